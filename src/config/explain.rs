@@ -108,6 +108,8 @@ const EXPLANATIONS: [(&str, &str); 144] = [
     ("tenants.burst", "Calls of one tenant that may come at once; those of a second unless set."),
     ("tenants.run_time", "Time that the runs of one tenant may take in a period; beyond it they are refused with status 429."),
     ("tenants.run_time_period", "Period in which that time comes back, evenly."),
+    ("tenants.cpu_time", "Processor time that the runs of one tenant may take in a period; beyond it they are refused with status 429."),
+    ("tenants.cpu_time_period", "Period in which that time comes back, evenly."),
     ("tenants.limits", "Tenants with limits of their own, such as `{ acme = { weight = 2, running = 4 } }`; `none` lifts a limit."),
     ("tenants.connections", "Connections of the runs of one tenant at one time, by default three quarters of all; look-ups of names are shared alike."),
     ("tenants.skills", "Folders with the own skills of tenants, such as `{ acme = [\"/srv/acme/skills\"] }`; for its tenant a skill there hides a shared one of the same name."),

@@ -24,7 +24,9 @@ pub struct TenantLimits {
     /// Calls in a time. Default: not limited.
     pub rate: Option<CallRate>,
     /// Time of workers in a period. Default: not limited.
-    pub run_time: Option<RunTimeQuota>,
+    pub run_time: Option<TimeQuota>,
+    /// Processor time of runs in a period. Default: not limited.
+    pub cpu_time: Option<TimeQuota>,
 }
 
 impl TenantLimits {
@@ -36,6 +38,7 @@ impl TenantLimits {
         detached: DETACHED,
         rate: None,
         run_time: None,
+        cpu_time: None,
     };
 }
 
@@ -48,10 +51,10 @@ pub struct CallRate {
     pub burst: NonZeroU32,
 }
 
-/// Time of workers that a tenant may use in a period. Used time comes back evenly: after a whole
+/// Time that the runs of a tenant may use in a period. Used time comes back evenly: after a whole
 /// period without a run, all of it is there again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunTimeQuota {
+pub struct TimeQuota {
     /// The time.
     pub time: Duration,
     /// The period.

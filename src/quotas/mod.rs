@@ -13,6 +13,6 @@ mod limits;
 mod rates;
 mod share;
 
-pub use crate::quotas::limits::{CallRate, DETACHED, RunTimeQuota, TenantLimits, TenantPolicy};
+pub use crate::quotas::limits::{CallRate, DETACHED, TenantLimits, TenantPolicy, TimeQuota};
 pub use crate::quotas::rates::{CallRates, TooManyCalls};
 pub use crate::quotas::share::{FairShare, SharePermit};

@@ -131,3 +131,24 @@ fn a_run_that_may_use_more_memory_than_all_together_is_refused() {
     assert_eq!((refused.code, refused.kind.as_str()), (-32602, "too_large"));
     assert!(refused.message.contains("ask for less"), "{refused:?}");
 }
+
+#[test]
+fn a_tenant_that_has_used_its_processor_time_is_refused_and_waiting_uses_none() {
+    let settings = ["--workers", "1", "--set", "tenants.cpu_time=1 s"];
+    let server =
+        TestServer::start(&[&settings[..], &["--set", "tenants.cpu_time_period=1 d"]].concat());
+    let client = server.client();
+    let sleeps = "import time\ndef main(args): time.sleep(0.6)";
+    for _ in 0..3 {
+        assert_eq!(client.run(sleeps)["status"], "completed");
+    }
+    let computes = run_code("def main(args): return sum(range(10_000_000))", json!({}));
+    let answer =
+        eventually(SOON, || Some(client.post(&computes)).filter(|answer| answer.status != 200));
+    assert_eq!((answer.status, answer.error().1.as_str()), (429, "rate_limited"), "{answer:?}");
+    let delay = answer.json()["error"]["data"]["retry_after_ms"].as_u64().unwrap();
+    // What was used beyond a second comes back at a second in a day.
+    assert!(delay > 1_000_000, "{delay} ms");
+    let message = answer.json()["error"]["message"].to_string();
+    assert!(message.contains("used up the time that its runs may take"), "{message}");
+}

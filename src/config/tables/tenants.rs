@@ -13,7 +13,7 @@ use crate::config::settings::AuthMode;
 use crate::config::value::SettingValue;
 use crate::dispatch::Isolation;
 use crate::ids::TenantId;
-use crate::quotas::{CallRate, DETACHED, RunTimeQuota, TenantLimits, TenantPolicy};
+use crate::quotas::{CallRate, DETACHED, TenantLimits, TenantPolicy, TimeQuota};
 
 /// Most tenants with images of their own.
 const MAX_IMAGE_TENANTS: usize = 16;
@@ -25,9 +25,12 @@ const DETACHED_RUNS: RangeInclusive<usize> = 0..=1_000_000;
 const RATES: RangeInclusive<u32> = 1..=1_000_000;
 const RUN_TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(31 * 24);
 
+/// The usual period of quotas.
+const PERIOD: Duration = Duration::from_hours(1);
+
 /// The keys of a tenant's own table.
-const KEYS: &str =
-    "`weight`, `running`, `queued`, `detached`, `rate`, `burst`, `run_time`, `run_time_period`";
+const KEYS: &str = "`weight`, `running`, `queued`, `detached`, `rate`, `burst`, `run_time`, `run_time_period`, \
+     `cpu_time`, `cpu_time_period`";
 
 /// The limits of a tenant as they are written.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +42,9 @@ struct Written {
     rate: Option<u32>,
     burst: Option<u32>,
     run_time: Option<Duration>,
-    period: Duration,
+    run_time_period: Duration,
+    cpu_time: Option<Duration>,
+    cpu_time_period: Duration,
 }
 
 /// Reads how far tenants are apart, and their limits. A server runs `workers` runs at once.
@@ -57,7 +62,9 @@ pub(crate) fn read_tenants(
         rate: reader.read_optional_within("tenants.rate", RATES),
         burst: reader.read_optional_within("tenants.burst", RATES),
         run_time: reader.read_optional_within("tenants.run_time", RUN_TIMES),
-        period: reader.read_within("tenants.run_time_period", Duration::from_hours(1), RUN_TIMES),
+        run_time_period: reader.read_within("tenants.run_time_period", PERIOD, RUN_TIMES),
+        cpu_time: reader.read_optional_within("tenants.cpu_time", RUN_TIMES),
+        cpu_time_period: reader.read_within("tenants.cpu_time_period", PERIOD, RUN_TIMES),
     };
     if let Err(problem) = usual.check(workers) {
         reader.complain(format!("`tenants.{}", problem.trim_start_matches('`')));
@@ -209,7 +216,9 @@ impl Written {
             "rate" => self.rate = optional(text, RATES)?,
             "burst" => self.burst = optional(text, RATES)?,
             "run_time" => self.run_time = optional(text, RUN_TIMES)?,
-            "run_time_period" => self.period = within(text, RUN_TIMES)?,
+            "run_time_period" => self.run_time_period = within(text, RUN_TIMES)?,
+            "cpu_time" => self.cpu_time = optional(text, RUN_TIMES)?,
+            "cpu_time_period" => self.cpu_time_period = within(text, RUN_TIMES)?,
             _ => return Err(format!("is no limit of a tenant: there are {KEYS}")),
         }
         Ok(())
@@ -221,20 +230,26 @@ impl Written {
             return Err("`burst` is set without a `rate`".to_owned());
         }
         let workers = u32::try_from(workers).unwrap_or(u32::MAX);
-        let most = self.period.saturating_mul(workers);
-        match self.run_time {
-            Some(time) if time > most => Err(format!(
-                "`run_time` ({}) is more than {workers} workers have in its period ({})",
-                time.to_toml(),
-                self.period.to_toml()
-            )),
-            _ => Ok(()),
+        let quotas = [
+            ("run_time", self.run_time, self.run_time_period),
+            ("cpu_time", self.cpu_time, self.cpu_time_period),
+        ];
+        for (key, time, period) in quotas {
+            if let Some(time) = time.filter(|time| *time > period.saturating_mul(workers)) {
+                return Err(format!(
+                    "`{key}` ({}) is more than {workers} workers have in its period ({})",
+                    time.to_toml(),
+                    period.to_toml()
+                ));
+            }
         }
+        Ok(())
     }
 
     fn limits(&self) -> TenantLimits {
         let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
-        let Self { rate, burst, period, .. } = *self;
+        let Self { rate, burst, .. } = *self;
+        let quota = |time: Option<Duration>, period| time.map(|time| TimeQuota { time, period });
         TenantLimits {
             weight: number(self.weight),
             running: self.running.unwrap_or(usize::MAX),
@@ -244,7 +259,8 @@ impl Written {
                 per_second: number(rate),
                 burst: number(burst.unwrap_or(rate)),
             }),
-            run_time: self.run_time.map(|time| RunTimeQuota { time, period }),
+            run_time: quota(self.run_time, self.run_time_period),
+            cpu_time: quota(self.cpu_time, self.cpu_time_period),
         }
     }
 }
@@ -328,7 +344,8 @@ mod tests {
     fn a_tenant_has_its_own_limits_and_otherwise_the_usual_ones() {
         let file = "[tenants]\nrunning = 2\nrate = 10\nrun_time = \"10 min\"\n\
             [tenants.limits.acme]\nweight = 5\nburst = 50\nrun_time = \"none\"\n\
-            [tenants.limits.beta]\nrunning = 1\nrate = \"none\"\nrun_time_period = \"1 d\"\n";
+            [tenants.limits.beta]\nrunning = 1\nrate = \"none\"\nrun_time_period = \"1 d\"\n\
+            cpu_time = \"5 min\"\n";
         let policy = tenants(file);
         let (usual, acme, beta) = (of(&policy, "x"), of(&policy, "acme"), of(&policy, "beta"));
         let rate = |per_second, burst| {
@@ -338,10 +355,12 @@ mod tests {
         assert_eq!((usual.weight.get(), usual.running, usual.queued), (1, 2, usize::MAX));
         assert_eq!((usual.rate, acme.rate, beta.rate), (rate(10, 10), rate(10, 50), None));
         assert_eq!((acme.weight.get(), acme.running, beta.running), (5, 2, 1));
-        assert_eq!(acme.run_time, None);
+        assert_eq!((acme.run_time, usual.cpu_time), (None, None));
+        let cpu_time = TimeQuota { time: Duration::from_mins(5), period: Duration::from_hours(1) };
+        assert_eq!(beta.cpu_time, Some(cpu_time));
         let time = Duration::from_secs(600);
-        assert_eq!(usual.run_time, Some(RunTimeQuota { time, period: Duration::from_hours(1) }));
-        assert_eq!(beta.run_time, Some(RunTimeQuota { time, period: Duration::from_hours(24) }));
+        assert_eq!(usual.run_time, Some(TimeQuota { time, period: Duration::from_hours(1) }));
+        assert_eq!(beta.run_time, Some(TimeQuota { time, period: Duration::from_hours(24) }));
         let printed = load(file, &[]).unwrap().to_toml();
         assert_eq!(tenants(&printed), policy, "{printed}");
     }
@@ -364,6 +383,10 @@ mod tests {
             (
                 "[tenants]\nrun_time = \"3 h\"",
                 "`tenants.run_time` (\"3 h\") is more than 2 workers have in its period (\"1 h\")",
+            ),
+            (
+                "[tenants]\ncpu_time = \"5 min\"\ncpu_time_period = \"2 min\"",
+                "`tenants.cpu_time` (\"5 min\") is more than 2 workers have in its period (\"2 min\")",
             ),
             (
                 "[tenants.limits.acme]\nwieght = 2",

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::dispatch::scheduler::claim::Ticket;
-use crate::dispatch::scheduler::run_time::UsedTime;
+use crate::dispatch::scheduler::run_time::{UsedTime, wait_for_quota};
 use crate::dispatch::scheduler::virtual_time::VirtualTime;
 use crate::ids::TenantId;
-use crate::quotas::TenantLimits;
+use crate::quotas::{TenantLimits, TimeQuota};
 
 /// The least time that a run counts with: granting a worker costs something too.
 pub(crate) const LEAST_COST: Duration = Duration::from_micros(100);
@@ -39,7 +39,10 @@ pub(crate) struct Account<T> {
     pub(crate) position: VirtualTime,
     /// The time that a run of the tenant took lately.
     pub(crate) usual: Option<Duration>,
-    pub(crate) used: UsedTime,
+    /// Time of workers against the quota for it.
+    used: UsedTime,
+    /// Processor time against the quota for it.
+    used_cpu: UsedTime,
     pub(crate) counted: Counted,
 }
 
@@ -81,12 +84,51 @@ impl<T> Account<T> {
             position: VirtualTime::ZERO,
             usual: None,
             used: UsedTime::default(),
+            used_cpu: UsedTime::default(),
             counted: Counted::default(),
         }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
         !self.running.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Adds the time for which a run that has ended had a worker.
+    pub(crate) fn add_run_time(&mut self, taken: Duration, now: Instant) {
+        if let Some(quota) = self.limits.run_time {
+            self.used.add(taken, now, quota);
+        }
+    }
+
+    /// Adds processor time.
+    pub(crate) fn add_cpu_time(&mut self, taken: Duration, now: Instant) {
+        if let Some(quota) = self.limits.cpu_time {
+            self.used_cpu.add(taken, now, quota);
+        }
+    }
+
+    /// The time until the quotas of `limits` have something left, if one of them is used up. Runs in
+    /// progress have had workers for `elapsed` so far; their processor time counts when they end.
+    pub(crate) fn wait_for_quotas(
+        &self,
+        limits: &TenantLimits,
+        elapsed: Duration,
+        now: Instant,
+    ) -> Option<Duration> {
+        let run_time = limits.run_time.and_then(|quota| {
+            wait_for_quota(self.used.at(now, quota).saturating_add(elapsed), quota)
+        });
+        let cpu_time =
+            limits.cpu_time.and_then(|quota| wait_for_quota(self.used_cpu.at(now, quota), quota));
+        run_time.max(cpu_time)
+    }
+
+    /// True if time that the tenant has used has not come back yet.
+    pub(crate) fn owes_time(&self, now: Instant) -> bool {
+        let owes = |used: &UsedTime, quota: Option<TimeQuota>| {
+            quota.is_some_and(|quota| !used.at(now, quota).is_zero())
+        };
+        owes(&self.used, self.limits.run_time) || owes(&self.used_cpu, self.limits.cpu_time)
     }
 
     /// Takes out all waiting runs but those of the server itself.

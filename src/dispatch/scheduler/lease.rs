@@ -4,6 +4,7 @@
 //! worker becomes idle, after it has stopped the run if there is one, or is killed if it is broken.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -13,6 +14,7 @@ use crate::dispatch::scheduler::claim::{Claim, Ticket};
 use crate::dispatch::scheduler::queued_run::QueuedRun;
 use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Admission;
+use crate::dispatch::worker::cpu_meter::CpuMeter;
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::{RunHost, RunStage};
@@ -26,6 +28,10 @@ pub(crate) struct Lease {
     worker: Option<Worker>,
     scheduler: Arc<Scheduler>,
     condition: Condition,
+    /// True if the tenant has a quota of processor time, which the run counts against.
+    counts_cpu: bool,
+    /// Measures the run, if it counts.
+    meter: Option<CpuMeter>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +74,9 @@ impl Lease {
             Admission::ShuttingDown => return Err(DispatchError::ShuttingDown),
         };
         let scheduler = Arc::clone(scheduler);
-        Ok(Self { ticket, worker: Some(worker), scheduler, condition: Condition::Idle })
+        let counts_cpu = claim.limits.cpu_time.is_some() && !claim.is_own;
+        let (worker, condition) = (Some(worker), Condition::Idle);
+        Ok(Self { ticket, worker, scheduler, condition, counts_cpu, meter: None })
     }
 
     /// Begins the run and returns the worker. Returns `None` if the worker broke while it was idle;
@@ -77,6 +85,7 @@ impl Lease {
         let worker = self.worker.as_mut()?;
         if worker.channel.is_quiet() {
             self.condition = Condition::Busy;
+            self.meter = self.counts_cpu.then(|| CpuMeter::start(worker.process.id));
             Some(worker)
         } else {
             self.condition = Condition::Broken;
@@ -103,28 +112,41 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(worker) = self.worker.take() else { return };
+        let (ticket, meter) = (self.ticket, self.meter.take());
         match self.condition {
-            Condition::Idle => self.scheduler.give_back(self.ticket, worker),
-            Condition::Busy => stop_run(&self.scheduler, self.ticket, worker),
+            Condition::Idle => self.scheduler.give_back(ticket, worker, cpu_time(meter)),
+            Condition::Busy => stop_run(&self.scheduler, ticket, worker, meter),
             Condition::Broken => {
+                let cpu_time = cpu_time(meter);
                 drop(worker);
-                self.scheduler.end_run(self.ticket);
+                self.scheduler.end_run(ticket, cpu_time);
             }
         }
     }
 }
 
 /// Stops an abandoned run, in a task of its own.
-fn stop_run(scheduler: &Arc<Scheduler>, ticket: Ticket, mut worker: Worker) {
+fn stop_run(
+    scheduler: &Arc<Scheduler>,
+    ticket: Ticket,
+    mut worker: Worker,
+    meter: Option<CpuMeter>,
+) {
     let scheduler = Arc::clone(scheduler);
     let runtime = scheduler.runtime.clone();
     runtime.spawn(async move {
         let stopped = timeout(scheduler.grace, worker.settle()).await;
+        let cpu_time = cpu_time(meter);
         if matches!(stopped, Ok(Ok(()))) {
-            scheduler.give_back(ticket, worker);
+            scheduler.give_back(ticket, worker, cpu_time);
         } else {
             drop(worker);
-            scheduler.end_run(ticket);
+            scheduler.end_run(ticket, cpu_time);
         }
     });
+}
+
+/// The processor time of a run that is measured.
+fn cpu_time(meter: Option<CpuMeter>) -> Option<Duration> {
+    meter.map(|meter| meter.read())
 }

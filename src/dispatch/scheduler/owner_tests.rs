@@ -160,7 +160,7 @@ impl Simulation {
         self.now += Duration::from_millis(7);
         let Leased { run, ticket, worker } = self.leased.remove(at);
         self.over.insert(run);
-        assert!(self.state.end_run(ticket, self.now).runs.is_empty());
+        assert!(self.state.end_run(ticket, None, self.now).runs.is_empty());
         if is_lost {
             self.dying.push(worker);
         } else if let Some(unwanted) = self.state.give_back(worker, worker) {

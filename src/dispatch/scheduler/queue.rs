@@ -45,7 +45,7 @@ use crate::dispatch::scheduler::account::{
 use crate::dispatch::scheduler::claim::{
     Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
 };
-use crate::dispatch::scheduler::run_time::{ratio, wait_for_quota};
+use crate::dispatch::scheduler::run_time::ratio;
 use crate::dispatch::scheduler::virtual_time::VirtualTime;
 use crate::ids::TenantId;
 
@@ -223,9 +223,9 @@ impl<T> FairQueue<T> {
             account.position = account.position.plus(charge);
             account.usual = Some(average(account.usual, taken));
             self.furthest = self.furthest.max(account.position);
-            if let Some(quota) = account.limits.run_time.filter(|_| !run.is_own) {
-                account.used.add(taken, now, quota);
-                if let Some(wait) = wait_for_quota(account.used.at(now, quota), quota) {
+            if !run.is_own {
+                account.add_run_time(taken, now);
+                if let Some(wait) = account.wait_for_quotas(&account.limits, Duration::ZERO, now) {
                     refused = OutOfTime { runs: account.refuse_all(), retry_after: wait };
                 }
             }
@@ -238,6 +238,14 @@ impl<T> FairQueue<T> {
         }
         self.forget(now);
         refused
+    }
+
+    /// Charges the tenant of a run in progress for processor time of the run.
+    pub(crate) fn charge_cpu(&mut self, ticket: Ticket, taken: Duration, now: Instant) {
+        let Some(run) = self.running.get(&ticket).filter(|run| !run.is_own) else { return };
+        if let Some(account) = self.accounts.get_mut(&run.tenant) {
+            account.add_cpu_time(taken, now);
+        }
     }
 
     /// Sets the start of a started run to `now`. It had no worker before.
@@ -290,13 +298,13 @@ impl<T> FairQueue<T> {
         if self.bounds.memory.is_some_and(|most| claim.memory > most) {
             return Some(RunRefusal::NeverFits);
         }
-        let quota = claim.limits.run_time.filter(|_| !claim.is_own)?;
-        let account = self.accounts.get(&claim.tenant)?;
+        let account = self.accounts.get(&claim.tenant).filter(|_| !claim.is_own)?;
         let elapsed = account.running.iter().filter_map(|ticket| self.running.get(ticket));
         let elapsed = elapsed.filter(|run| !run.is_own);
         let elapsed = elapsed.map(|run| now.saturating_duration_since(run.started));
-        let used = elapsed.fold(account.used.at(now, quota), Duration::saturating_add);
-        wait_for_quota(used, quota).map(|retry_after| RunRefusal::TimeUsed { retry_after })
+        let elapsed = elapsed.fold(Duration::ZERO, Duration::saturating_add);
+        let wait = account.wait_for_quotas(&claim.limits, elapsed, now);
+        wait.map(|retry_after| RunRefusal::TimeUsed { retry_after })
     }
 
     /// The refusal of a tenant with too many waiting runs. They are served with the tenant's share
@@ -479,9 +487,7 @@ impl<T> FairQueue<T> {
         }
         let clock = self.clock;
         self.accounts.retain(|_, account| {
-            let quota = account.limits.run_time;
-            let owes = quota.is_some_and(|quota| !account.used.at(now, quota).is_zero());
-            account.is_busy() || account.position > clock || owes
+            account.is_busy() || account.position > clock || account.owes_time(now)
         });
         let resting = self.accounts.values().filter(|account| !account.is_busy());
         let mut positions: Vec<VirtualTime> = resting.map(|account| account.position).collect();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dispatch::isolation::WorkerOwner;
-use crate::quotas::{RunTimeQuota, TenantLimits};
+use crate::quotas::{TenantLimits, TimeQuota};
 use crate::units::ByteCount;
 
 const MS: Duration = Duration::from_millis(1);
@@ -421,7 +421,7 @@ fn bounded_accounts_of_tenants_that_come_and_go() {
 
 #[test]
 fn a_tenant_that_has_used_its_time_is_refused_until_a_part_is_back() {
-    let quota = RunTimeQuota { time: 100 * MS, period: 1_000 * MS };
+    let quota = TimeQuota { time: 100 * MS, period: 1_000 * MS };
     let limits = TenantLimits { run_time: Some(quota), ..TenantLimits::NONE };
     let (mine, now) = (claim(1, limits, 1), Instant::now());
     let mut queue = FairQueue::new(bounds(10));
@@ -641,4 +641,30 @@ proptest! {
             round(&mut simulation);
         }
     }
+}
+
+#[test]
+fn a_tenant_that_has_used_its_processor_time_is_refused_however_short_its_runs_were() {
+    let quota = TimeQuota { time: 100 * MS, period: 1_000 * MS };
+    let limits = TenantLimits { cpu_time: Some(quota), ..TenantLimits::NONE };
+    let (mine, now) = (claim(1, limits, 1), Instant::now());
+    let mut queue = FairQueue::new(bounds(10));
+    let Offered::Starts(long, _) = queue.offer(&mine, 1, |_| true, now) else { panic!() };
+    queue.charge_cpu(long, 90 * MS, now);
+    let ended = queue.end(long, now + 5_000 * MS);
+    assert!(ended.runs.is_empty(), "waiting uses no processor");
+    let later = now + 5_000 * MS;
+    let Offered::Starts(short, _) = queue.offer(&mine, 2, |_| true, later) else { panic!() };
+    let Offered::Waits { .. } = queue.offer(&mine, 3, |_| false, later) else { panic!() };
+    queue.charge_cpu(short, 150 * MS, later);
+    let refused = queue.end(short, later + MS);
+    assert_eq!(refused.runs, [3]);
+    let refusal = queue.refusal_of(&mine, true, later + MS);
+    assert!(matches!(refusal, Some(RunRefusal::TimeUsed { .. })), "{refusal:?}");
+    let own = Claim { is_own: true, ..mine.clone() };
+    let Offered::Starts(server, _) = queue.offer(&own, 4, |_| true, later) else { panic!() };
+    queue.charge_cpu(server, 5_000 * MS, later);
+    queue.end(server, later);
+    let back = later + MS + refused.retry_after;
+    assert!(matches!(queue.offer(&mine, 5, |_| true, back), Offered::Starts(..)));
 }

@@ -54,7 +54,7 @@ impl Drop for QueuedRun {
         // After this, a grant fails and its sender keeps the worker.
         self.granted.close();
         if let Ok(Ok(worker)) = self.granted.try_recv() {
-            self.scheduler.give_back(self.ticket, worker);
+            self.scheduler.give_back(self.ticket, worker, None);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The time of workers that a tenant has used, against its quota for a period.
+//! Time that the runs of a tenant have used, of workers or of processors, against a quota for a
+//! period.
 //!
 //! Used time comes back evenly, so that a tenant which has used everything may run again after a
 //! moment, and not only after the rest of the period.
@@ -8,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::quotas::RunTimeQuota;
+use crate::quotas::TimeQuota;
 
 /// Time that was used and has not come back.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,7 +20,7 @@ pub(crate) struct UsedTime {
 
 impl UsedTime {
     /// The time that is used at `now`.
-    pub(crate) fn at(&self, now: Instant, quota: RunTimeQuota) -> Duration {
+    pub(crate) fn at(&self, now: Instant, quota: TimeQuota) -> Duration {
         let Some(as_of) = self.as_of else { return Duration::ZERO };
         let passed = now.saturating_duration_since(as_of);
         let returned = scaled(passed, quota.time, quota.period);
@@ -27,7 +28,7 @@ impl UsedTime {
     }
 
     /// Adds the time of a run that ended at `now`.
-    pub(crate) fn add(&mut self, taken: Duration, now: Instant, quota: RunTimeQuota) {
+    pub(crate) fn add(&mut self, taken: Duration, now: Instant, quota: TimeQuota) {
         let most = quota.time.saturating_mul(2);
         self.used = self.at(now, quota).saturating_add(taken).min(most);
         self.as_of = Some(now);
@@ -35,7 +36,7 @@ impl UsedTime {
 }
 
 /// The time until a part of the quota is there again, if all of it is `used`.
-pub(crate) fn wait_for_quota(used: Duration, quota: RunTimeQuota) -> Option<Duration> {
+pub(crate) fn wait_for_quota(used: Duration, quota: TimeQuota) -> Option<Duration> {
     let excess = used.checked_sub(quota.time)?;
     // A moment more: at exactly the quota nothing is left.
     let excess = excess.saturating_add(Duration::from_millis(1));
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
-    const QUOTA: RunTimeQuota = RunTimeQuota { time: MINUTE, period: Duration::from_secs(600) };
+    const QUOTA: TimeQuota = TimeQuota { time: MINUTE, period: Duration::from_secs(600) };
 
     #[test]
     fn used_time_comes_back_evenly_within_a_period() {
@@ -96,7 +97,7 @@ mod tests {
         assert!((10 * MINUTE..11 * MINUTE).contains(&wait), "{wait:?}");
         assert_eq!(wait_for_quota(used.at(start + wait, QUOTA), QUOTA), None);
         assert!(wait_for_quota(used.at(start + 10 * MINUTE, QUOTA), QUOTA).is_some());
-        let none = RunTimeQuota { time: Duration::ZERO, period: MINUTE };
+        let none = TimeQuota { time: Duration::ZERO, period: MINUTE };
         assert_eq!(wait_for_quota(MINUTE, none), Some(Duration::MAX));
     }
 }

@@ -123,15 +123,16 @@ impl Scheduler {
         }
     }
 
-    /// Ends a run and takes its worker back for the next one.
-    pub(crate) fn give_back(&self, ticket: Ticket, worker: Worker) {
-        self.take_back(ticket, worker);
+    /// Ends a run, charges its tenant for the processor time if it counts, and takes the worker back
+    /// for the next run.
+    pub(crate) fn give_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
+        self.take_back(ticket, worker, cpu_time);
         self.serve_queue();
     }
 
     /// Ends a run whose worker is lost.
-    pub(crate) fn end_run(&self, ticket: Ticket) {
-        refuse(self.change(|shared| shared.state.end_run(ticket, now())));
+    pub(crate) fn end_run(&self, ticket: Ticket, cpu_time: Option<Duration>) {
+        refuse(self.change(|shared| shared.state.end_run(ticket, cpu_time, now())));
         self.serve_queue();
     }
 
@@ -300,9 +301,9 @@ impl Scheduler {
         }
     }
 
-    fn take_back(&self, ticket: Ticket, worker: Worker) {
+    fn take_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
         let (refused, unwanted) = self.change(|shared| {
-            let refused = shared.state.end_run(ticket, now());
+            let refused = shared.state.end_run(ticket, cpu_time, now());
             (refused, shared.state.give_back(worker.id, worker))
         });
         refuse(refused);
@@ -316,7 +317,7 @@ impl Scheduler {
         {
             if let Err(Ok(worker)) = grant.send(Ok(worker)) {
                 // The caller has gone away.
-                self.take_back(ticket, worker);
+                self.take_back(ticket, worker, None);
             }
         }
     }

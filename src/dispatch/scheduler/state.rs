@@ -285,9 +285,18 @@ impl<W, G> SchedulerState<W, G> {
         pending.map(|pending| pending.grant)
     }
 
-    /// Ends a run. Returns the waiting runs that are refused.
-    pub(crate) fn end_run(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<G> {
+    /// Ends a run, whose processor time is told if it counts against a quota. Returns the waiting
+    /// runs that are refused.
+    pub(crate) fn end_run(
+        &mut self,
+        ticket: Ticket,
+        cpu_time: Option<Duration>,
+        now: Instant,
+    ) -> OutOfTime<G> {
         self.growth.forget(ticket);
+        if let Some(taken) = cpu_time {
+            self.queue.charge_cpu(ticket, taken, now);
+        }
         let OutOfTime { runs, retry_after } = self.queue.end(ticket, now);
         let count = u64::try_from(runs.len()).unwrap_or(u64::MAX);
         self.counters.limited = self.counters.limited.saturating_add(count);

@@ -135,7 +135,7 @@ impl Simulation {
         self.now += Duration::from_millis(7);
         self.leased.remove(&run);
         self.over.insert(run);
-        assert!(self.state.end_run(ticket, self.now).runs.is_empty());
+        assert!(self.state.end_run(ticket, None, self.now).runs.is_empty());
         if let Some(unwanted) = self.state.give_back(worker, worker) {
             self.replace(unwanted);
         }
@@ -159,7 +159,7 @@ impl Simulation {
                 if let Some((run, (ticket, worker))) = lost {
                     self.leased.remove(&run);
                     self.over.insert(run);
-                    assert!(self.state.end_run(ticket, self.now).runs.is_empty());
+                    assert!(self.state.end_run(ticket, None, self.now).runs.is_empty());
                     self.replace(worker);
                 }
             }

@@ -14,7 +14,7 @@ use crate::dispatch::{DispatchError, Isolation, Job, Pool, PoolConfig, PoolRepor
 use crate::error::ErrorKind;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
-use crate::quotas::{RunTimeQuota, TenantLimits, TenantPolicy};
+use crate::quotas::{TenantLimits, TenantPolicy, TimeQuota};
 use crate::units::ByteCount;
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn memory_admission_makes_runs_wait_for_one_another() {
 #[tokio::test]
 async fn a_tenant_that_has_used_its_time_is_refused_and_the_server_itself_is_not() {
     let (time, period) = (Duration::from_millis(50), Duration::from_secs(3_600));
-    let run_time = Some(RunTimeQuota { time, period });
+    let run_time = Some(TimeQuota { time, period });
     let pool = start(limiting(TenantLimits { run_time, ..TenantLimits::NONE })).await;
     let long = job_of("greedy", "wait");
     let mut host = WrittenBlobs::default();

@@ -8,10 +8,17 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time for which the threads of a process have wanted a processor: the time that they had on
-/// one, and the time that they waited for one while it was busy with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Activity(Duration);
+/// The times of all threads of a process so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Activity {
+    /// The time on a processor.
+    ran: Duration,
+    /// The time of waiting for a processor while it was busy with others. A wait is added when it
+    /// ends.
+    waited: Duration,
+    /// True if a thread has a processor or waits for one at this moment.
+    is_runnable: bool,
+}
 
 impl Activity {
     /// The activity of a process, of which the kernel tells in `/proc/PID/task/TID/schedstat`.
@@ -21,30 +28,50 @@ impl Activity {
     /// The process has ended, or the system does not show it.
     pub(crate) fn of(process: u32) -> io::Result<Self> {
         let threads = Path::new("/proc").join(process.to_string()).join("task");
-        let mut wanted = Duration::ZERO;
+        let mut sum = Self::default();
         for thread in fs::read_dir(threads)? {
-            match fs::read_to_string(thread?.path().join("schedstat")) {
-                Ok(text) => wanted += parse(&text).ok_or(io::ErrorKind::InvalidData)?,
+            let thread = thread?.path();
+            let read = |name| fs::read_to_string(thread.join(name));
+            match read("schedstat").and_then(|times| Ok((times, read("stat")?))) {
+                Ok((times, state)) => {
+                    sum.add(parse(&times, &state).ok_or(io::ErrorKind::InvalidData)?);
+                }
                 // The thread has ended meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self(wanted))
+        Ok(sum)
+    }
+
+    fn add(&mut self, Self { ran, waited, is_runnable }: Self) {
+        self.ran = self.ran.saturating_add(ran);
+        self.waited = self.waited.saturating_add(waited);
+        self.is_runnable |= is_runnable;
+    }
+
+    /// The time on a processor since `before`.
+    pub(crate) fn ran_since(&self, before: &Self) -> Duration {
+        self.ran.saturating_sub(before.ran)
     }
 
     /// True if the process waited for the `time` between `before` and now: it wanted a processor for
-    /// a fifth of it at most.
+    /// a fifth of it at most, and does not want one now.
     pub(crate) fn has_waited_since(&self, before: &Self, time: Duration) -> bool {
-        self.0.saturating_sub(before.0) <= time / 5
+        let waited = self.waited.saturating_sub(before.waited);
+        !self.is_runnable && self.ran_since(before).saturating_add(waited) <= time / 5
     }
 }
 
-/// The nanoseconds on a processor, and those of waiting for one.
-fn parse(text: &str) -> Option<Duration> {
-    let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+/// Reads `schedstat`, which begins with the nanoseconds on a processor and those of waiting for one,
+/// and `stat`, in which the state follows the name. A name may have any characters.
+fn parse(times: &str, stat: &str) -> Option<Activity> {
+    let mut fields = times.split_ascii_whitespace().map(str::parse::<u64>);
     let (ran, waited) = (fields.next()?.ok()?, fields.next()?.ok()?);
-    Some(Duration::from_nanos(ran.saturating_add(waited)))
+    let (_, state) = stat.rsplit_once(") ")?;
+    let (ran, waited) = (Duration::from_nanos(ran), Duration::from_nanos(waited));
+    Some(Activity { ran, waited, is_runnable: state.starts_with('R') })
 }
 
 #[cfg(test)]
@@ -102,9 +129,23 @@ mod tests {
 
     #[test]
     fn the_numbers_of_the_kernel_are_read() {
-        assert_eq!(parse("40 2 7\n"), Some(Duration::from_nanos(42)));
-        for broken in ["", "1", "1 x 2", "-1 2 3"] {
-            assert_eq!(parse(broken), None);
+        let [ran, waited] = [40, 2].map(Duration::from_nanos);
+        let (sleeps, runs) = ("7 (a) R (b)) S 1 7", "7 (sh) R 1 7");
+        for (stat, is_runnable) in [(sleeps, false), (runs, true)] {
+            let expected = Activity { ran, waited, is_runnable };
+            assert_eq!(parse("40 2 7\n", stat), Some(expected));
         }
+        for broken in ["", "1", "1 x 2", "-1 2 3"] {
+            assert_eq!(parse(broken, runs), None);
+        }
+        assert_eq!(parse("40 2 7\n", "7 sh R"), None);
+    }
+
+    #[test]
+    fn a_process_that_has_waited_for_a_processor_until_now_does_not_wait() {
+        let before = Activity::default();
+        let now = Activity { is_runnable: true, ..before };
+        assert!(before.has_waited_since(&before, PERIOD));
+        assert!(!now.has_waited_since(&before, PERIOD), "the kernel has not added the wait yet");
     }
 }

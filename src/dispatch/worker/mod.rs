@@ -5,6 +5,7 @@
 pub(crate) mod activity;
 pub(crate) mod attachments;
 pub(crate) mod channel;
+pub(crate) mod cpu_meter;
 pub(crate) mod exchange;
 pub(crate) mod handle;
 pub(crate) mod id;
