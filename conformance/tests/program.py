@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import sys
-import time
 import traceback
 import types
 import uuid
@@ -57,7 +56,8 @@ class Program:
         """Calls a function of the source, or runs it as a script. Returns the value."""
         scope = self._scope(name)
         with contextlib.redirect_stdout(self.log):
-            sys.settrace(self._trace)
+            # Tracing is slow, and only endless loops need it.
+            sys.settrace(self._trace if "while True" in source else None)
             try:
                 return self._call(compile(source, name, "exec"), scope, source, entrypoint, args)
             finally:
@@ -135,7 +135,7 @@ class Program:
         def connect(address, timeout=None):
             if not self.server.lets_connect:
                 raise OSError("no network")
-            return contextlib.closing(io.StringIO()).thing
+            return io.StringIO()
 
         return types.SimpleNamespace(create_connection=connect)
 
@@ -159,8 +159,10 @@ class Program:
 
 def described(error):
     """Type, message and traceback of an exception."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not os.path.isabs(frame.filename)]
-    lines = [f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}' for frame in frames[:20]]
+    # Without the text of the lines: looking for it is slow.
+    stack = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), limit=30, lookup_lines=False)
+    frames = [frame for frame in stack if not os.path.isabs(frame.filename)]
+    lines = [f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}' for frame in frames]
     message = str(error) or type(error).__name__
     return {"type": type(error).__name__, "message": message, "traceback": "\n".join(lines)}
 
@@ -168,8 +170,3 @@ def described(error):
 def new_run_id():
     """An id for a run."""
     return f"run_{uuid.uuid4().hex}"
-
-
-def now_ms():
-    """A clock for durations."""
-    return time.monotonic() * 1000

@@ -1,5 +1,6 @@
 """The skills of the stand-in: those of the suite, and the guide."""
 
+import functools
 import tomllib
 
 from skills_protocol_conformance.skills_folder import folder
@@ -48,10 +49,11 @@ def frontmatter(document):
     return found
 
 
+@functools.lru_cache
 def load_skills():
-    """All skills of the suite, and the guide."""
+    """All skills of the suite, and the guide; nobody changes them."""
     skills = [Skill({"skill.toml": GUIDE_MANIFEST.encode(), "SKILL.md": GUIDE.encode()})]
     for place in sorted(folder().iterdir()):
         files = [file for file in place.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
         skills.append(Skill({file.relative_to(place).as_posix(): file.read_bytes() for file in files}))
-    return skills
+    return tuple(skills)

@@ -73,7 +73,7 @@ class StandIn:
     host, port, path, timeout, url = "127.0.0.1", 8080, "/rpc", 5.0, "stand-in"
 
     def __init__(self):
-        self.skills = load_skills()
+        self.skills = list(load_skills())
         self.blobs, self.runs, self.pending, self.keys = {}, {}, {}, {}
         self.environment = {"PATH": "/bin", "HOME": "/workspace"}
         self.lets_connect = False
@@ -123,7 +123,8 @@ class StandIn:
         if place.startswith("/v1/blobs/"):
             return 200, self.blobs[place.rpartition("/")[2]][0]
         run_id = place.split("/")[3]
-        return 200, self.cancel(run_id) if place.endswith("/cancel") else self.record(run_id)
+        found = self.cancel(run_id) if place.endswith("/cancel") else self.record(run_id)
+        return (200, found) if found else (404, {})
 
     def tools(self, query):
         """The tools as JSON Schemas."""
@@ -498,10 +499,10 @@ class StandIn:
         if run_id in self.pending:
             result = self.pending.pop(run_id)()
             self.runs[run_id] = {"run_id": run_id, "status": "ended", "outcome": result["status"], "result": result}
-        return self.runs[run_id]
+        return self.runs.get(run_id)
 
     def cancel(self, run_id):
         """Cancels a run."""
-        self.pending.pop(run_id, None)
-        self.runs[run_id] = {"run_id": run_id, "status": "ended", "outcome": "cancelled"}
-        return self.runs[run_id]
+        if self.pending.pop(run_id, None):
+            self.runs[run_id] = {"run_id": run_id, "status": "ended", "outcome": "cancelled"}
+        return self.runs.get(run_id)
