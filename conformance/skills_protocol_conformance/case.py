@@ -46,6 +46,7 @@ MANIFEST = Document("Skill Manifest")
 STRUCTURE = Document("Skill Structure")
 # Further pages of the protocol, told in the words of this suite.
 CONVENTIONS = Document("JSON-RPC Conventions", is_quoted=False)
+CLIENT = Document("The published Python client", is_quoted=False)
 EXECUTION = Document("Execution Methods", is_quoted=False)
 SANDBOX = Document("Sandbox Execution Model", is_quoted=False)
 BLOBS = Document("Blob Methods", is_quoted=False)

@@ -25,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
         description="Checks whether a server speaks the Skills Protocol 0.1.",
         epilog="Exit codes: 0 all cases pass, 1 a case fails, 2 the cases could not be run.",
     )
-    options.add_argument("--url", help="the server, such as http://127.0.0.1:8080 (the path is /rpc unless given)")
+    options.add_argument(
+        "--url", help="the server, such as http://127.0.0.1:8080 (the path is /rpc unless given)"
+    )
     options.add_argument(
         "--key", help=f"bearer token for the server; better in a file or in the variable {KEY_VARIABLE}"
     )
@@ -43,13 +45,19 @@ def parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help="only cases whose ids contain the text, such as `blobs.`; can be given several times",
     )
-    options.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="for each request [default: 60]")
+    options.add_argument(
+        "--timeout", type=float, default=60, metavar="SECONDS", help="for each request [default: 60]"
+    )
     options.add_argument("--report", type=Path, metavar="FILE", help="write a report in Markdown")
     options.add_argument("--junit", type=Path, metavar="FILE", help="write a report for CI")
     options.add_argument("--json", type=Path, metavar="FILE", help="write a report for programs")
     options.add_argument("--list", action="store_true", help="print the cases as Markdown, and run nothing")
-    options.add_argument("--skills-folder", action="store_true", help="print the folder with the skills that the cases need")
-    options.add_argument("--install", type=Path, metavar="FOLDER", help="copy these skills into the folder of a server")
+    options.add_argument(
+        "--skills-folder", action="store_true", help="print the folder with the skills that the cases need"
+    )
+    options.add_argument(
+        "--install", type=Path, metavar="FOLDER", help="copy these skills into the folder of a server"
+    )
     options.add_argument("--version", action="version", version=__version__)
     return options
 

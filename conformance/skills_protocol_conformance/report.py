@@ -7,7 +7,7 @@ from typing import Dict, List
 from xml.etree import ElementTree
 
 from . import __version__
-from .case import CASES, Case, LEVELS
+from .case import CASES, LEVELS, Case
 from .cases import AREAS
 from .runner import FAILED, PASSED, SKIPPED, Outcome
 
@@ -129,7 +129,7 @@ def as_junit(outcomes: List[Outcome], url: str) -> str:
             elif outcome.status == SKIPPED:
                 ElementTree.SubElement(test, "skipped", message=clean(outcome.message))
     text = ElementTree.tostring(root, encoding="unicode")
-    return f"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n{text}\n"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
 def clean(text: str) -> str:
@@ -139,7 +139,10 @@ def clean(text: str) -> str:
 
 def as_json(outcomes: List[Outcome], url: str) -> str:
     """The whole report for programs."""
-    table = {level: {status: row[status] for status in (PASSED, FAILED, SKIPPED)} for level, row in counts(outcomes).items()}
+    table = {
+        level: {status: row[status] for status in (PASSED, FAILED, SKIPPED)}
+        for level, row in counts(outcomes).items()
+    }
     report = {
         "suite": __version__,
         "protocol": "0.1",
@@ -182,7 +185,13 @@ def list_as_markdown(cases: List[Case] = CASES) -> str:
     for area, title in AREAS.items():
         found = [case for case in cases if case.area == area]
         if found:
-            lines += ["", f"### {title}", "", "| case | level | checks | specification |", "| --- | --- | --- | --- |"]
+            lines += [
+                "",
+                f"### {title}",
+                "",
+                "| case | level | checks | specification |",
+                "| --- | --- | --- | --- |",
+            ]
         for case in found:
             row = [f"`{case.id}`", TITLES[case.level], cell(case.description), cell(str(case.source))]
             lines.append(f"| {' | '.join(row)} |")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterable, List, Optional
 
 from . import cases as _cases  # noqa: F401  (fills the list of cases)
-from .case import CASES, Case, LEVELS, Unmet
+from .case import CASES, LEVELS, Case, Unmet
 from .session import Exchange, Session
 from .skills_folder import OLDER_VERSION
 from .transport import Unreachable

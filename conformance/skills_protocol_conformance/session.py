@@ -145,6 +145,6 @@ def completed(run: dict) -> dict:
 
 def failed(run: dict) -> dict:
     """The error of a run that must have failed."""
-    expect(run.get("status") == "failed", f"the run has the status \"failed\", got {shown(run, 600)}")
+    expect(run.get("status") == "failed", f'the run has the status "failed", got {shown(run, 600)}')
     error = run.get("error")
     return error if isinstance(error, dict) else {}

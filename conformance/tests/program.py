@@ -160,7 +160,9 @@ class Program:
 def described(error):
     """Type, message and traceback of an exception."""
     # Without the text of the lines: looking for it is slow.
-    stack = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), limit=30, lookup_lines=False)
+    stack = traceback.StackSummary.extract(
+        traceback.walk_tb(error.__traceback__), limit=30, lookup_lines=False
+    )
     frames = [frame for frame in stack if not os.path.isabs(frame.filename)]
     lines = [f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}' for frame in frames]
     message = str(error) or type(error).__name__

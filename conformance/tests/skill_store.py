@@ -1,6 +1,7 @@
 """The skills of the stand-in: those of the suite, and the guide."""
 
 import functools
+
 import tomllib
 
 from skills_protocol_conformance.skills_folder import folder
@@ -13,8 +14,8 @@ tags: [guide]
 
 # Skills Protocol Guide
 
-Discover with `list_skills`, `describe_skill` and `read_skill_file`. Run with `execute_skill` and `run_code`. Large
-content is kept with `create_blob` and `read_blob`.
+Discover with `list_skills`, `describe_skill` and `read_skill_file`. Run with `execute_skill` and `run_code`.
+Large content is kept with `create_blob` and `read_blob`.
 """
 GUIDE_MANIFEST = """name = "skills.protocol.guide"
 version = "0.1.0"

@@ -96,7 +96,9 @@ class StandIn:
             return Reply(204, {}, b"")
         if "text/event-stream" in headers.get("Accept", ""):
             return Reply(200, {"content-type": "text/event-stream"}, self.events(answer))
-        return Reply(self.status_of(answer), {"content-type": self.content_type()}, json.dumps(answer).encode())
+        return Reply(
+            self.status_of(answer), {"content-type": self.content_type()}, json.dumps(answer).encode()
+        )
 
     def content_type(self):
         return "application/json"
@@ -239,7 +241,9 @@ class StandIn:
         if limit < 1:
             raise wrong("limit")
         namespace = params.get("namespace")
-        skills = [skill for skill in self.sorted_skills() if not namespace or self.in_namespace(skill, namespace)]
+        skills = [
+            skill for skill in self.sorted_skills() if not namespace or self.in_namespace(skill, namespace)
+        ]
         begin = self.position_of(params["cursor"]) if "cursor" in params else 0
         page = skills[begin : begin + limit]
         is_last = begin + limit >= len(skills)
@@ -344,7 +348,9 @@ class StandIn:
     # The guide
 
     def load_skills_protocol_guide(self, params):
-        return {"content": self.find({"name": "skills.protocol.guide"}).document.split("---\n", 2)[2].lstrip()}
+        return {
+            "content": self.find({"name": "skills.protocol.guide"}).document.split("---\n", 2)[2].lstrip()
+        }
 
     # Runs
 
@@ -498,7 +504,12 @@ class StandIn:
         """The record of a run."""
         if run_id in self.pending:
             result = self.pending.pop(run_id)()
-            self.runs[run_id] = {"run_id": run_id, "status": "ended", "outcome": result["status"], "result": result}
+            self.runs[run_id] = {
+                "run_id": run_id,
+                "status": "ended",
+                "outcome": result["status"],
+                "result": result,
+            }
         return self.runs.get(run_id)
 
     def cancel(self, run_id):

@@ -46,14 +46,14 @@ def size(session):
         expect_equal(created.get("size_bytes"), len(content.encode()), f"`size_bytes` of {content!r}")
 
 
-@case("blobs.content-required", MUST, SCHEMAS(CREATE, "\"required\": [\"content\", \"kind\"]"))
+@case("blobs.content-required", MUST, SCHEMAS(CREATE, '"required": ["content", "kind"]'))
 def content_required(session):
     """A call without `content`, or with one that is no text, is refused."""
     session.error("create_blob", kind="text/plain")
     session.error("create_blob", kind="text/plain", content={"a": 1})
 
 
-@case("blobs.kind-required", MUST, SCHEMAS(CREATE, "\"required\": [\"content\", \"kind\"]"))
+@case("blobs.kind-required", MUST, SCHEMAS(CREATE, '"required": ["content", "kind"]'))
 def kind_required(session):
     """A call without `kind` is refused."""
     session.error("create_blob", content="a blob")
@@ -62,14 +62,18 @@ def kind_required(session):
 @case("blobs.kind", MUST, TOOLS(CREATE, "MIME type (e.g., 'text/plain', 'application/json')"))
 def kind_kept(session):
     """read_blob returns the `kind` that was given."""
-    for kind, content in (("text/csv", "a,b\n1,2\n"), ("application/json", "{\"a\": 1}"), ("text/markdown", "# A")):
+    for kind, content in (
+        ("text/csv", "a,b\n1,2\n"),
+        ("application/json", '{"a": 1}'),
+        ("text/markdown", "# A"),
+    ):
         expect_equal(read(session, session.create_blob(content, kind)).get("kind"), kind, "`kind`")
 
 
 @case("blobs.unchanged", MUST, TOOLS(CREATE, "Content to store"))
 def unchanged(session):
     """Content comes back to the letter: ends of lines, blanks, letters beyond ASCII."""
-    content = " first\r\nsecond\nthird\t\"quoted\" \\ Zürich 東京 🙂\n\n "
+    content = ' first\r\nsecond\nthird\t"quoted" \\ Zürich 東京 🙂\n\n '
     expect_equal(read(session, session.create_blob(content), mode="full")["content"], content, "`content`")
 
 
@@ -79,7 +83,9 @@ def large(session):
     content = "0123456789" * 50000 + "end"
     created = session.call("create_blob", content=content, kind="text/plain")
     expect_equal(created.get("size_bytes"), len(content), "`size_bytes`")
-    expect_equal(read(session, created["blob_id"], mode="sample_tail", max_bytes=5)["content"], "89end", "the end")
+    expect_equal(
+        read(session, created["blob_id"], mode="sample_tail", max_bytes=5)["content"], "89end", "the end"
+    )
 
 
 @case("blobs.empty", SHOULD, TOOLS(CREATE, "Content to store"))
@@ -90,14 +96,14 @@ def empty(session):
     expect_equal(read(session, created["blob_id"])["content"], "", "`content`")
 
 
-@case("blobs.mode-default", MUST, SCHEMAS(READ, "\"default\": \"sample_head\""))
+@case("blobs.mode-default", MUST, SCHEMAS(READ, '"default": "sample_head"'))
 def mode_default(session):
     """Without `mode` the beginning is read."""
     blob = session.create_blob(LONG)
     expect_equal(read(session, blob, max_bytes=22)["content"], LONG[:22], "`content`")
 
 
-@case("blobs.max-bytes-default", MUST, SCHEMAS(READ, "\"default\": 2000"))
+@case("blobs.max-bytes-default", MUST, SCHEMAS(READ, '"default": 2000'))
 def max_bytes_default(session):
     """Without `max_bytes` 2,000 bytes are read."""
     expect_equal(read(session, session.create_blob(LONG))["content"], LONG[:2000], "`content`")
@@ -112,7 +118,7 @@ def max_bytes(session):
     expect(found and content.startswith(found), f"the beginning of the content, got {shown(found)}")
 
 
-@case("blobs.head", MUST, BLOBS("read_blob", "\"sample_head\" gives the first `max_bytes` of the content."))
+@case("blobs.head", MUST, BLOBS("read_blob", '"sample_head" gives the first `max_bytes` of the content.'))
 def head(session):
     """\"sample_head\" reads the beginning."""
     blob = session.create_blob(LONG)
@@ -120,14 +126,14 @@ def head(session):
     expect_equal(found["content"], LONG[:33], "`content`")
 
 
-@case("blobs.tail", MUST, BLOBS("read_blob", "\"sample_tail\" gives the last `max_bytes` of the content."))
+@case("blobs.tail", MUST, BLOBS("read_blob", '"sample_tail" gives the last `max_bytes` of the content.'))
 def tail(session):
     """\"sample_tail\" reads the end."""
     found = read(session, session.create_blob(LONG), mode="sample_tail", max_bytes=33)
     expect_equal(found["content"], LONG[-33:], "`content`")
 
 
-@case("blobs.full", MUST, SCHEMAS(READ, "\"enum\": [\"sample_head\", \"sample_tail\", \"full\"]"))
+@case("blobs.full", MUST, SCHEMAS(READ, '"enum": ["sample_head", "sample_tail", "full"]'))
 def full(session):
     """\"full\" reads all of a blob that is larger than 2,000 bytes."""
     found = read(session, session.create_blob(LONG), mode="full")
@@ -135,7 +141,7 @@ def full(session):
     expect_equal(found.get("truncated"), False, "`truncated`")
 
 
-@case("blobs.truncated", MUST, TOOLS(READ, "\"truncated\": true"))
+@case("blobs.truncated", MUST, TOOLS(READ, '"truncated": true'))
 def truncated(session):
     """`truncated` is true if the blob has more than is shown, and false if not."""
     blob = session.create_blob(LONG)
@@ -164,7 +170,7 @@ def unknown(session):
         session.error("read_blob", blob_id=blob)
 
 
-@case("blobs.id-required", MUST, SCHEMAS(READ, "\"required\": [\"blob_id\"]"))
+@case("blobs.id-required", MUST, SCHEMAS(READ, '"required": ["blob_id"]'))
 def id_required(session):
     """A call without `blob_id` is refused."""
     session.error("read_blob", mode="full")

@@ -1,6 +1,6 @@
 """describe_skill."""
 
-from ..case import DISCOVERY, MANIFEST, MUST, SHOULD, STRUCTURE, case, expect, expect_equal, shown
+from ..case import DISCOVERY, MANIFEST, MUST, SCHEMAS, SHOULD, STRUCTURE, case, expect, expect_equal, shown
 from ..skills_folder import OLDER_VERSION, text
 
 DESCRIBE = "describe_skill"
@@ -65,7 +65,12 @@ def runtime(session):
         expect_equal(described.get(member), wanted, f"`runtime.{member}`")
 
 
-@case("describe.inputs", MUST, MANIFEST("Input schema", "Informal input documentation (for LLM and humans)"), (FULL,))
+@case(
+    "describe.inputs",
+    MUST,
+    MANIFEST("Input schema", "Informal input documentation (for LLM and humans)"),
+    (FULL,),
+)
 def inputs(session):
     """`manifest.inputs` has each input with its type, description, values and default."""
     expect_equal(manifest_of(session, FULL).get("inputs"), FULL_MANIFEST["inputs"], "`inputs`")
@@ -87,7 +92,12 @@ def instruction(session):
     expect(not has(described, "runtime"), f"no `runtime`, got {shown(described.get('runtime'))}")
 
 
-@case("describe.frontmatter", MUST, DISCOVERY(DESCRIBE, "skill_md_frontmatter — Parsed YAML frontmatter from SKILL.md"), (FULL,))
+@case(
+    "describe.frontmatter",
+    MUST,
+    DISCOVERY(DESCRIBE, "skill_md_frontmatter — Parsed YAML frontmatter from SKILL.md"),
+    (FULL,),
+)
 def frontmatter(session):
     """`skill_md_frontmatter` has title, short description and tags of the SKILL.md, as JSON."""
     described = describe(session, FULL, detail="summary").get("skill_md_frontmatter")
@@ -99,7 +109,12 @@ def frontmatter(session):
     expect_equal(described, wanted, "`skill_md_frontmatter`")
 
 
-@case("describe.detail-manifest", MUST, DISCOVERY(DESCRIBE, "\"manifest\" — Only the skill.toml manifest"), (FULL,))
+@case(
+    "describe.detail-manifest",
+    MUST,
+    DISCOVERY(DESCRIBE, '"manifest" — Only the skill.toml manifest'),
+    (FULL,),
+)
 def detail_manifest(session):
     """With \"manifest\" there is neither frontmatter nor content."""
     skill = describe(session, FULL, detail="manifest")
@@ -108,7 +123,12 @@ def detail_manifest(session):
         expect(not has(skill, member), f"no `{member}`")
 
 
-@case("describe.detail-summary", MUST, DISCOVERY(DESCRIBE, "skill_md_content — Full SKILL.md content (only if detail=\"full\")"), (FULL,))
+@case(
+    "describe.detail-summary",
+    MUST,
+    DISCOVERY(DESCRIBE, 'skill_md_content — Full SKILL.md content (only if detail="full")'),
+    (FULL,),
+)
 def detail_summary(session):
     """With \"summary\" there are manifest and frontmatter, and no content."""
     skill = describe(session, FULL, detail="summary")
@@ -117,13 +137,18 @@ def detail_summary(session):
     expect(not has(skill, "skill_md_content"), "no `skill_md_content`")
 
 
-@case("describe.detail-default", MUST, DISCOVERY(DESCRIBE, "Default: \"summary\""), (FULL,))
+@case("describe.detail-default", MUST, DISCOVERY(DESCRIBE, 'Default: "summary"'), (FULL,))
 def detail_default(session):
     """Without `detail` the answer is that of \"summary\"."""
     expect_equal(describe(session, FULL), describe(session, FULL, detail="summary"), "`skill`")
 
 
-@case("describe.detail-full", MUST, DISCOVERY(DESCRIBE, "\"full\" — Manifest + frontmatter + full SKILL.md content"), (FULL,))
+@case(
+    "describe.detail-full",
+    MUST,
+    DISCOVERY(DESCRIBE, '"full" — Manifest + frontmatter + full SKILL.md content'),
+    (FULL,),
+)
 def detail_full(session):
     """With \"full\" there is all of SKILL.md, to the letter, beside manifest and frontmatter."""
     skill = describe(session, FULL, detail="full")
@@ -145,7 +170,12 @@ def version(session):
         expect_equal(manifest_of(session, MANY, version=wanted).get("version"), wanted, "`version`")
 
 
-@case("describe.version-latest", MUST, DISCOVERY(DESCRIBE, "If omitted, returns the latest version."), (MANY, OLDER_VERSION))
+@case(
+    "describe.version-latest",
+    MUST,
+    DISCOVERY(DESCRIBE, "If omitted, returns the latest version."),
+    (MANY, OLDER_VERSION),
+)
 def version_latest(session):
     """Without `version` the latest is described, by the order of versions: 1.10.0 comes after 1.9.0."""
     expect_equal(manifest_of(session, MANY).get("version"), "1.10.0", "`version`")
@@ -163,7 +193,7 @@ def unknown(session):
     session.error("describe_skill", name="conformance.no.such")
 
 
-@case("describe.name-required", MUST, DISCOVERY(DESCRIBE, "name Type string Required required"))
+@case("describe.name-required", MUST, SCHEMAS(DESCRIBE, '"required": ["name"]'))
 def name_required(session):
     """A call without `name` is refused."""
     session.error("describe_skill", detail="summary")

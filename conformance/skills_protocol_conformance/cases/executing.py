@@ -3,7 +3,20 @@
 import json
 import time
 
-from ..case import CORE, EXECUTION, MANIFEST, MUST, SCHEMAS, SHOULD, STRUCTURE, TOOLS, case, expect, expect_equal, shown
+from ..case import (
+    CONVENTIONS,
+    EXECUTION,
+    MANIFEST,
+    MUST,
+    SCHEMAS,
+    SHOULD,
+    STRUCTURE,
+    TOOLS,
+    case,
+    expect,
+    expect_equal,
+    shown,
+)
 from ..session import completed, failed
 from ..skills_folder import OLDER_VERSION
 
@@ -15,7 +28,7 @@ MANY = "conformance.versions.many"
 STEPS = "conformance.work.steps"
 
 ARGS = {
-    "text": "Zürich 東京 🙂 \"quoted\" \\ \n\t",
+    "text": 'Zürich 東京 🙂 "quoted" \\ \n\t',
     "empty": "",
     "integer": -42,
     "large": 2**53 - 1,
@@ -27,11 +40,16 @@ ARGS = {
     "object": {"nested": {"key with blanks": [True, None]}},
 }
 
+TWO_LEVELS = CONVENTIONS(
+    "Two-level error handling",
+    'A failed execution is a result with the status "failed"; a failed call is an error of JSON-RPC.',
+)
+
 # Seconds within which a run that was stopped must be answered: any machine, however busy.
 STOPPED_WITHIN = 25
 
 
-@case("execute.status", MUST, TOOLS(EXECUTE, "status \"completed\" or \"failed\""), (ECHO, STEPS))
+@case("execute.status", MUST, TOOLS(EXECUTE, '"completed" or "failed"'), (ECHO, STEPS))
 def status(session):
     """`status` is \"completed\" for a run that returned and \"failed\" for one that raised."""
     expect_equal(session.execute(ECHO, {}).get("status"), "completed", "`status`")
@@ -54,7 +72,9 @@ def summary(session):
         expect(isinstance(text, str) and text.strip(), f"a text, got {shown(text)}")
 
 
-@case("execute.args", MUST, MANIFEST("Example", "args is a dict passed from execute_skill or run_code"), (ECHO,))
+@case(
+    "execute.args", MUST, MANIFEST("Example", "args is a dict passed from execute_skill or run_code"), (ECHO,)
+)
 def args(session):
     """The function gets the arguments as a dict, with every kind of JSON value unchanged."""
     output = completed(session.execute(ECHO, ARGS))
@@ -62,13 +82,18 @@ def args(session):
     expect_equal(output.get("echo"), ARGS, "`args` as they arrived")
 
 
-@case("execute.args-left-out", MUST, SCHEMAS(EXECUTE, "\"required\": [\"name\"]"), (ECHO,))
+@case("execute.args-left-out", MUST, SCHEMAS(EXECUTE, '"required": ["name"]'), (ECHO,))
 def args_left_out(session):
     """Without `args` the function gets an empty dict."""
     expect_equal(completed(session.execute(ECHO)), {"echo": {}, "type": "dict"}, "`output`")
 
 
-@case("execute.args-wrong", SHOULD, SCHEMAS(EXECUTE, "JSON-serializable arguments to pass to the skill"), (ECHO,))
+@case(
+    "execute.args-wrong",
+    SHOULD,
+    SCHEMAS(EXECUTE, "JSON-serializable arguments to pass to the skill"),
+    (ECHO,),
+)
 def args_wrong(session):
     """`args` that are no object are refused."""
     for wrong in ([1], "text"):
@@ -104,7 +129,9 @@ def logs_limit(session):
     run = session.step("print_much")
     completed(run)
     preview = run.get("logs_preview")
-    expect(isinstance(preview, str) and "of a long log" in preview, f"a part of the log, got {shown(preview)}")
+    expect(
+        isinstance(preview, str) and "of a long log" in preview, f"a part of the log, got {shown(preview)}"
+    )
     size = len(preview.encode())
     expect(size <= 2048, f"at most 2,048 bytes, got {size}")
 
@@ -142,7 +169,15 @@ def not_completed(response):
     expect("error" in response or is_failed, f"an error or a failed run, got {shown(response)}")
 
 
-@case("execute.failed-error", SHOULD, EXECUTION("Response (Failed)", "A failed run has `error` with `type`, the name of an exception class, and `message`."), (STEPS,))
+@case(
+    "execute.failed-error",
+    SHOULD,
+    EXECUTION(
+        "Response (Failed)",
+        "A failed run has `error` with `type`, the name of an exception class, and `message`.",
+    ),
+    (STEPS,),
+)
 def failed_error(session):
     """`error` of a run that raised has the exception's class and its text."""
     error = failed(session.step("raise", text="a value is wrong"))
@@ -151,7 +186,7 @@ def failed_error(session):
     expect(isinstance(message, str) and "a value is wrong" in message, f"the text, got {shown(message)}")
 
 
-@case("execute.failed-is-result", MUST, CORE("Run", "A run that fails is a result with the status \"failed\", and no error of JSON-RPC."), (STEPS,))
+@case("execute.failed-is-result", MUST, TWO_LEVELS, (STEPS,))
 def failed_is_result(session):
     """An exception of a skill is told in a result and not as an error of the call."""
     response = session.respond("execute_skill", {"name": STEPS, "args": {"do": "raise", "text": "wrong"}})
@@ -178,13 +213,13 @@ def instruction(session):
     not_completed(session.respond("execute_skill", {"name": GUIDE, "args": {}}))
 
 
-@case("execute.unknown", MUST, CORE("Errors", "A call that cannot be carried out is an error of JSON-RPC."))
+@case("execute.unknown", MUST, TWO_LEVELS)
 def unknown(session):
     """A skill that is not there is refused with a JSON-RPC error."""
     session.error("execute_skill", name="conformance.no.such", args={})
 
 
-@case("execute.name-required", MUST, SCHEMAS(EXECUTE, "\"required\": [\"name\"]"))
+@case("execute.name-required", MUST, SCHEMAS(EXECUTE, '"required": ["name"]'))
 def name_required(session):
     """A call without `name` is refused."""
     session.error("execute_skill", args={})

@@ -43,7 +43,9 @@ def error_kind(session):
         ("not_executable", "execute_skill", {"name": GUIDE}),
         ("blob_not_found", "read_blob", {"blob_id": session.create_blob("a")[:-4] + "aaaa"}),
     ):
-        expect_equal(kind_of(session.error(method, **params)), wanted, f"`data.kind` of `{method}` with {params}")
+        expect_equal(
+            kind_of(session.error(method, **params)), wanted, f"`data.kind` of `{method}` with {params}"
+        )
 
 
 @case("ext.error-parameter", EXTENSION, WARDIAN("Errors", "`data.parameter` names the wrong parameter."))
@@ -59,7 +61,9 @@ def unknown_parameter(session):
     expect_equal(session.error("list_skills", limits=3).get("code"), -32602, "`error.code`")
 
 
-@case("ext.duplicate-member", EXTENSION, WARDIAN("Strictness", "The same member twice in an object is refused."))
+@case(
+    "ext.duplicate-member", EXTENSION, WARDIAN("Strictness", "The same member twice in an object is refused.")
+)
 def duplicate_member(session):
     """A body with a member twice is answered with -32600."""
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "list_skills", "params": {"limit": 1, "limit": 2}}'
@@ -75,7 +79,12 @@ def tags(session):
     expect_equal(found, [["conformance", "echo"]], "`tags`")
 
 
-@case("ext.input-schema", EXTENSION, WARDIAN("describe_skill", "With \"full\", `input_schema` of an action says what `args` may be."), (INPUTS,))
+@case(
+    "ext.input-schema",
+    EXTENSION,
+    WARDIAN("describe_skill", 'With "full", `input_schema` of an action says what `args` may be.'),
+    (INPUTS,),
+)
 def input_schema(session):
     """`input_schema` is a JSON Schema with the inputs of the manifest."""
     schema = session.call("describe_skill", name=INPUTS, detail="full")["skill"].get("input_schema")
@@ -85,7 +94,12 @@ def input_schema(session):
     expect_equal(schema.get("required"), ["count"], "`required`")
 
 
-@case("ext.binary-file", EXTENSION, WARDIAN("read_skill_file", "A file that is not UTF-8 comes as base64, with `encoding`."), (GUIDE,))
+@case(
+    "ext.binary-file",
+    EXTENSION,
+    WARDIAN("read_skill_file", "A file that is not UTF-8 comes as base64, with `encoding`."),
+    (GUIDE,),
+)
 def binary_file(session):
     """A file that is no text is read as base64."""
     found = session.call("read_skill_file", name=GUIDE, path="resources/bytes.bin")
@@ -93,14 +107,24 @@ def binary_file(session):
     expect_equal(base64.b64decode(found["content"]), content(GUIDE, "resources/bytes.bin"), "the bytes")
 
 
-@case("ext.name-at-version", EXTENSION, WARDIAN("execute_skill", "`name` can be `name@version`."), (MANY, OLDER_VERSION))
+@case(
+    "ext.name-at-version",
+    EXTENSION,
+    WARDIAN("execute_skill", "`name` can be `name@version`."),
+    (MANY, OLDER_VERSION),
+)
 def name_at_version(session):
     """`name@version` executes that version."""
     run = session.execute(f"{MANY}@1.9.0", {})
     expect_equal(completed(run).get("version"), "1.9.0", "the version that was executed")
 
 
-@case("ext.inputs-checked", EXTENSION, WARDIAN("execute_skill", "Arguments are checked against the inputs of the manifest."), (INPUTS,))
+@case(
+    "ext.inputs-checked",
+    EXTENSION,
+    WARDIAN("execute_skill", "Arguments are checked against the inputs of the manifest."),
+    (INPUTS,),
+)
 def inputs_checked(session):
     """Arguments of a wrong type, and a call without a required one, are refused."""
     for wrong in ({"count": "three"}, {}):
@@ -108,34 +132,56 @@ def inputs_checked(session):
         expect_equal(kind_of(error), "invalid_params", "`data.kind`")
 
 
-@case("ext.inputs-defaults", EXTENSION, WARDIAN("execute_skill", "Defaults of inputs are filled in."), (INPUTS,))
+@case(
+    "ext.inputs-defaults", EXTENSION, WARDIAN("execute_skill", "Defaults of inputs are filled in."), (INPUTS,)
+)
 def inputs_defaults(session):
     """An argument that is left out has the default of the manifest."""
     expect_equal(completed(session.execute(INPUTS, {"count": 3})), {"count": 3, "unit": "metre"}, "`output`")
 
 
-@case("ext.inputs-blobs", EXTENSION, WARDIAN("execute_skill", "Blobs in inputs of type `blob` are mounted."), (INPUTS,))
+@case(
+    "ext.inputs-blobs",
+    EXTENSION,
+    WARDIAN("execute_skill", "Blobs in inputs of type `blob` are mounted."),
+    (INPUTS,),
+)
 def inputs_blobs(session):
     """A blob in an argument of the type `blob` is mounted without `input_blobs`."""
     output = completed(session.execute(INPUTS, {"count": 1, "note_blob": session.create_blob("a note")}))
     expect_equal(output.get("note"), "a note", "`note`")
 
 
-@case("ext.summary-of-program", EXTENSION, WARDIAN(RESULTS, "`summary` is the text `summary` of a returned object."))
+@case(
+    "ext.summary-of-program",
+    EXTENSION,
+    WARDIAN(RESULTS, "`summary` is the text `summary` of a returned object."),
+)
 def summary_of_program(session):
     """A program chooses its summary."""
     run = session.run("def main(args):\n    return {'summary': 'Three of four.', 'n': 3}\n")
     expect_equal(run.get("summary"), "Three of four.", "`summary`")
 
 
-@case("ext.other-values", EXTENSION, WARDIAN(RESULTS, "Any other value than a dict becomes `{\"result\": value}`, `None` becomes null."))
+@case(
+    "ext.other-values",
+    EXTENSION,
+    WARDIAN(RESULTS, 'Any other value than a dict becomes `{"result": value}`, `None` becomes null.'),
+)
 def other_values(session):
     """A returned list is `result` of an object; `None` is null."""
-    expect_equal(session.run("def main(args):\n    return [1, 2]\n").get("output"), {"result": [1, 2]}, "`output`")
+    expect_equal(
+        session.run("def main(args):\n    return [1, 2]\n").get("output"), {"result": [1, 2]}, "`output`"
+    )
     expect_equal(session.run("def main(args):\n    return None\n").get("output", 0), None, "`output`")
 
 
-@case("ext.large-output", EXTENSION, WARDIAN(RESULTS, "More than 4,096 bytes of output become a blob."), (STEPS,))
+@case(
+    "ext.large-output",
+    EXTENSION,
+    WARDIAN(RESULTS, "More than 4,096 bytes of output become a blob."),
+    (STEPS,),
+)
 def large_output(session):
     """A large output is a blob with all of it, and `output` tells its id, size and beginning."""
     run = session.step("return_much")
@@ -149,18 +195,28 @@ def large_output(session):
     expect(whole.startswith(output.get("preview") or "\0"), "`preview` is the beginning")
 
 
-@case("ext.measurements", EXTENSION, WARDIAN(RESULTS, "Results have `duration_ms`, `memory_peak_bytes`, `logs_truncated` and `output_truncated`."))
+@case(
+    "ext.measurements",
+    EXTENSION,
+    WARDIAN(
+        RESULTS, "Results have `duration_ms`, `memory_peak_bytes`, `logs_truncated` and `output_truncated`."
+    ),
+)
 def measurements(session):
     """Results have measurements, and say whether something was left out."""
     run = session.run("def main(args):\n    return {}\n")
     for member in ("duration_ms", "memory_peak_bytes"):
         number = run.get(member)
-        expect(isinstance(number, int) and number > 0, f"`{member}` is a positive integer, got {shown(number)}")
+        expect(
+            isinstance(number, int) and number > 0, f"`{member}` is a positive integer, got {shown(number)}"
+        )
     for member in ("logs_truncated", "output_truncated"):
         expect_equal(run.get(member), False, f"`{member}`")
 
 
-@case("ext.traceback", EXTENSION, WARDIAN(RESULTS, "`error.traceback` has the frames of the caller's own code."))
+@case(
+    "ext.traceback", EXTENSION, WARDIAN(RESULTS, "`error.traceback` has the frames of the caller's own code.")
+)
 def traceback(session):
     """A failed run has a traceback with the line that raised."""
     error = failed(session.run("def main(args):\n    raise ValueError('line two')\n"))
@@ -168,7 +224,11 @@ def traceback(session):
     expect(isinstance(found, str) and "line 2" in found, f"the line, got {shown(found)}")
 
 
-@case("ext.script", EXTENSION, WARDIAN("Scripts", "Code without `main` runs as a script; its last expression is the output."))
+@case(
+    "ext.script",
+    EXTENSION,
+    WARDIAN("Scripts", "Code without `main` runs as a script; its last expression is the output."),
+)
 def script(session):
     """Code without functions runs, with its last value as `output`."""
     run = session.run("print('from a script')\n{'answer': 6 * 7}\n")
@@ -176,10 +236,19 @@ def script(session):
     expect("from a script" in run.get("logs_preview", ""), "the printed text is in the log")
 
 
-@case("ext.files", EXTENSION, WARDIAN("Files of a run", "`keep_files` decides which files of `/workspace` become blobs."))
+@case(
+    "ext.files",
+    EXTENSION,
+    WARDIAN("Files of a run", "`keep_files` decides which files of `/workspace` become blobs."),
+)
 def files(session):
     """Files that a run leaves are listed, and kept if a pattern names them."""
-    code = "def main(args):\n    for name in ('a.csv', 'b.txt'):\n        open(name, 'w').write(name)\n    return {}\n"
+    code = """
+def main(args):
+    for name in ('a.csv', 'b.txt'):
+        open(name, 'w').write(name)
+    return {}
+"""
     run = session.run(code, keep_files=["*.csv"])
     completed(run)
     listed = {file["path"]: file for file in run.get("files", [])}
@@ -226,7 +295,11 @@ def blob_stream(session):
     expect_equal(session.send(b"", "GET", f"/v1/blobs/{blob}").body, b"a,b\n1,2\n", "the content")
 
 
-@case("ext.events", EXTENSION, WARDIAN("Runs as events", "With `Accept: text/event-stream` a run is answered with events."))
+@case(
+    "ext.events",
+    EXTENSION,
+    WARDIAN("Runs as events", "With `Accept: text/event-stream` a run is answered with events."),
+)
 def events(session):
     """A run is told as events: its output first, its response last."""
     code = "def main(args):\n    print('told at once')\n    return {'done': True}\n"
@@ -248,7 +321,13 @@ def events(session):
     expect_equal(completed(response.get("result", {})), {"done": True}, "`output`")
 
 
-@case("ext.detach", EXTENSION, WARDIAN("Runs in the background", "With `detach` a call returns at once; `GET /v1/runs/{id}` has the result."))
+@case(
+    "ext.detach",
+    EXTENSION,
+    WARDIAN(
+        "Runs in the background", "With `detach` a call returns at once; `GET /v1/runs/{id}` has the result."
+    ),
+)
 def detach(session):
     """A run goes on in the background, and its result is read when it has ended."""
     begun = session.run("def main(args):\n    return {'late': True}\n", detach=True)
@@ -278,7 +357,11 @@ def cancel(session):
     expect_equal(ended(session, begun["run_id"]).get("outcome"), "cancelled", "`outcome`")
 
 
-@case("ext.idempotency", EXTENSION, WARDIAN("Once and only once", "A call with an `idempotency_key` is executed once."))
+@case(
+    "ext.idempotency",
+    EXTENSION,
+    WARDIAN("Once and only once", "A call with an `idempotency_key` is executed once."),
+)
 def idempotency(session):
     """A call that is repeated with its key has the first answer; another call with the key is refused."""
     key = f"conformance-{uuid.uuid4().hex}"
@@ -289,7 +372,11 @@ def idempotency(session):
     session.error("run_code", language="python", code=code + "# another\n", args={}, idempotency_key=key)
 
 
-@case("ext.limits-beyond", EXTENSION, WARDIAN("Limits", "A value beyond the operator's is refused, not lowered."))
+@case(
+    "ext.limits-beyond",
+    EXTENSION,
+    WARDIAN("Limits", "A value beyond the operator's is refused, not lowered."),
+)
 def limits_beyond(session):
     """A time-out of a year is refused."""
     params = {"language": "python", "code": "def main(args):\n    return {}\n"}
@@ -297,7 +384,11 @@ def limits_beyond(session):
     expect_equal(kind_of(error), "invalid_params", "`data.kind`")
 
 
-@case("ext.timeout-type", EXTENSION, WARDIAN(RESULTS, "`error.type` of a run that was stopped at its limit is `Timeout`."))
+@case(
+    "ext.timeout-type",
+    EXTENSION,
+    WARDIAN(RESULTS, "`error.type` of a run that was stopped at its limit is `Timeout`."),
+)
 def timeout_type(session):
     """A run that was stopped has the error `Timeout`."""
     run = session.run("def main(args):\n    while True:\n        pass\n", {}, limits={"timeout_ms": 300})
@@ -319,7 +410,11 @@ def tools(session):
     expect(all("input_schema" in tool for tool in uses), "the tools for Anthropic have `input_schema`")
 
 
-@case("ext.health", EXTENSION, WARDIAN("Other paths", "`/healthz`, `/readyz` and `/version` tell of the server."))
+@case(
+    "ext.health",
+    EXTENSION,
+    WARDIAN("Other paths", "`/healthz`, `/readyz` and `/version` tell of the server."),
+)
 def health(session):
     """The server says that it lives, that it is ready, and which version of the protocol it speaks."""
     expect_equal(session.send(b"", "GET", "/healthz").status, 200, "the HTTP status of /healthz")

@@ -1,6 +1,6 @@
 """read_skill_file."""
 
-from ..case import DISCOVERY, MUST, SHOULD, TOOLS, case, expect, expect_equal, shown
+from ..case import DISCOVERY, MUST, SCHEMAS, SHOULD, TOOLS, case, expect, expect_equal, shown
 from ..skills_folder import OLDER_VERSION, text
 
 READ = "read_skill_file"
@@ -24,7 +24,7 @@ def refuse(session, *paths):
         session.error("read_skill_file", name=GUIDE, path=path)
 
 
-@case("files.document", MUST, DISCOVERY(READ, "\"SKILL.md\" — Main documentation"), (GUIDE,))
+@case("files.document", MUST, DISCOVERY(READ, '"SKILL.md" — Main documentation'), (GUIDE,))
 def document(session):
     """SKILL.md is read with its frontmatter, to the letter."""
     expect_equal(read(session, GUIDE, "SKILL.md"), text(GUIDE, "SKILL.md"), "`content`")
@@ -71,7 +71,12 @@ def version_unknown(session):
     session.error("read_skill_file", name=GUIDE, path="SKILL.md", version="9.9.9")
 
 
-@case("files.escape-parent", MUST, DISCOVERY(SECURITY, "Reject paths attempting to escape (e.g., ../, absolute paths)"), (GUIDE,))
+@case(
+    "files.escape-parent",
+    MUST,
+    DISCOVERY(SECURITY, "Reject paths attempting to escape (e.g., ../, absolute paths)"),
+    (GUIDE,),
+)
 def escape_parent(session):
     """Paths with `..` are refused, also those that lead to a file of another skill."""
     refuse(session, "../conformance.echo.args/SKILL.md", "../../../../../../etc/passwd", "..")
@@ -80,16 +85,30 @@ def escape_parent(session):
 @case("files.escape-inside", MUST, DISCOVERY(SECURITY, "Restrict path to the skill's directory"), (GUIDE,))
 def escape_inside(session):
     """A `..` behind folders that exist is refused if it leads out."""
-    refuse(session, "resources/../../conformance.echo.args/SKILL.md", "resources/deep/../../../conformance.echo.args/skill.toml")
+    refuse(
+        session,
+        "resources/../../conformance.echo.args/SKILL.md",
+        "resources/deep/../../../conformance.echo.args/skill.toml",
+    )
 
 
-@case("files.escape-neighbour", MUST, DISCOVERY(SECURITY, "Restrict path to the skill's directory"), (GUIDE, NEIGHBOUR))
+@case(
+    "files.escape-neighbour",
+    MUST,
+    DISCOVERY(SECURITY, "Restrict path to the skill's directory"),
+    (GUIDE, NEIGHBOUR),
+)
 def escape_neighbour(session):
     """A skill whose folder's name begins with this one's cannot be reached."""
     refuse(session, f"../{NEIGHBOUR}/SKILL.md", f"resources/../../{NEIGHBOUR}/SKILL.md")
 
 
-@case("files.escape-absolute", MUST, DISCOVERY(SECURITY, "Reject paths attempting to escape (e.g., ../, absolute paths)"), (GUIDE,))
+@case(
+    "files.escape-absolute",
+    MUST,
+    DISCOVERY(SECURITY, "Reject paths attempting to escape (e.g., ../, absolute paths)"),
+    (GUIDE,),
+)
 def escape_absolute(session):
     """Absolute paths are refused."""
     refuse(session, "/etc/passwd", "/SKILL.md", "//etc/passwd", "file:///etc/passwd")
@@ -132,13 +151,13 @@ def unknown_skill(session):
         session.error("read_skill_file", name=name, path="SKILL.md")
 
 
-@case("files.name-required", MUST, DISCOVERY(READ, "name Type string Required required"))
+@case("files.name-required", MUST, SCHEMAS(READ, '"required": ["name", "path"]'))
 def name_required(session):
     """A call without `name` is refused."""
     session.error("read_skill_file", path="SKILL.md")
 
 
-@case("files.path-required", MUST, DISCOVERY(READ, "path Type string Required required"), (GUIDE,))
+@case("files.path-required", MUST, SCHEMAS(READ, '"required": ["name", "path"]'), (GUIDE,))
 def path_required(session):
     """A call without `path` is refused."""
     session.error("read_skill_file", name=GUIDE)

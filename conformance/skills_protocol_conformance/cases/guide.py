@@ -1,6 +1,6 @@
 """load_skills_protocol_guide, and the skill behind it."""
 
-from ..case import CORE, DISCOVERY, MUST, SHOULD, STRUCTURE, TOOLS, case, expect, expect_equal, shown
+from ..case import DISCOVERY, MUST, SHOULD, STRUCTURE, TOOLS, case, expect, expect_equal, shown
 from .rpc import METHODS
 
 LOAD = "load_skills_protocol_guide"
@@ -14,7 +14,11 @@ def guide(session):
     return content
 
 
-@case("guide.content", MUST, TOOLS(LOAD, "Load the canonical Skills Protocol Guide to learn how to use these tools."))
+@case(
+    "guide.content",
+    MUST,
+    TOOLS(LOAD, "Load the canonical Skills Protocol Guide to learn how to use these tools."),
+)
 def content(session):
     """`content` is a text."""
     guide(session)
@@ -28,12 +32,19 @@ def no_params(session):
     expect_equal(without, session.call(LOAD), "the result")
 
 
-@case("guide.of-skill", MUST, TOOLS(LOAD, "This method returns the SKILL.md content of the canonical skills.protocol.guide skill"))
+@case(
+    "guide.of-skill",
+    MUST,
+    TOOLS(LOAD, "This method returns the SKILL.md content of the canonical skills.protocol.guide skill"),
+)
 def of_skill(session):
     """The guide is the SKILL.md of the skill `skills.protocol.guide`, with or without its frontmatter."""
     document = session.call("read_skill_file", name=SKILL, path="SKILL.md").get("content")
     expect(isinstance(document, str), f"the SKILL.md is a text, got {shown(document)}")
-    expect(document.strip().endswith(guide(session).strip()), "the guide is the end of the SKILL.md, or all of it")
+    expect(
+        document.strip().endswith(guide(session).strip()),
+        "the guide is the end of the SKILL.md, or all of it",
+    )
 
 
 @case("guide.listed", MUST, STRUCTURE("Example structure", "Instruction skill skills.protocol.guide/"))
@@ -51,7 +62,7 @@ def in_namespace(session):
     expect(SKILL in found, f"`{SKILL}` is listed, got {shown(found)}")
 
 
-@case("guide.begins-with-heading", SHOULD, CORE("Guide", "The guide begins with a heading of Markdown."))
+@case("guide.begins-with-heading", SHOULD, TOOLS(LOAD, '"content": "# Skills Protocol Overview'))
 def begins_with_heading(session):
     """The guide begins with a heading and not with the frontmatter."""
     expect(guide(session).lstrip().startswith("# "), f"a heading, got {shown(guide(session)[:60])}")

@@ -28,7 +28,11 @@ def names(skills):
 
 def summary_of(session, name):
     """A skill in the list with summaries."""
-    found = [skill for skill in session.list_all(namespace="conformance", detail="summary") if skill.get("name") == name]
+    found = [
+        skill
+        for skill in session.list_all(namespace="conformance", detail="summary")
+        if skill.get("name") == name
+    ]
     expect(found, f"`{name}` is listed")
     return found[-1]
 
@@ -66,18 +70,20 @@ def next_cursor(session):
     expect_equal(page["next_cursor"], None, "`next_cursor` of the last page")
 
 
-@case("list.names-alone", MUST, DISCOVERY(LIST, "\"names\" — Just name and version"), OURS[:1])
+@case("list.names-alone", MUST, DISCOVERY(LIST, '"names" — Just name and version'), OURS[:1])
 def names_alone(session):
     """With `detail` \"names\" a skill has `name` and `version` and nothing else."""
     for skill in session.call("list_skills", detail="names")["skills"]:
         expect(set(skill) == {"name", "version"}, f"`name` and `version` alone, got {shown(skill)}")
 
 
-@case("list.detail-default", MUST, DISCOVERY(LIST, "Default: \"names\""), OURS[:1])
+@case("list.detail-default", MUST, DISCOVERY(LIST, 'Default: "names"'), OURS[:1])
 def detail_default(session):
     """Without `detail` the answer is that of \"names\"."""
     without = session.call("list_skills", namespace="conformance")["skills"]
-    expect_equal(without, session.call("list_skills", namespace="conformance", detail="names")["skills"], "the list")
+    expect_equal(
+        without, session.call("list_skills", namespace="conformance", detail="names")["skills"], "the list"
+    )
 
 
 @case("list.detail-unknown", SHOULD, DISCOVERY(LIST, "Level of detail to return"))
@@ -86,27 +92,39 @@ def detail_unknown(session):
     session.error("list_skills", detail="everything")
 
 
-@case("list.summary-description", MUST, DISCOVERY(LIST, "description — Brief description (if detail=\"summary\")"), OURS[:1])
+@case(
+    "list.summary-description",
+    MUST,
+    DISCOVERY(LIST, 'description — Brief description (if detail="summary")'),
+    OURS[:1],
+)
 def summary_description(session):
     """With \"summary\" a skill has the description of its manifest."""
     skill = summary_of(session, "conformance.echo.args")
     expect_equal(skill.get("description"), "Returns the arguments that it was called with.", "`description`")
 
 
-@case("list.summary-namespace", MUST, DISCOVERY(LIST, "namespace — Grouping namespace (if detail=\"summary\")"), OURS[:1])
+@case(
+    "list.summary-namespace",
+    MUST,
+    DISCOVERY(LIST, 'namespace — Grouping namespace (if detail="summary")'),
+    OURS[:1],
+)
 def summary_namespace(session):
     """With \"summary\" a skill has the namespace of its manifest."""
     expect_equal(summary_of(session, "conformance.echo.args").get("namespace"), "conformance", "`namespace`")
 
 
-@case("list.summary-kind", MUST, DISCOVERY(LIST, "kind — \"action\" or \"instruction\" (if detail=\"summary\")"), OURS)
+@case(
+    "list.summary-kind", MUST, DISCOVERY(LIST, 'kind — "action" or "instruction" (if detail="summary")'), OURS
+)
 def summary_kind(session):
     """With \"summary\" a skill has its kind."""
     for skill, kind in (("conformance.echo.args", "action"), ("conformance.guide.reading", "instruction")):
         expect_equal(summary_of(session, skill).get("kind"), kind, f"`kind` of `{skill}`")
 
 
-@case("list.kinds", MUST, MANIFEST("kind", "Skill type: either \"action\" or \"instruction\""))
+@case("list.kinds", MUST, MANIFEST("kind", 'Skill type: either "action" or "instruction"'))
 def kinds(session):
     """Every skill of the server is an action or an instruction."""
     for skill in session.list_all(detail="summary"):
@@ -152,7 +170,9 @@ def namespace(session):
 def namespace_whole(session):
     """A namespace is no prefix of letters: `conformance` is not `conformances`."""
     expect(DECOY not in names(session.list_all(namespace="conformance")), f"`{DECOY}` is left out")
-    expect(DECOY in names(session.list_all(namespace="conformances")), f"`{DECOY}` has a namespace of its own")
+    expect(
+        DECOY in names(session.list_all(namespace="conformances")), f"`{DECOY}` has a namespace of its own"
+    )
 
 
 @case("list.namespace-unknown", SHOULD, DISCOVERY(LIST, "Optional namespace to filter skills"))
@@ -166,7 +186,10 @@ def limit(session):
     """A page has no more skills than `limit`, and a cursor if there are more."""
     page = session.call("list_skills", limit=2)
     expect(len(page["skills"]) == 2, f"2 skills, got {len(page['skills'])}")
-    expect(isinstance(page.get("next_cursor"), str), f"`next_cursor` is a text, got {shown(page.get('next_cursor'))}")
+    expect(
+        isinstance(page.get("next_cursor"), str),
+        f"`next_cursor` is a text, got {shown(page.get('next_cursor'))}",
+    )
 
 
 @case("list.limit-default", MUST, DISCOVERY(LIST, "Default: 50"), OURS)

@@ -2,7 +2,19 @@
 
 import json
 
-from ..case import CONVENTIONS, JSON_RPC, MUST, SCHEMAS, SHOULD, TOOLS, case, expect, expect_equal, shown
+from ..case import (
+    CLIENT,
+    CONVENTIONS,
+    JSON_RPC,
+    MUST,
+    SCHEMAS,
+    SHOULD,
+    TOOLS,
+    case,
+    expect,
+    expect_equal,
+    shown,
+)
 
 METHODS = (
     "list_skills",
@@ -52,7 +64,9 @@ def content_type(session):
     expect(kind.split(";")[0].strip().lower() == "application/json", f"application/json, got {kind!r}")
 
 
-@case("rpc.methods", MUST, TOOLS("Introduction", "The Skills Protocol exposes exactly 8 tools to LLM agents."))
+@case(
+    "rpc.methods", MUST, TOOLS("Introduction", "The Skills Protocol exposes exactly 8 tools to LLM agents.")
+)
 def methods(session):
     """Each of the eight methods exists: none is answered with -32601."""
     for method in METHODS:
@@ -60,7 +74,7 @@ def methods(session):
         expect(error.get("code") != -32601, f"the method `{method}` exists")
 
 
-@case("rpc.version", MUST, JSON_RPC(RESPONSE, "MUST be exactly \"2.0\"."))
+@case("rpc.version", MUST, JSON_RPC(RESPONSE, 'MUST be exactly "2.0".'))
 def version(session):
     """The response has `jsonrpc` \"2.0\"."""
     expect_equal(session.send_json(GOOD).get("jsonrpc"), "2.0", "`jsonrpc` of a result")
@@ -84,7 +98,11 @@ def id_number(session):
         expect_equal(session.send_json({**GOOD, "id": sent}).get("id"), sent, "`id`")
 
 
-@case("rpc.id-null", MUST, JSON_RPC("4 Request object", "MUST contain a String, Number, or NULL value if included."))
+@case(
+    "rpc.id-null",
+    MUST,
+    JSON_RPC("4 Request object", "MUST contain a String, Number, or NULL value if included."),
+)
 def id_null(session):
     """A request whose `id` is null is a request and no notification: it is answered, with null."""
     response = session.send_json({**GOOD, "id": None})
@@ -108,7 +126,11 @@ def result_alone(session):
     expect("error" not in response, f"the response has no `error`, got {shown(response.get('error'))}")
 
 
-@case("rpc.error-alone", MUST, JSON_RPC(RESPONSE, "This member MUST NOT exist if there was an error invoking the method."))
+@case(
+    "rpc.error-alone",
+    MUST,
+    JSON_RPC(RESPONSE, "This member MUST NOT exist if there was an error invoking the method."),
+)
 def error_alone(session):
     """A response with `error` has no `result`, not even null."""
     response = session.send_json(UNKNOWN)
@@ -132,7 +154,11 @@ def error_message(session):
         expect(isinstance(message, str) and message.strip(), f"a text, got {shown(message)}")
 
 
-@case("rpc.error-message-short", SHOULD, JSON_RPC(ERROR, "The message SHOULD be limited to a concise single sentence."))
+@case(
+    "rpc.error-message-short",
+    SHOULD,
+    JSON_RPC(ERROR, "The message SHOULD be limited to a concise single sentence."),
+)
 def error_message_short(session):
     """`error.message` is one line of at most 1,000 characters."""
     for error in some_errors(session):
@@ -141,7 +167,13 @@ def error_message_short(session):
         expect(len(message) <= 1000, f"at most 1,000 characters, got {len(message)}")
 
 
-@case("rpc.error-code-reserved", MUST, JSON_RPC(ERROR, "Any code within this range, but not defined explicitly below is reserved for future use."))
+@case(
+    "rpc.error-code-reserved",
+    MUST,
+    JSON_RPC(
+        ERROR, "Any code within this range, but not defined explicitly below is reserved for future use."
+    ),
+)
 def error_code_reserved(session):
     """Codes of errors between -32768 and -32000 are those that JSON-RPC defines, or a server's own
     (-32099 to -32000)."""
@@ -176,11 +208,21 @@ def parse_error(session):
         expect_code(session.json_of(session.send(body)), -32700)
 
 
-@case("rpc.parse-error-id", MUST, JSON_RPC(RESPONSE, "If there was an error in detecting the id in the Request object (e.g. Parse error/Invalid Request), it MUST be Null."))
+@case(
+    "rpc.parse-error-id",
+    MUST,
+    JSON_RPC(
+        RESPONSE,
+        "If there was an error in detecting the id in the Request object "
+        "(e.g. Parse error/Invalid Request), it MUST be Null.",
+    ),
+)
 def parse_error_id(session):
     """The answer to a body that is not JSON has an `id`, and it is null."""
     response = session.json_of(session.send(b'{"jsonrpc": "2.0", "id": 7, "method"'))
-    expect(isinstance(response, dict) and "id" in response, f"the response has an `id`, got {shown(response)}")
+    expect(
+        isinstance(response, dict) and "id" in response, f"the response has an `id`, got {shown(response)}"
+    )
     expect_equal(response["id"], None, "`id`")
 
 
@@ -201,14 +243,18 @@ def request_without_method(session):
         expect_code(session.send_json(request), -32600)
 
 
-@case("rpc.request-version", MUST, JSON_RPC("4 Request object", "MUST be exactly \"2.0\"."))
+@case("rpc.request-version", MUST, JSON_RPC("4 Request object", 'MUST be exactly "2.0".'))
 def request_version(session):
     """A request without `jsonrpc` \"2.0\" is answered with -32600."""
     for wrong in ("1.0", 2.0, None):
         expect_code(session.send_json({**GOOD, "jsonrpc": wrong}), -32600)
 
 
-@case("rpc.request-id", MUST, JSON_RPC("4 Request object", "MUST contain a String, Number, or NULL value if included."))
+@case(
+    "rpc.request-id",
+    MUST,
+    JSON_RPC("4 Request object", "MUST contain a String, Number, or NULL value if included."),
+)
 def request_id(session):
     """A request whose `id` is an object, an array or a boolean is answered with -32600."""
     for wrong in ({}, [1], True):
@@ -222,7 +268,14 @@ def params_left_out(session):
     expect(isinstance(response.get("result"), dict), f"a result, got {shown(response)}")
 
 
-@case("rpc.params-text", MUST, JSON_RPC("4.2 Parameter Structures", "If present, parameters for the rpc call MUST be provided as a Structured value."))
+@case(
+    "rpc.params-text",
+    MUST,
+    JSON_RPC(
+        "4.2 Parameter Structures",
+        "If present, parameters for the rpc call MUST be provided as a Structured value.",
+    ),
+)
 def params_text(session):
     """`params` that are a text or a number are refused, with -32600 or -32602."""
     for wrong in ("bar", 1):
@@ -230,7 +283,11 @@ def params_text(session):
         expect(error.get("code") in (-32600, -32602), f"-32600 or -32602, got {error.get('code')}")
 
 
-@case("rpc.params-array", SHOULD, CONVENTIONS("Request format", "Parameters are given by name: `params` is an object."))
+@case(
+    "rpc.params-array",
+    SHOULD,
+    CONVENTIONS("Request format", "Parameters are given by name: `params` is an object."),
+)
 def params_array(session):
     """`params` by position are refused and not ignored."""
     error_of(session.respond("describe_skill", ["skills.protocol.guide"]))
@@ -239,11 +296,22 @@ def params_array(session):
 @case("rpc.params-invalid", SHOULD, JSON_RPC(ERROR, "Invalid method parameter(s)."))
 def params_invalid(session):
     """A call without a required parameter is answered with -32602."""
-    for method in ("describe_skill", "read_skill_file", "execute_skill", "run_code", "create_blob", "read_blob"):
+    for method in (
+        "describe_skill",
+        "read_skill_file",
+        "execute_skill",
+        "run_code",
+        "create_blob",
+        "read_blob",
+    ):
         expect_code(session.respond(method, {}), -32602)
 
 
-@case("rpc.http-200-for-errors", SHOULD, CONVENTIONS("Error handling", "Errors of JSON-RPC travel in the body: clients look at the HTTP status first, and raise."))
+@case(
+    "rpc.http-200-for-errors",
+    SHOULD,
+    CLIENT("Calls", "It raises at an HTTP status of 400 and more, before it looks for an error of JSON-RPC."),
+)
 def http_200_for_errors(session):
     """Errors of calls are answered with HTTP 200."""
     for request in (UNKNOWN, session.request("describe_skill", {"name": "conformance.no.such"})):
@@ -263,21 +331,35 @@ def notification(session):
     expect(reply.status < 400, f"HTTP tells no error, got {reply.status}")
 
 
-@case("rpc.notification-wrong", MUST, JSON_RPC("4.1 Notification", "the Client would not be aware of any errors"))
+@case(
+    "rpc.notification-wrong",
+    MUST,
+    JSON_RPC("4.1 Notification", "the Client would not be aware of any errors"),
+)
 def notification_wrong(session):
     """A notification of an unknown method, or with wrong parameters, has no answer either."""
-    for request in ({"jsonrpc": "2.0", "method": "no_such"}, {"jsonrpc": "2.0", "method": "read_blob", "params": {}}):
+    for request in (
+        {"jsonrpc": "2.0", "method": "no_such"},
+        {"jsonrpc": "2.0", "method": "read_blob", "params": {}},
+    ):
         reply = session.send(json.dumps(request).encode())
         expect(not reply.body.strip(), f"the body is empty, got {shown(reply.body)}")
 
 
-@case("rpc.batch", SHOULD, JSON_RPC(BATCH, "The Server should respond with an Array containing the corresponding Response objects"))
+@case(
+    "rpc.batch",
+    SHOULD,
+    JSON_RPC(BATCH, "The Server should respond with an Array containing the corresponding Response objects"),
+)
 def batch(session):
     """A batch is answered with an array that has one response for each request, found by its `id`."""
     ids = ["a", 2, "c"]
     responses = session.send_json([{**GOOD, "id": "a"}, {**UNKNOWN, "id": 2}, {**GOOD, "id": "c"}])
     expect(isinstance(responses, list), f"the answer is an array, got {shown(responses)}")
-    expect(sorted(map(str, (one.get("id") for one in responses))) == sorted(map(str, ids)), f"one response for each of {ids}")
+    expect(
+        sorted(map(str, (one.get("id") for one in responses))) == sorted(map(str, ids)),
+        f"one response for each of {ids}",
+    )
     by_id = {one["id"]: one for one in responses}
     expect("result" in by_id["a"] and "result" in by_id["c"], "good requests of a batch have results")
     expect_code(by_id[2], -32601)
@@ -303,7 +385,11 @@ def batch_notification(session):
     expect([one.get("id") for one in responses] == [1], f"one response, got {shown(responses)}")
 
 
-@case("rpc.batch-of-notifications", MUST, JSON_RPC(BATCH, "the server MUST NOT return an empty Array and should return nothing at all."))
+@case(
+    "rpc.batch-of-notifications",
+    MUST,
+    JSON_RPC(BATCH, "the server MUST NOT return an empty Array and should return nothing at all."),
+)
 def batch_of_notifications(session):
     """A batch of nothing but notifications is answered with an empty body."""
     notice = {"jsonrpc": "2.0", "method": "list_skills"}
@@ -323,4 +409,7 @@ def batch_empty(session):
 @case("rpc.batch-broken", MUST, JSON_RPC(BATCH, SINGLE))
 def batch_broken(session):
     """An array that is not JSON is answered with one response object, -32700."""
-    expect_code(session.json_of(session.send(b'[{"jsonrpc": "2.0", "method": "list_skills", "id": 1}, {"json')), -32700)
+    expect_code(
+        session.json_of(session.send(b'[{"jsonrpc": "2.0", "method": "list_skills", "id": 1}, {"json')),
+        -32700,
+    )

@@ -1,6 +1,6 @@
 """The sandbox of a run: files, isolation, environment and network."""
 
-from ..case import EXECUTION, MANIFEST, MUST, SANDBOX, SHOULD, TOOLS, case, expect, expect_equal, shown
+from ..case import MANIFEST, MUST, SANDBOX, SHOULD, TOOLS, case, expect, expect_equal, shown
 from ..session import completed
 from ..skills_folder import text
 
@@ -43,7 +43,9 @@ def main(args):
         expect_equal(session.output_of(code).get("was_there"), False, "that the mark is there")
 
 
-@case("sandbox.workspace", MUST, SANDBOX("Workspace", "`/workspace/` is a writable folder for temporary files."))
+@case(
+    "sandbox.workspace", MUST, SANDBOX("Workspace", "`/workspace/` is a writable folder for temporary files.")
+)
 def workspace(session):
     """A run writes to `/workspace` and reads it again."""
     code = """
@@ -56,14 +58,24 @@ def main(args):
     expect_equal(session.output_of(code).get("text"), "Zürich", "the text")
 
 
-@case("sandbox.skill-files", MUST, SANDBOX("Skills", "Skills are mounted at `/skills/<skill_name>/`, the executed one too."), (ENTRY,))
+@case(
+    "sandbox.skill-files",
+    MUST,
+    SANDBOX("Skills", "Skills are mounted at `/skills/<skill_name>/`, the executed one too."),
+    (ENTRY,),
+)
 def skill_files(session):
     """A skill that is executed reads its own resource below `/skills`."""
     output = completed(session.execute(ENTRY, {"want": "resource"}))
     expect_equal(output.get("resource"), "a word of the resource", "`resource`")
 
 
-@case("sandbox.mounted-files", MUST, SANDBOX("Skills", "Skills of `mount_skills` are mounted at `/skills/<skill_name>/`."), (ECHO,))
+@case(
+    "sandbox.mounted-files",
+    MUST,
+    SANDBOX("Skills", "Skills of `mount_skills` are mounted at `/skills/<skill_name>/`."),
+    (ECHO,),
+)
 def mounted_files(session):
     """Code reads the files of a mounted skill below `/skills`."""
     code = "def main(args):\n    return {'text': open(args['path'], encoding='utf-8').read()}\n"
@@ -110,7 +122,11 @@ def main(args):
     expect_equal(session.output_of(code).get("blobs"), [], "the files of `/blobs`")
 
 
-@case("sandbox.not-root", MUST, SANDBOX("Non-root execution", "Runtimes must run code as a user other than root."))
+@case(
+    "sandbox.not-root",
+    MUST,
+    SANDBOX("Non-root execution", "Runtimes must run code as a user other than root."),
+)
 def not_root(session):
     """Code cannot do what root may: read the passwords of the system, write below `/etc` and `/usr`.
     The number that `os.getuid()` gives is not looked at: in a sandbox it may mean nothing."""
@@ -128,7 +144,11 @@ def main(args):
     expect_equal(session.output_of(code).get("done"), [], "what only root may do")
 
 
-@case("sandbox.args-no-variables", SHOULD, SANDBOX("Environment variables", "Arguments are passed as JSON and never as variables."))
+@case(
+    "sandbox.args-no-variables",
+    SHOULD,
+    SANDBOX("Environment variables", "Arguments are passed as JSON and never as variables."),
+)
 def args_no_variables(session):
     """No environment variable holds an argument."""
     code = """
@@ -140,7 +160,11 @@ def main(args):
     expect_equal(session.output_of(code, {"mark": "conformance-argument"}).get("found"), [], "the variables")
 
 
-@case("sandbox.environment", SHOULD, SANDBOX("Environment variables", "The environment is sanitised: secrets of the skill and a minimal set."))
+@case(
+    "sandbox.environment",
+    SHOULD,
+    SANDBOX("Environment variables", "The environment is sanitised: secrets of the skill and a minimal set."),
+)
 def environment(session):
     """Code sees at most ten variables, and none whose name tells of a secret."""
     code = "import os\n\ndef main(args):\n    return {'names': sorted(os.environ)}\n"
@@ -157,7 +181,11 @@ def no_network(session):
     expect_equal(output.get("connected"), False, "that the skill has connected")
 
 
-@case("sandbox.survives", SHOULD, EXECUTION("Security", "Runs are isolated: what one does harms no other."))
+@case(
+    "sandbox.survives",
+    SHOULD,
+    SANDBOX("Sandbox creation", "Each execution has a sandbox of its own, with strict isolation."),
+)
 def survives(session):
     """After runs that exit hard, recurse without end, or ask for much memory, other runs go on."""
     for code in (
@@ -167,4 +195,6 @@ def survives(session):
     ):
         run = session.run(code, {}, limits={"timeout_ms": 20000})
         expect_equal(run.get("status"), "failed", "`status`")
-        expect_equal(session.output_of("def main(args):\n    return {'alive': True}\n"), {"alive": True}, "`output`")
+        expect_equal(
+            session.output_of("def main(args):\n    return {'alive': True}\n"), {"alive": True}, "`output`"
+        )
