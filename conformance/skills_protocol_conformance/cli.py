@@ -8,13 +8,13 @@ from typing import List, Optional
 
 from . import __version__
 from .case import LEVELS, SHOULD
-from .report import as_json, as_junit, as_lines, as_markdown, failure, list_as_markdown
+from .report import as_json, as_junit, as_lines, as_markdown, failure, list_as_markdown, printable
 from .runner import FAILED, PASSED, Outcome, chosen, is_optional, missing_skills, run
 from .session import Session
 from .skills_folder import folder, install
 from .transport import HttpTransport, Unreachable
 
-CONFORMS, DIFFERS, COULD_NOT_RUN = 0, 1, 2
+CONFORMS, DIFFERS, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
 KEY_VARIABLE = "SKILLS_PROTOCOL_KEY"
 
 
@@ -72,8 +72,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         return _main(options)
     except (OSError, Unreachable, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}"), file=sys.stderr)
         return COULD_NOT_RUN
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -116,7 +118,7 @@ def _check(options: argparse.Namespace, transport: HttpTransport) -> int:
             path.write_text(write(outcomes, transport.url), encoding="utf-8", errors="backslashreplace")
     bad = [outcome for outcome in outcomes if outcome.status == FAILED]
     for outcome in bad:
-        print(f"\n{failure(outcome)}")
+        print(f"\n{printable(failure(outcome))}")
     print()
     print("\n".join(as_lines(outcomes)))
     return DIFFERS if bad else CONFORMS
@@ -124,4 +126,4 @@ def _check(options: argparse.Namespace, transport: HttpTransport) -> int:
 
 def _tell(outcome: Outcome) -> None:
     why = f": {outcome.message}" if outcome.status != PASSED else ""
-    print(f"{outcome.status:<7} {outcome.case.id}{why}", flush=True)
+    print(printable(f"{outcome.status:<7} {outcome.case.id}{why}"), flush=True)

@@ -47,6 +47,11 @@ def failure(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
+def printable(text: str) -> str:
+    """A text without characters that control a terminal: answers come from anybody."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
+
+
 def clip(text: str) -> str:
     """The beginning of a text."""
     if len(text) <= SHOWN_CHARACTERS:

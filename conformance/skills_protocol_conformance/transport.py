@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Dict, Optional
 from urllib.parse import urlsplit
 
+# The most that is read of an answer, in bytes.
+LARGEST_ANSWER = 64 << 20
+
 
 class Unreachable(Exception):
     """The server gave no answer."""
@@ -56,7 +59,7 @@ class HttpTransport:
             connection.request(verb, path, body or None, headers)
             answer = connection.getresponse()
             lowered = {name.lower(): value for name, value in answer.getheaders()}
-            return Reply(answer.status, lowered, answer.read())
+            return Reply(answer.status, lowered, answer.read(LARGEST_ANSWER))
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer within {self.timeout:g} s" if isinstance(error, socket.timeout) else error
             raise Unreachable(f"{self.url}: {why or type(error).__name__}") from error

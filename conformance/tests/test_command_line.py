@@ -45,7 +45,7 @@ class CommandLine(unittest.TestCase):
             code, out, err = run("--url", url, "--level", "extensions")
         self.assertEqual((code, err), (0, ""), out)
         self.assertIn("0 failed, 0 skipped", out)
-        self.assertEqual(out.count("passed "), len(CASES) + 0)
+        self.assertEqual(out.count("passed "), len(CASES))
 
     def test_the_module_is_a_program(self):
         with served(StandIn()) as url:
@@ -92,13 +92,14 @@ class CommandLine(unittest.TestCase):
         skills = mock.patch.object(cli, "missing_skills", return_value=[])
         reports = [self.folder / name for name in ("report.md", "junit.xml", "report.json")]
         with served(server) as url, skills:
-            code, _, _ = run(
+            code, out, _ = run(
                 *("--url", url, "--filter", "list."),
                 *("--report", reports[0], "--junit", reports[1], "--json", reports[2]),
             )
         self.assertEqual(code, 1)
         ElementTree.fromstring(reports[1].read_text(encoding="utf-8"))
         json.loads(reports[2].read_text(encoding="utf-8"))
+        self.assertNotIn("\x1b", out)
         self.assertIn("````\n", reports[0].read_text(encoding="utf-8"))
 
     def test_levels_are_apart(self):

@@ -118,6 +118,7 @@ fn exit_of(status: ExitStatus) -> Result<Exit, Failed> {
         Some(0) => Ok(Exit::Done),
         Some(1) => Ok(Exit::GuestFailed),
         Some(2) => Ok(Exit::WrongUsage),
+        Some(130) => Ok(Exit::Interrupted),
         _ => Err(Failed::because(format!("the conformance suite ended with {status}"))),
     }
 }
@@ -167,7 +168,12 @@ mod tests {
 
     #[test]
     fn the_exit_codes_of_the_suite_are_those_of_the_program() {
-        for (code, exit) in [(0, Exit::Done), (1, Exit::GuestFailed), (2, Exit::WrongUsage)] {
+        for (code, exit) in [
+            (0, Exit::Done),
+            (1, Exit::GuestFailed),
+            (2, Exit::WrongUsage),
+            (130, Exit::Interrupted),
+        ] {
             assert_eq!(exit_of(ExitStatus::from_raw(code << 8)), Ok(exit));
         }
         assert_eq!(exit_of(ExitStatus::from_raw(9)).unwrap_err().exit, Exit::OurFault);
