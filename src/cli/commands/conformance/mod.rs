@@ -55,13 +55,12 @@ pub(crate) fn conformance(
         command.env(KEY_VARIABLE, key);
     }
     block_on_until_interrupted(Box::pin(async {
-        let server = match &args.url {
-            None if args.wants_own_server() => {
-                ensure_python(&config.engine.python)?;
-                let skills = suite.join("skills_protocol_conformance/skills");
-                Some(OwnServer::start(config, folder.path(), &skills).await?)
-            }
-            _ => None,
+        let server = if args.wants_own_server() {
+            ensure_python(&config.engine.python)?;
+            let skills = suite.join("skills_protocol_conformance/skills");
+            Some(OwnServer::start(config, folder.path(), &skills).await?)
+        } else {
+            None
         };
         if let Some(url) = server.as_ref().map(OwnServer::url).or(args.url.as_deref()) {
             command.arg(format!("--url={url}"));
