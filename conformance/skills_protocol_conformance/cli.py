@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
@@ -105,12 +106,18 @@ def _check(options: argparse.Namespace, transport: HttpTransport) -> int:
     cases = chosen(options.level, options.filter)
     if not cases:
         raise ValueError("no case has such an id; `--list` shows them")
-    missing = missing_skills(Session(transport), cases)
+    probe = Session(transport)
+    if probe.send(json.dumps(probe.request("list_skills", {})).encode()).status in (401, 403):
+        raise ValueError(
+            f"the server at {transport.url} wants a valid key: name one with `--key-file FILE`, "
+            f"`--key` or the variable {KEY_VARIABLE}"
+        )
+    missing = missing_skills(probe, cases)
     needed = [skill for skill in missing if not is_optional(skill)]
     if needed:
         raise ValueError(
             f"the server at {transport.url} does not have the skills {', '.join(needed)}; copy the skills of "
-            f"the suite into its folder with `--install FOLDER`, or from {folder()}"
+            "the suite into its folder with `--install FOLDER`"
         )
     outcomes = run(transport, cases, missing, _tell)
     for path, write in ((options.report, as_markdown), (options.junit, as_junit), (options.json, as_json)):

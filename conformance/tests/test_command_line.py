@@ -13,11 +13,12 @@ from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
 
-from skills_protocol_conformance import cli
+from skills_protocol_conformance import cli, runner
 from skills_protocol_conformance.case import CASES, MUST
 from skills_protocol_conformance.report import list_as_markdown
 from skills_protocol_conformance.runner import chosen
 from skills_protocol_conformance.skills_folder import OLDER_VERSION, folder
+from skills_protocol_conformance.transport import Unreachable
 
 from .defects import before, refusing_with
 from .served import KEY, served
@@ -140,21 +141,31 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertTrue(err.startswith("error: "), err)
 
-    def test_a_server_that_does_not_answer_in_time_fails_the_case(self):
+    def test_a_server_that_says_nothing_is_not_waited_for(self):
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
             silent.listen()
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-            code, out, _ = run("--url", url, "--filter", "rpc.parse-error-id", "--timeout", "0.2")
-        self.assertEqual(code, 1)
-        self.assertIn("no answer within 0.2 s", out)
+            code, _, err = run("--url", url, "--timeout", "0.2")
+        self.assertEqual(code, 2)
+        self.assertIn("no answer within 0.2 s", err)
+
+    def test_a_case_without_an_answer_has_failed(self):
+        server = StandIn()
+        server.rpc = mock.Mock(side_effect=Unreachable("no answer within 60 s"))
+        (outcome,) = runner.run(server, [case for case in CASES if case.id == "rpc.parse-error-id"])
+        self.assertEqual(outcome.status, runner.FAILED)
+        self.assertIn("no answer within 60 s", outcome.message)
+        self.assertIn("no answer", outcome.exchanges[0].answer)
 
     def test_the_key_comes_from_a_file_the_variable_or_the_option(self):
         file = self.folder / "key"
         file.write_text(f"{KEY}\n")
         with served(StandIn(), wants_key=True) as url:
             asked = ("--url", url, "--filter", "guide.content")
-            self.assertEqual(run(*asked)[0], 1)
+            code, _, err = run(*asked)
+            self.assertEqual(code, 2)
+            self.assertIn("--key-file", err)
             self.assertEqual(run(*asked, "--key", KEY)[0], 0)
             self.assertEqual(run(*asked, "--key-file", file)[0], 0)
             with mock.patch.dict(os.environ, {cli.KEY_VARIABLE: KEY}):
@@ -183,7 +194,12 @@ class CommandLine(unittest.TestCase):
 
     def test_an_error_of_a_case_is_a_failure_and_not_the_end(self):
         server = StandIn()
-        before(server, "list_skills", lambda params: (_ for _ in ()).throw(ConnectionError("gone")))
+
+        def fall(params):
+            if params.get("detail") == "names":
+                raise ConnectionError("gone")
+
+        before(server, "list_skills", fall)
         with served(server) as url:
             code, out, _ = run("--url", url, "--filter", "list.names-alone", "--filter", "guide.content")
         self.assertEqual(code, 1)

@@ -62,7 +62,8 @@ fn the_key_of_a_server_is_sent() {
     );
     let url = format!("--url=http://{}", server.address);
     let asked = ["conformance", &url, "--filter", "guide.content"];
-    place.run(&asked).with(1);
+    let told = place.run(&asked).with(2).stderr;
+    assert!(told.contains("--key-file"), "{told}");
     place.file("key", key);
     place.run(&[&asked[..], &["--key-file", "key"]].concat()).with(0);
     Command::new().set("WARDIAN_API_KEY", key).run(&asked).with(0);

@@ -75,3 +75,42 @@ impl ConformanceArgs {
         words
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ConformanceArgs,
+    }
+
+    fn parse(words: &[&str]) -> ConformanceArgs {
+        Line::try_parse_from(std::iter::once(&"conformance").chain(words)).unwrap().args
+    }
+
+    #[test]
+    fn the_suite_gets_the_options_of_the_command() {
+        let usual = ["--level", "should", "--timeout", "60"];
+        assert_eq!(parse(&[]).suite_arguments(), usual);
+        let words = ["--level", "must", "--timeout", "5", "--filter=--x", "--junit=a b.xml"];
+        assert_eq!(parse(&words).suite_arguments(), words);
+        assert_eq!(parse(&["--list"]).suite_arguments().last().unwrap(), "--list");
+    }
+
+    #[test]
+    fn a_server_is_started_only_for_cases_without_one() {
+        for (words, is_wanted) in [
+            (&[][..], true),
+            (&["--level=must", "--junit=report.xml"], true),
+            (&["--url=http://127.0.0.1:8080"], false),
+            (&["--list"], false),
+            (&["--install=skills"], false),
+        ] {
+            assert_eq!(parse(words).wants_own_server(), is_wanted, "{words:?}");
+        }
+    }
+}
