@@ -1,5 +1,5 @@
-//! Embeds the bundled skills: a table of every file below `skills/`, for a program that is
-//! installed alone.
+//! Embeds the bundled skills and the conformance suite: tables of every file below `skills/` and
+//! `conformance/`, for a program that is installed alone.
 
 #![expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts through variables")]
 
@@ -8,29 +8,56 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
+    let checkout = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(out.join("bundled_skills.rs"), bundled_skills(&checkout.join("skills"))?)?;
+    fs::write(out.join("conformance_suite.rs"), conformance_suite(&checkout.join("conformance"))?)
+}
+
+/// The skills, each with its files.
+fn bundled_skills(root: &Path) -> io::Result<String> {
     println!("cargo::rerun-if-changed=skills");
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("skills");
     let mut table = String::from("&[\n");
-    for skill in sorted(&root)? {
+    for skill in sorted(root)? {
         let mut files = Vec::new();
         collect(&skill, &skill, &mut files)?;
         let name = text(skill.file_name().map(Path::new).unwrap_or(&skill))?;
         writeln!(table, "    ({name:?}, &[").map_err(io::Error::other)?;
         for path in files {
-            // Relative to the checkout that is compiled: checkouts may share a target folder.
-            let source = format!("/skills/{name}/{path}");
-            writeln!(
-                table,
-                "        ({path:?}, \
-                 include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {source:?})).as_slice()),"
-            )
-            .map_err(io::Error::other)?;
+            add(&mut table, &path, &format!("/skills/{name}/{path}"))?;
         }
         table.push_str("    ]),\n");
     }
     table.push_str("]\n");
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(out.join("bundled_skills.rs"), table)
+    Ok(table)
+}
+
+/// The Python package of the suite with its skills inside, as it is when it is installed.
+fn conformance_suite(root: &Path) -> io::Result<String> {
+    let mut table = String::from("&[\n");
+    for (folder, place) in
+        [("skills_protocol_conformance", ""), ("skills", "skills_protocol_conformance/")]
+    {
+        println!("cargo::rerun-if-changed=conformance/{folder}");
+        let mut files = Vec::new();
+        collect(root, &root.join(folder), &mut files)?;
+        for path in files {
+            add(&mut table, &format!("{place}{path}"), &format!("/conformance/{path}"))?;
+        }
+    }
+    table.push_str("]\n");
+    Ok(table)
+}
+
+/// Adds a file to a table: its path, and its content.
+fn add(table: &mut String, path: &str, source: &str) -> io::Result<()> {
+    // Relative to the checkout that is compiled: checkouts may share a target folder.
+    writeln!(
+        table,
+        "        ({path:?}, \
+         include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {source:?})).as_slice()),"
+    )
+    .map_err(io::Error::other)
 }
 
 /// Adds the files below `folder` with their paths below `root`, hidden ones left out.

@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::cli::commands::conformance::args::ConformanceArgs;
 use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
@@ -114,6 +115,9 @@ pub(crate) enum Command {
     /// Show what a running server does: workers, queue, tenants, rates.
     #[command(after_help = examples::TOP)]
     Top(TopArgs),
+    /// Check whether a server speaks the Skills Protocol: this program's own, or any other.
+    #[command(after_help = examples::CONFORMANCE)]
+    Conformance(ConformanceArgs),
     /// Check this machine and give advice.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),

@@ -156,6 +156,22 @@ with a fixed time and fixed randomness. docs/ci.md tells more.
 Exit codes: 0 all tests passed, 1 one failed or none has such a name, 2 there are no tests or they
 are malformed (then none is run), 3 an error of Wardian or of the machine.";
 
+pub(crate) const CONFORMANCE: &str = "\
+Examples:
+  wardian conformance
+  wardian conformance --level extensions --report report.md
+  wardian conformance --install /srv/skills
+  wardian conformance --url http://127.0.0.1:8080/rpc --junit report.xml
+  wardian conformance --list
+
+Without `--url` a server of this program is started with its default settings, on a free port and
+with the skills that the cases need. Another server needs these skills in its folder: `--install`
+copies them. The suite is a Python package without dependencies, and runs on the Python 3.9 or newer
+of this machine (`engine.python`); conformance/README.md tells more.
+
+Exit codes: 0 all cases pass, 1 a case fails, 2 the cases could not be run, 3 an error of Wardian or
+of the machine.";
+
 pub(crate) const LOCK_SKILLS: &str = "\
 Examples:
   wardian --skills ./my-skills skills lock

@@ -25,6 +25,7 @@ mod blob_transfer;
 mod blobs;
 mod cgroups;
 mod command_line;
+mod conformance;
 mod detached;
 mod discovery;
 mod failures;

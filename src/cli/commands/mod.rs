@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod blobs;
+pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod images;

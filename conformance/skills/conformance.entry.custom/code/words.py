@@ -1,0 +1,3 @@
+"""A module beside the entrypoint."""
+
+WORD = "a word of the helper"

@@ -1,0 +1,5 @@
+"""Tells its version."""
+
+
+def main(args):
+    return {"version": "1.10.0"}

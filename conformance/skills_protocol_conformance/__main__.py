@@ -1,0 +1,7 @@
+"""`python -m skills_protocol_conformance`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,116 @@
+//! The options of `wardian conformance`: those of the suite.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct ConformanceArgs {
+    /// The server, such as `http://127.0.0.1:8080/rpc` [default: one that is started for it]. The
+    /// key is taken from `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// File with the key that is sent to the server as a bearer token.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    key_file: Option<PathBuf>,
+    /// Run the cases up to this level.
+    #[arg(long, value_name = "LEVEL", default_value = "should")]
+    #[arg(value_parser = ["must", "should", "extensions"])]
+    level: String,
+    /// Run only cases whose ids contain this text; can be given several times.
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// How long each request may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Write a report in Markdown.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write a report for services of continuous integration.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a report for programs.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Print the cases as Markdown, and run none.
+    #[arg(long)]
+    list: bool,
+    /// Copy the skills that the cases need into the folder of a server.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "list")]
+    install: Option<PathBuf>,
+}
+
+impl ConformanceArgs {
+    /// True if the suite is to call a server that nobody has named.
+    pub(crate) const fn wants_own_server(&self) -> bool {
+        self.url.is_none() && !self.list && self.install.is_none()
+    }
+
+    /// Returns the command line of the suite, without its server.
+    pub(crate) fn suite_arguments(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--level".into(), (&self.level).into()];
+        words.extend(["--timeout".into(), self.timeout.to_string().into()]);
+        for text in &self.filter {
+            words.push(format!("--filter={text}").into());
+        }
+        let files = [
+            ("--key-file", &self.key_file),
+            ("--report", &self.report),
+            ("--junit", &self.junit),
+            ("--json", &self.json),
+            ("--install", &self.install),
+        ];
+        for (option, file) in files {
+            if let Some(file) = file {
+                let mut word = OsString::from(format!("{option}="));
+                word.push(file);
+                words.push(word);
+            }
+        }
+        if self.list {
+            words.push("--list".into());
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ConformanceArgs,
+    }
+
+    fn parse(words: &[&str]) -> ConformanceArgs {
+        Line::try_parse_from(std::iter::once(&"conformance").chain(words)).unwrap().args
+    }
+
+    #[test]
+    fn the_suite_gets_the_options_of_the_command() {
+        let usual = ["--level", "should", "--timeout", "60"];
+        assert_eq!(parse(&[]).suite_arguments(), usual);
+        let words = ["--level", "must", "--timeout", "5", "--filter=--x", "--junit=a b.xml"];
+        assert_eq!(parse(&words).suite_arguments(), words);
+        assert_eq!(parse(&["--list"]).suite_arguments().last().unwrap(), "--list");
+    }
+
+    #[test]
+    fn a_server_is_started_only_for_cases_without_one() {
+        for (words, is_wanted) in [
+            (&[][..], true),
+            (&["--level=must", "--junit=report.xml"], true),
+            (&["--url=http://127.0.0.1:8080"], false),
+            (&["--list"], false),
+            (&["--install=skills"], false),
+        ] {
+            assert_eq!(parse(words).wants_own_server(), is_wanted, "{words:?}");
+        }
+    }
+}
