@@ -7,10 +7,11 @@
 //! INVARIANT(one-configuration): code is compiled and loaded only with the result of [`config`], so
 //! the [`CompileKey`] holds everything that decides if code fits this process.
 
+use std::fmt;
 use std::fs::File;
 use std::hash::{Hash as _, Hasher};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel, WasmFeatures};
 
