@@ -38,6 +38,7 @@ mod lockdown;
 mod memory;
 mod metrics;
 mod network;
+mod network_records;
 mod operation;
 mod packages;
 mod pictures;
