@@ -43,7 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("image_builder", &["ids", "units", "clock", "crypto", "job", "engine", "sandbox", "images"]),
     ("worker",    &["error", "ids", "units", "heap", "job", "secret_text", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "cgroup", "job", "quotas"]),
-    ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing", "quotas"]),
+    ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "provenance", "framing", "quotas"]),
     ("secrets",   &["error", "ids", "secret_text", "skill"]),
     ("database",  &["error", "private_file"]),
     ("tenants",   &["error", "ids", "clock", "client_tls", "crypto", "database"]),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
@@ -10,6 +11,7 @@ use crate::blobs::{BlobStore, BlobStoreConfig, LocalBlobStore};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::CauseChain;
+use crate::service::Service;
 
 /// The interval of removing expired blobs.
 const SWEEP: Duration = Duration::from_secs(600);
@@ -29,7 +31,31 @@ pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
     LocalBlobStore::open_beside(settings(config), Clock::System)
 }
 
-fn settings(config: &Config) -> BlobStoreConfig {
+/// A service whose runs have blobs of their own, in a folder that is removed with it.
+#[derive(Debug)]
+pub struct OwnBlobs {
+    /// The service.
+    pub service: Arc<Service>,
+    /// Its blobs.
+    pub blobs: Arc<dyn BlobStore>,
+    _folder: TempDir,
+}
+
+/// Makes a service like `service` whose runs have blobs of their own.
+pub(super) fn own_blobs(
+    service: &Service,
+    settings: &BlobStoreConfig,
+) -> Result<OwnBlobs, AssemblyError> {
+    let failed = |cause| AssemblyError::System { what: "make a temporary folder", cause };
+    let folder = TempDir::new().map_err(failed)?;
+    let root = folder.path().join("blobs");
+    let blobs = LocalBlobStore::open(BlobStoreConfig { root, ..settings.clone() }, Clock::System)?;
+    let blobs: Arc<dyn BlobStore> = Arc::new(blobs);
+    let service = service.with_blobs(Arc::clone(&blobs), 1);
+    Ok(OwnBlobs { service, blobs, _folder: folder })
+}
+
+pub(super) fn settings(config: &Config) -> BlobStoreConfig {
     BlobStoreConfig {
         blob_max: config.blobs.max_size,
         tenant_bytes: config.blobs.quota,

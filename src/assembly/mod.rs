@@ -12,7 +12,7 @@ mod skills;
 mod tenants;
 mod worker;
 
-pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
+pub use crate::assembly::blobs::{OwnBlobs, open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{
     MeteredCode, has_images_of_tenants, images_made, install_engine, open_engine,
 };

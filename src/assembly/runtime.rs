@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::warn;
 
-use crate::assembly::blobs::{open_blobs, sweep};
+use crate::assembly::blobs::{self, OwnBlobs, open_blobs, sweep};
 use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::AssemblyError;
@@ -20,7 +20,7 @@ use crate::assembly::packages::package_access;
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobStore, BlobStoreConfig};
 use crate::cgroup::{CgroupLimits, CgroupTree};
 use crate::config::{CgroupUse, CompileMetered, Config};
 use crate::dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
@@ -70,6 +70,7 @@ pub struct Runtime {
     pub images: Arc<ImageCache>,
     packages: Arc<PackageAccess>,
     metering: Arc<Metering>,
+    blob_settings: BlobStoreConfig,
     /// Open files for workers that are started later.
     files: Arc<EngineFiles>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -153,7 +154,28 @@ impl Runtime {
         });
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);
-        Ok(Self { service, registry, blobs, pool, images, packages, metering, files, tasks })
+        let blob_settings = blobs::settings(config);
+        Ok(Self {
+            service,
+            registry,
+            blobs,
+            pool,
+            images,
+            packages,
+            metering,
+            blob_settings,
+            files,
+            tasks,
+        })
+    }
+
+    /// The same runtime for runs with blobs of their own.
+    ///
+    /// # Errors
+    ///
+    /// A folder for the blobs cannot be made.
+    pub fn with_own_blobs(&self) -> Result<OwnBlobs, AssemblyError> {
+        blobs::own_blobs(&self.service, &self.blob_settings)
     }
 
     /// Starts the background work of a server that is ready: following skills unless they are read

@@ -52,6 +52,10 @@ pub(crate) struct RunOptions {
     /// Write a record of the reproducible run into this file, for `wardian verify`.
     #[arg(long, value_name = "FILE", requires = "reproducible")]
     pub(crate) record: Option<PathBuf>,
+    /// Let the run reach the network that it is granted, and record the answers beside the record,
+    /// for `wardian verify`.
+    #[arg(long, requires = "record")]
+    pub(crate) record_network: bool,
     /// Sign the record with this private key (PEM, PKCS #8, Ed25519).
     #[arg(long, value_name = "FILE", requires = "record")]
     pub(crate) sign: Option<PathBuf>,

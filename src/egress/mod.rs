@@ -22,6 +22,7 @@ pub mod network;
 pub mod policy;
 pub mod recorded;
 pub mod rewrite;
+pub mod scripted;
 #[cfg(test)]
 mod tests;
 pub mod world;
@@ -36,6 +37,7 @@ use crate::egress::policy::RunPolicy;
 use crate::egress::policy::address::{AddressRules, NotPrivate};
 use crate::egress::policy::rules::NetworkRules;
 use crate::egress::recorded::Recording;
+use crate::egress::scripted::NetworkScript;
 use crate::egress::world::dial::Dialer;
 use crate::egress::world::resolver::Resolver;
 use crate::egress::world::tls::{Tls, TlsSetupError};
@@ -62,7 +64,7 @@ pub enum EgressError {
 const MIN_HEAD: usize = 8 << 10;
 
 /// The network of all guests of a gateway.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Egress {
     config: EgressConfig,
     denied: Arc<[UrlPattern]>,
@@ -115,6 +117,17 @@ impl Egress {
             recording: Some(recording),
         };
         self.open_in(Arc::new(world), tenant, policy)
+    }
+
+    /// The network of a reproducible run: recorded under these rules, or replayed.
+    #[must_use]
+    pub fn open_scripted(
+        &self,
+        tenant: &TenantId,
+        policy: RunPolicy,
+        script: Arc<NetworkScript>,
+    ) -> RunNetwork {
+        self.open(tenant, policy).scripted(script)
     }
 
     fn open_in(&self, world: Arc<World>, tenant: &TenantId, policy: RunPolicy) -> RunNetwork {

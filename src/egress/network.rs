@@ -9,12 +9,14 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::egress::error::{NetworkError, errno};
+use crate::egress::guest::activity::TaskActivity;
 use crate::egress::guest::pipe::{Pipe, StreamRead};
 use crate::egress::guest::session::{Session, World};
 use crate::egress::meter::{Meter, NetworkSummary};
 use crate::egress::names::KnownNames;
 use crate::egress::policy::rules::NetworkRules;
-use crate::egress::policy::target::HostName;
+use crate::egress::policy::target::{Destination, HostName};
+use crate::egress::scripted::{Conversation, NetworkScript};
 use crate::egress::world::metered::{Counting, FirstFailure};
 use crate::egress::world::tasks::AbortOnDrop;
 
@@ -64,6 +66,8 @@ pub enum ClosedPart {
 #[derive(Debug)]
 struct OpenConnection {
     pipe: Arc<Pipe>,
+    /// Present in recorded and replayed runs.
+    activity: Option<Arc<TaskActivity>>,
     _task: AbortOnDrop,
 }
 
@@ -82,6 +86,7 @@ pub struct RunNetwork {
     meter: Arc<Meter>,
     changed: Arc<Notify>,
     connections: Mutex<Connections>,
+    script: Option<Arc<NetworkScript>>,
 }
 
 impl RunNetwork {
@@ -93,7 +98,13 @@ impl RunNetwork {
             meter: Arc::new(meter),
             changed: Arc::new(Notify::new()),
             connections: Mutex::default(),
+            script: None,
         }
+    }
+
+    /// The same network, recorded or replayed.
+    pub(crate) fn scripted(self, script: Arc<NetworkScript>) -> Self {
+        Self { script: Some(script), ..self }
     }
 
     /// Finds out whether there is such a name. Names that no rule grants are not looked up.
@@ -103,6 +114,16 @@ impl RunNetwork {
     /// `EACCES` if the rules do not grant the name or it has an address that is not public,
     /// `ETIMEDOUT`, `EDQUOT` after too many look-ups.
     pub async fn resolve(&self, name: &str) -> Result<bool, NetworkError> {
+        match self.script.as_deref() {
+            None => self.looked_up(name).await,
+            Some(NetworkScript::Replays(player)) => player.look_up(name),
+            Some(NetworkScript::Records(recorder)) => {
+                recorder.look_up(name, self.looked_up(name).await)
+            }
+        }
+    }
+
+    async fn looked_up(&self, name: &str) -> Result<bool, NetworkError> {
         let refused = |error: &NetworkError| self.note_refusal(error, name);
         let host = self.rules.check_name(name).inspect_err(refused)?;
         if let Some(recording) = &self.world.recording {
@@ -124,14 +145,43 @@ impl RunNetwork {
     ///
     /// `EACCES` with the line that the manifest would need, `EMFILE`, `EDQUOT`.
     pub fn start(&self, host: &str, port: u16) -> Result<ConnectionHandle, NetworkError> {
+        match self.script.as_deref() {
+            None => self.connect(self.granted(host, port)?, None),
+            Some(NetworkScript::Records(recorder)) => {
+                let granted = self.granted(host, port);
+                let granted = granted.inspect_err(|error| recorder.refuse(host, port, error));
+                self.connect(granted?, None)
+            }
+            Some(NetworkScript::Replays(player)) => {
+                let connected = player.connect(host, port)?;
+                let name = HostName::parse(host).map_err(|_wrong| unknown_handle())?;
+                self.connect(Destination { host: name, port }, connected.err())
+            }
+        }
+    }
+
+    /// Checks a connection against the rules and the limits of the run, and counts it.
+    fn granted(&self, host: &str, port: u16) -> Result<Destination, NetworkError> {
         let refused = |error: &NetworkError| self.note_refusal(error, host);
         let destination = self.rules.check_destination(host, port).inspect_err(refused)?;
-        let mut connections = self.connections.lock();
-        if connections.open.len() >= MAX_HANDLES {
+        if self.connections.lock().open.len() >= MAX_HANDLES {
             let text = format!("the run has {MAX_HANDLES} connections open, its limit");
             return Err(NetworkError::new(errno::EMFILE, text));
         }
         self.meter.add_connection()?;
+        Ok(destination)
+    }
+
+    /// Begins a connection. In a repetition, `refused` says why the recorded one was not made.
+    fn connect(
+        &self,
+        destination: Destination,
+        refused: Option<NetworkError>,
+    ) -> Result<ConnectionHandle, NetworkError> {
+        let mut connections = self.connections.lock();
+        if connections.open.len() >= MAX_HANDLES {
+            return Err(unknown_handle());
+        }
         let pipe = Pipe::new(Arc::clone(&self.changed));
         let session = Session {
             world: Arc::clone(&self.world),
@@ -145,11 +195,42 @@ impl RunNetwork {
             destination,
             pipe: Arc::clone(&pipe),
         };
-        let task = AbortOnDrop(tokio::spawn(session.run()).abort_handle());
         connections.last = connections.last.saturating_add(1);
         let handle = ConnectionHandle(connections.last);
-        connections.open.insert(handle, OpenConnection { pipe, _task: task });
+        let (task, activity) = match &self.script {
+            None => (tokio::spawn(session.run()), None),
+            Some(script) => {
+                let activity = TaskActivity::new(Arc::clone(&self.changed));
+                let (script, noted) = (Arc::clone(script), Arc::clone(&activity));
+                let number = handle.0;
+                let task = Conversation { session, script, activity: noted, number, refused };
+                (tokio::spawn(activity.observe(task.run())), Some(activity))
+            }
+        };
+        let task = AbortOnDrop(task.abort_handle());
+        connections.open.insert(handle, OpenConnection { pipe, activity, _task: task });
         Ok(handle)
+    }
+
+    /// In a recorded or replayed run, waits until nothing is under way any more: then only the
+    /// guest can change what it sees.
+    ///
+    /// Cancellation: a wait ends at once.
+    pub async fn settle(&self) {
+        while self.script.is_some() {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let is_settled = {
+                let connections = self.connections.lock();
+                let mut activities =
+                    connections.open.values().filter_map(|one| one.activity.as_ref());
+                activities.all(|activity| activity.is_settled())
+            };
+            if is_settled {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Waits until a connection is ready for what is asked, or until `timeout` is over; without
@@ -257,6 +338,8 @@ impl RunNetwork {
         timeout: Option<Duration>,
         mut ask: impl FnMut() -> Option<T>,
     ) -> Option<T> {
+        // What is not there is not under way either.
+        let timeout = if self.script.is_some() { Some(Duration::ZERO) } else { timeout };
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());

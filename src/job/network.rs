@@ -177,11 +177,53 @@ impl<'a> NetworkRequest<'a> {
         }
     }
 
+    /// How long the request may wait, and for what.
+    #[must_use]
+    pub const fn wait(&self) -> NetworkWait {
+        match self {
+            Self::Poll { timeout, .. } => NetworkWait::Readiness(*timeout),
+            Self::Read { timeout, .. } => NetworkWait::Bytes(*timeout),
+            _ => NetworkWait::None,
+        }
+    }
+
     /// True for requests that count as calls of the host. The others move bytes or wait, and have
     /// limits of their own.
     #[must_use]
     pub const fn is_counted(&self) -> bool {
         matches!(self, Self::Resolve { .. } | Self::Start { .. })
+    }
+}
+
+/// A wait of a request, with its longest time; none for one without an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkWait {
+    /// The request does not wait.
+    None,
+    /// It waits until a connection is ready.
+    Readiness(Option<Duration>),
+    /// It waits for bytes.
+    Bytes(Option<Duration>),
+}
+
+impl NetworkWait {
+    /// The longest time; none for a wait without an end.
+    #[must_use]
+    pub const fn time(self) -> Option<Duration> {
+        match self {
+            Self::None => Some(Duration::ZERO),
+            Self::Readiness(time) | Self::Bytes(time) => time,
+        }
+    }
+
+    /// True if this reply to the request says that nothing came.
+    #[must_use]
+    pub fn was_in_vain(self, reply: &[u8]) -> bool {
+        match self {
+            Self::None => false,
+            Self::Readiness(_) => reply.iter().all(|byte| *byte == 0),
+            Self::Bytes(_) => reply == [0, 2],
+        }
     }
 }
 
@@ -242,6 +284,15 @@ impl NetworkReply {
     #[must_use]
     pub const fn no_network() -> Self {
         Self::Failed { errno: 101, text: String::new() }
+    }
+
+    /// The answer to a wait without an end for what cannot come.
+    #[must_use]
+    pub fn never() -> Self {
+        const ETIMEDOUT: u16 = 110;
+        let text = "nothing more can arrive: the server has answered all that was sent, and a \
+                    recorded run has no messages that come later";
+        Self::Failed { errno: ETIMEDOUT, text: text.to_owned() }
     }
 
     /// The reply as bytes.

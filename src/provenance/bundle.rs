@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RECORD.json                       the record, or the signed record
-//! blobs/<letters of the id>         a blob that the run could read
+//! blobs/<letters of the id>         a blob that the run could read, and its network record
 //! layers/<key>.layer                packages of its skills
 //! skills/<name>@<version>/<path>    a file of a skill
 //! texts/<digest>                    a program or arguments, if they are long
@@ -96,7 +96,7 @@ impl<'r> BundleContents<'r> {
     /// The files that a bundle with this record must have.
     #[must_use]
     pub fn of(inputs: &'r RunInputs) -> Self {
-        let blobs = inputs.blobs.iter().map(|blob| blob_name(blob.id.letters()));
+        let blobs = inputs.contents().map(|blob| blob_name(blob.id.letters()));
         let texts = long_texts(inputs).into_iter().map(|(_, text)| text_name(text));
         let mut missing: Vec<_> = blobs.chain(texts).collect();
         missing.sort_unstable();
@@ -156,7 +156,7 @@ impl<'r> BundleContents<'r> {
     }
 
     fn size_of(&self, name: &str) -> Option<u64> {
-        let mut blobs = self.inputs.blobs.iter();
+        let mut blobs = self.inputs.contents();
         let blob = blobs.find(|blob| blob_name(blob.id.letters()) == name);
         let texts = || {
             let mut texts = long_texts(self.inputs).into_iter();

@@ -7,7 +7,8 @@ use crate::protocol::tools::{
     MAX_EPOCH, MAX_INPUT_BLOBS, MAX_KEEP_PATTERN, MAX_KEEP_PATTERNS, MAX_MOUNTS, MAX_SEED,
 };
 use crate::provenance::document::{
-    DocumentProgram, FORMAT, RunDocument, RunEnding, RunInputs, VERSION,
+    DocumentBlob, DocumentProgram, FORMAT, MAX_DOCUMENT, NETWORK_KIND, RunDocument, RunEnding,
+    RunInputs, VERSION,
 };
 use crate::provenance::fault::ProvenanceError;
 
@@ -80,6 +81,11 @@ impl RunInputs {
                 ensure(first == Some(name), "the executed skill must be the first of the skills")?;
             }
         }
+        let is_network = |blob: &DocumentBlob| {
+            blob.kind == NETWORK_KIND && blob.size_bytes <= MAX_DOCUMENT.as_u64()
+        };
+        let is_fitting = self.network.as_ref().is_none_or(is_network);
+        ensure(is_fitting, "`network` must be the blob of a network record")?;
         self.arguments.check("arguments")?;
         self.arguments.text.as_deref().map_or(Ok(()), ensure_arguments)
     }
@@ -95,7 +101,7 @@ pub fn ensure_arguments(text: &str) -> Result<(), ProvenanceError> {
     ensure(is_object, "the arguments must be a JSON object with one meaning")
 }
 
-fn ensure(holds: bool, problem: &str) -> Result<(), ProvenanceError> {
+pub(super) fn ensure(holds: bool, problem: &str) -> Result<(), ProvenanceError> {
     if holds { Ok(()) } else { Err(ProvenanceError::Malformed(problem.to_owned())) }
 }
 

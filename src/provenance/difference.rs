@@ -53,6 +53,12 @@ impl fmt::Display for OtherInputs {
 }
 
 impl Difference {
+    /// A request to the network that is on one side only, in a sentence.
+    #[must_use]
+    pub fn in_network(sentence: String) -> Self {
+        Self::of(format!("network: {sentence}"), None, None)
+    }
+
     fn of(what: impl Into<String>, recorded: Option<String>, found: Option<String>) -> Self {
         Self { what: what.into(), recorded, found }
     }

@@ -30,6 +30,9 @@ pub const MAX_PIECES: usize = 20_000;
 /// Largest document.
 pub const MAX_DOCUMENT: ByteCount = ByteCount::mebibytes(32);
 
+/// The MIME type of the blob that is a network record.
+pub const NETWORK_KIND: &str = "application/vnd.wardian.network+json";
+
 /// A run that can be executed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,6 +108,16 @@ pub struct RunInputs {
     pub seed: u64,
     /// The time of day at the start, in seconds since the Unix epoch.
     pub epoch: u64,
+    /// The record of what it exchanged with the world; none if it had no network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<DocumentBlob>,
+}
+
+impl RunInputs {
+    /// The blobs whose content decided the run: those that it could read, and its network record.
+    pub fn contents(&self) -> impl Iterator<Item = &DocumentBlob> {
+        self.blobs.iter().chain(&self.network)
+    }
 }
 
 /// The program of a run.
@@ -307,7 +320,9 @@ pub struct DocumentFile {
 
 /// Reads a list of at most [`MAX_PIECES`] items. Stops at a longer one: parsed items take several
 /// times the memory of their JSON.
-fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Vec<T>, D::Error> {
+pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    reader: D,
+) -> Result<Vec<T>, D::Error> {
     struct Few<T>(PhantomData<T>);
 
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {

@@ -11,6 +11,7 @@ pub mod difference;
 pub mod document;
 mod envelope;
 mod fault;
+pub mod network;
 mod signature;
 pub mod tar;
 mod text;
@@ -21,10 +22,11 @@ pub use crate::provenance::difference::{Difference, OtherInputs};
 pub use crate::provenance::document::{
     DocumentBlob, DocumentError, DocumentFile, DocumentLayer, DocumentLimits, DocumentLog,
     DocumentProgram, DocumentSkill, DocumentStatus, EngineIdentity, MAX_DOCUMENT, MAX_PIECES,
-    MadeBy, RunDocument, RunEnding, RunInputs, Toolchain,
+    MadeBy, NETWORK_KIND, RunDocument, RunEnding, RunInputs, Toolchain,
 };
 pub use crate::provenance::envelope::{MAX_ENVELOPE, SignedRecord};
 pub use crate::provenance::fault::ProvenanceError;
+pub use crate::provenance::network::NetworkDocument;
 pub use crate::provenance::signature::{PrivateKey, PublicKey};
 pub use crate::provenance::text::DocumentText;
 pub use crate::provenance::unrepeatable::Unrepeatable;

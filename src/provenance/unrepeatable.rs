@@ -18,6 +18,9 @@ pub enum Unrepeatable {
     /// Its log changes between its streams too often, or it stored too many blobs.
     #[error("the run changed too often between its streams, or stored too many blobs")]
     TooManyParts,
+    /// What it exchanged with the world has no room in a record.
+    #[error("the run exchanged more with the network than a record has room for")]
+    Network,
 }
 
 impl Unrepeatable {

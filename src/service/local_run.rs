@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use tracing::warn;
 
 use crate::egress::recorded::Recording;
+use crate::egress::scripted::{NetworkPlayer, NetworkRecorder, NetworkScript};
 use crate::error::CauseChain;
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
@@ -24,6 +25,7 @@ use crate::service::run::execute::Bytecode;
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
+use crate::service::run::network_record::{NetworkEnding, NetworkRecord};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 use crate::service::run::secrets::DeclaredSecrets;
@@ -64,6 +66,8 @@ pub enum LocalRecord {
     Unwanted,
     /// It leaves one; it must be reproducible.
     Wanted,
+    /// It leaves one, and reaches the network that it is granted; what it exchanges is recorded.
+    WithNetwork,
     /// It leaves one, and repeats a run.
     Repeats(Box<RepeatedRun>),
 }
@@ -75,6 +79,8 @@ pub struct RepeatedRun {
     pub inputs: RunInputs,
     /// How long the repetition may take: the time decides nothing else.
     pub patience: Duration,
+    /// The record that answers its requests to the network.
+    pub network: Option<NetworkRecord>,
 }
 
 /// The program of a [`LocalRun`].
@@ -109,6 +115,10 @@ pub struct LocalResult {
     pub document: Option<Box<RunDocument>>,
     /// The reason why it does not repeat.
     pub unrepeatable: Option<Unrepeatable>,
+    /// What it exchanged with the network, if that was recorded; the document names it.
+    pub network: Option<NetworkRecord>,
+    /// The differences between the network record of a repetition and what was asked of it.
+    pub network_differences: Vec<String>,
 }
 
 impl Service {
@@ -175,7 +185,8 @@ impl Service {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
-        let mut plan = self.recorded(plan, record)?.with_reproducible(reproducible);
+        let script = self.record(&mut plan, record)?;
+        let mut plan = plan.with_reproducible(reproducible);
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
@@ -185,24 +196,34 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let Performed { result, logs, output_blob, document, unrepeatable } =
-            self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
-        Ok(LocalResult { result, logs, output_blob, document, unrepeatable })
+        let performed = self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
+        Ok(LocalResult::of(performed, NetworkEnding::of(script.as_deref())))
     }
 
-    /// The plan of a run that leaves a document, if it does.
-    fn recorded(&self, mut plan: RunPlan, record: LocalRecord) -> Result<RunPlan, ServiceError> {
-        match record {
-            LocalRecord::Unwanted => {}
-            LocalRecord::Wanted => plan.document = Some(DocumentOrder::default()),
-            LocalRecord::Repeats(repeated) => self.repeat(&mut plan, *repeated)?,
-        }
-        Ok(plan)
+    /// Makes a run leave a document, if it does. Returns its network, if that is recorded or
+    /// replayed.
+    fn record(
+        &self,
+        plan: &mut RunPlan,
+        record: LocalRecord,
+    ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
+        let script = match record {
+            LocalRecord::Unwanted => return Ok(None),
+            LocalRecord::Wanted => None,
+            LocalRecord::WithNetwork => Some(NetworkScript::Records(NetworkRecorder::default())),
+            LocalRecord::Repeats(repeated) => return self.repeat(plan, *repeated),
+        };
+        plan.document = Some(DocumentOrder::default());
+        Ok(with_script(plan, script))
     }
 
     /// Gives a plan the limits of the run that it repeats, within those of this machine.
-    fn repeat(&self, plan: &mut RunPlan, repeated: RepeatedRun) -> Result<(), ServiceError> {
-        let RepeatedRun { inputs, patience } = repeated;
+    fn repeat(
+        &self,
+        plan: &mut RunPlan,
+        repeated: RepeatedRun,
+    ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
+        let RepeatedRun { inputs, patience, network } = repeated;
         let DocumentLimits { fuel, workspace_entries, open_files, host_calls, .. } = inputs.limits;
         let limits = RunLimits {
             wall_time: self.limits.cap.wall_time.max(patience),
@@ -224,7 +245,38 @@ impl Service {
         }
         plan.limits = limits;
         plan.keep_files = inputs.keep_files.clone();
-        plan.document = Some(DocumentOrder { expected: Some(Box::new(inputs)) });
-        Ok(())
+        let (network, script) = match network {
+            None => (None, None),
+            Some(NetworkRecord { document, blob, .. }) => {
+                (Some(blob), Some(NetworkScript::Replays(NetworkPlayer::new(document))))
+            }
+        };
+        plan.document = Some(DocumentOrder { expected: Some(Box::new(inputs)), network });
+        Ok(with_script(plan, script))
+    }
+}
+
+/// Gives a plan a network that is recorded or replayed.
+fn with_script(plan: &mut RunPlan, script: Option<NetworkScript>) -> Option<Arc<NetworkScript>> {
+    let script = Arc::new(script?);
+    let granted = std::mem::replace(&mut plan.network, NetworkGrant::Reproducible);
+    plan.network = granted.scripted(Arc::clone(&script));
+    Some(script)
+}
+
+impl LocalResult {
+    /// The end of a run, whose document names its network record.
+    fn of(performed: Performed, ending: NetworkEnding) -> Self {
+        let Performed { result, logs, output_blob, mut document, mut unrepeatable } = performed;
+        let NetworkEnding { record: network, is_too_much, differences } = ending;
+        if is_too_much {
+            document = None;
+            unrepeatable = unrepeatable.or(Some(Unrepeatable::Network));
+        }
+        if let (Some(document), Some(network)) = (&mut document, &network) {
+            document.inputs.network = Some(network.blob.clone());
+        }
+        let network_differences = differences;
+        Self { result, logs, output_blob, document, unrepeatable, network, network_differences }
     }
 }

@@ -29,6 +29,7 @@ pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::run::log_stream::{LogListener, LogStream, log_stream};
 pub use crate::service::run::metering::{Metering, NotMetering};
 pub use crate::service::run::network::NetworkAccess;
+pub use crate::service::run::network_record::NetworkRecord;
 pub use crate::service::run::packages::PackageAccess;
 pub use crate::service::run::packages_error::PackagesError;
 pub use crate::service::run::secrets::SecretAccess;

@@ -28,7 +28,7 @@ pub struct Service {
     pub(super) registry: Arc<Registry>,
     pub(super) blobs: Arc<dyn BlobStore>,
     pub(super) pool: Arc<Pool>,
-    pub(super) rates: CallRates,
+    pub(super) rates: Arc<CallRates>,
     pub(super) detach: DetachPolicy,
     pub(super) images: Arc<ImageCache>,
     pub(super) tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
@@ -37,7 +37,7 @@ pub struct Service {
     pub(super) network: NetworkAccess,
     pub(super) packages: Arc<PackageAccess>,
     pub(super) secrets: Arc<SecretAccess>,
-    pub(super) contents: Contents,
+    pub(super) contents: Arc<Contents>,
     pub(super) blob_writes: BlobWrites,
     pub(super) transfers: BlobTransfers,
     pub(super) runs: RunHistory,
@@ -107,7 +107,7 @@ impl Service {
             metrics,
             toolchain,
         } = parts;
-        let contents = Contents::default();
+        let contents = Arc::default();
         let blob_writes = BlobWrites::at_most(pool.size());
         let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
         Self {
@@ -117,7 +117,7 @@ impl Service {
             images,
             tenant_images,
             limits,
-            rates,
+            rates: Arc::new(rates),
             detach,
             metering,
             network,
@@ -131,6 +131,33 @@ impl Service {
             toolchain,
             itself,
         }
+    }
+
+    /// A service with the same parts and with other blobs. Its runs and those of this one see
+    /// nothing of what the others store.
+    #[must_use]
+    pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>, max_transfers: usize) -> Arc<Self> {
+        Arc::new_cyclic(|itself| Self {
+            registry: Arc::clone(&self.registry),
+            transfers: BlobTransfers::new(Arc::clone(&blobs), max_transfers),
+            blobs,
+            pool: Arc::clone(&self.pool),
+            images: Arc::clone(&self.images),
+            tenant_images: self.tenant_images.clone(),
+            limits: self.limits,
+            rates: Arc::clone(&self.rates),
+            detach: self.detach.clone(),
+            metering: Arc::clone(&self.metering),
+            network: self.network.clone(),
+            packages: Arc::clone(&self.packages),
+            secrets: Arc::clone(&self.secrets),
+            contents: Arc::clone(&self.contents),
+            blob_writes: self.blob_writes.clone(),
+            runs: RunHistory::default(),
+            metrics: Arc::clone(&self.metrics),
+            toolchain: self.toolchain.clone(),
+            itself: itself.clone(),
+        })
     }
 
     /// The memory images in which runs begin.

@@ -39,6 +39,7 @@ mod lockdown;
 mod memory;
 mod metrics;
 mod network;
+mod network_records;
 mod operation;
 mod packages;
 mod pictures;

@@ -64,17 +64,17 @@ fn tunnel(mut stream: TcpStream) {
 }
 
 /// A server of the world: plain HTTP/1.1, one thread for each connection.
-struct Site {
+pub(crate) struct Site {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::serving(None)
     }
 
-    fn encrypted(authority: &Authority) -> Self {
+    pub(crate) fn encrypted(authority: &Authority) -> Self {
         Self::serving(Some(authority.server("site.test")))
     }
 
@@ -99,15 +99,19 @@ impl Site {
         Self { port, requests }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://site.test:{}{path}", self.port)
     }
 
-    fn secure_url(&self, path: &str) -> String {
+    pub(crate) fn secure_url(&self, path: &str) -> String {
         format!("https://site.test:{}{path}", self.port)
     }
 
-    fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
@@ -269,7 +273,7 @@ impl Authority {
 }
 
 /// Writes a skill that may reach what `patterns` name.
-fn granted(skills: &SkillFolder, name: &str, patterns: &[String], source: &str) {
+pub(crate) fn granted(skills: &SkillFolder, name: &str, patterns: &[String], source: &str) {
     skills.action(name, "1.0.0", source);
     let manifest = std::fs::read_to_string(skills.at(&format!("{name}/skill.toml"))).unwrap();
     let patterns: Vec<String> = patterns.iter().map(|pattern| format!("{pattern:?}")).collect();

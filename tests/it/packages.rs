@@ -294,6 +294,50 @@ fn layers_are_compiled_once_and_their_files_are_read_only() {
 }
 
 #[test]
+fn a_bundle_carries_the_packages_of_a_skill() {
+    let (command, wheels, skills) = (Command::new(), Wheels::new(), SkillFolder::new());
+    let mark = unique();
+    wheels.add("tiny_bundled", "1.0", &[], &[("tiny_bundled/__init__.py", &mark)]);
+    let source = "import random, tiny_bundled\ndef main(args):\n    \
+        return [len(tiny_bundled.MARK), tiny_bundled.__file__, random.random()]\n";
+    skills
+        .action("acme.bundled", "1.0.0", source)
+        .file("acme.bundled/code/requirements.txt", "tiny-bundled\n");
+    let folder = skills.at("acme.bundled");
+    let folder = folder.to_str().unwrap();
+    let lock = ["skills", "deps", "lock", folder, "--from", wheels.path(), "--json"];
+    let locked = command.run(&lock).with(0).json();
+    let guard = LayerGuard::of(&command, &locked);
+    let at = ["--skills", skills.path()];
+    let exec = ["exec", "acme.bundled", "--reproducible", "--record", "run.json"];
+    command.run(&[&exec[..], &at, &["--timeout-ms", "300000"]].concat()).with(0);
+    command.run(&[&["bundle", "run.json", "-o", "run.tar"][..], &at].concat()).with(0);
+    let verify = |file: &str, more: &[&str]| command.run(&[&["verify", file], more].concat());
+    assert_eq!(verify("run.json", &at).with(0).stdout, "identical\n");
+
+    guard.remove();
+    let ended = verify("run.json", &at);
+    assert_ne!(ended.code, Some(0));
+    assert!(ended.stderr.contains("skills deps sync"), "{}", ended.stderr);
+    skills.remove("acme.bundled");
+    assert_eq!(verify("run.tar", &[]).with(0).stdout, "identical\n", "from the bundle alone");
+    let layer = guard.0.last().unwrap();
+    assert!(!layer.try_exists().unwrap(), "the layer of a bundle stays in it");
+
+    // The last occurrence is in the layer: the skill does not have the text.
+    let mut bytes = fs::read(command.folder().join("run.tar")).unwrap();
+    let mark = mark.trim().as_bytes();
+    let place = bytes.windows(mark.len()).rposition(|part| part == mark).unwrap();
+    bytes[place + mark.len() - 2] ^= 1;
+    command.file("bad.tar", &bytes);
+    let ended = verify("bad.tar", &[]);
+    assert_ne!(ended.code, Some(0), "{}", ended.stdout);
+    assert_eq!(ended.stdout, "", "a changed layer is never executed");
+    assert_eq!(ended.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1);
+    assert!(ended.stderr.contains("layer"), "{}", ended.stderr);
+}
+
+#[test]
 fn the_engine_wins_over_layers_and_layers_win_over_batteries() {
     batteries();
     let (command, wheels, skills) = (Command::new(), Wheels::new(), SkillFolder::new());
@@ -473,7 +517,7 @@ fn value(result: &Value) -> Value {
 }
 
 /// Makes sure that the batteries are on this machine.
-fn batteries() {
+pub(crate) fn batteries() {
     static THERE: OnceLock<()> = OnceLock::new();
     THERE.get_or_init(|| {
         let installed = Command::new().run(&["engine", "install"]).with(0);

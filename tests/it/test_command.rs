@@ -503,3 +503,20 @@ fn the_examples_for_continuous_integration_have_commands_that_exist() {
         assert!(!is_good && said.contains("BAD "), "{new}: {said}");
     }
 }
+
+#[test]
+fn no_unit_sees_or_fills_what_another_one_stores() {
+    let place = Command::new();
+    place.file("setup.cfg", "");
+    for letter in ["a", "b", "c"] {
+        let test = format!(
+            "import runtime\ndef test_{letter}():\n    \
+             runtime.blobs.write_text('{letter}' * 700_000, 'text/plain')\n"
+        );
+        place.file(&format!("test_{letter}.py"), test);
+    }
+    // Each stores most of the quota. One after the other in one store, the second has no room.
+    let settings = ["--set", "blobs.quota=1 MiB", "--set", "workers.count=1"];
+    let ended = place.run(&[&settings[..], &["test", "--json", "--no-cache"]].concat()).with(0);
+    assert_eq!(ended.json()["passed"], 3, "{}", ended.stdout);
+}

@@ -18,7 +18,7 @@ use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
-use crate::cli::commands::verify::{private_key, write_record};
+use crate::cli::commands::verify::{network_file, private_key, write_record};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
@@ -118,6 +118,7 @@ fn run(
         reproducible,
         recording: None,
         record: match options.record {
+            Some(_) if options.record_network => LocalRecord::WithNetwork,
             Some(_) => LocalRecord::Wanted,
             None => LocalRecord::Unwanted,
         },
@@ -273,7 +274,9 @@ fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Fa
     if let Some(why) = ended.unrepeatable {
         let message = format!("no record was written: {why}");
         return Err(match why {
-            Unrepeatable::Time | Unrepeatable::TooManyParts => Failed::refused(message),
+            Unrepeatable::Time | Unrepeatable::TooManyParts | Unrepeatable::Network => {
+                Failed::refused(message)
+            }
             Unrepeatable::Machine | Unrepeatable::Storage => Failed::because(message),
         });
     }
@@ -281,6 +284,13 @@ fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Fa
         return Err(Failed::because("the run left no record"));
     };
     let key = key.map(private_key).transpose()?;
+    if let Some(network) = &ended.network {
+        let beside = network_file(file);
+        fs::write(&beside, &network.text)
+            .map_err(|fault| Failed::named(beside.display(), &fault))?;
+        let count = network.document.events.len();
+        note(&format!("{count} events of the network recorded as {}", beside.display()));
+    }
     write_record(file, document, key.as_ref())
 }
 

@@ -51,6 +51,9 @@ pub(crate) struct Exchange {
     pub(crate) deadline: watch::Sender<Option<Instant>>,
 }
 
+/// The body of a guest's request: as it arrives, or as a whole.
+pub(crate) type GuestBody = Either<Incoming, Full<Bytes>>;
+
 /// Why there is no response: a failure, or a server that said nothing.
 type NoResponse = Option<NetworkError>;
 
@@ -59,7 +62,7 @@ impl Exchange {
     /// failure.
     pub(crate) async fn answer(
         &self,
-        request: Request<Incoming>,
+        request: Request<GuestBody>,
     ) -> Result<Response<ResponseBody>, CutOff> {
         self.pass_on(request).await.map_err(|reason| {
             if let Some(reason) = reason {
@@ -71,7 +74,7 @@ impl Exchange {
 
     async fn pass_on(
         &self,
-        request: Request<Incoming>,
+        request: Request<GuestBody>,
     ) -> Result<Response<ResponseBody>, NoResponse> {
         let limits = *self.counting.meter.limits();
         let target = self.checked_target(&request).inspect_err(|error| self.note(error))?;
@@ -119,7 +122,7 @@ impl Exchange {
         }
     }
 
-    fn checked_target(&self, request: &Request<Incoming>) -> Result<RequestTarget, NetworkError> {
+    fn checked_target(&self, request: &Request<GuestBody>) -> Result<RequestTarget, NetworkError> {
         let host = &self.destination.host;
         let uri = request.uri();
         if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
@@ -155,13 +158,13 @@ impl Exchange {
     /// The request as it is sent.
     async fn outgoing(
         &self,
-        request: Request<Incoming>,
+        request: Request<GuestBody>,
         target: &RequestTarget,
         is_http2: bool,
         last_sent: &Arc<Mutex<Instant>>,
     ) -> Result<Request<RequestBody>, NetworkError> {
         let limit = self.counting.meter.limits().request_body.as_u64();
-        let (mut head, body) = request.into_parts();
+        let (mut head, mut body) = request.into_parts();
         if body.size_hint().lower() > limit {
             return Err(too_large("request"));
         }
@@ -169,7 +172,6 @@ impl Exchange {
         head.headers.remove(header::HOST);
         head.headers.remove(header::EXPECT);
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
-        let mut body = Either::Left(body);
         let mut rewriting = None;
         if let Some(rewriter) = self.rules.rewriter().filter(|_| self.may_get_secrets) {
             if rewrite_headers(rewriter.as_ref(), target, &mut head.headers)? {
@@ -304,7 +306,7 @@ fn filter_head(filter: &dyn ResponseFilter, response: &mut Response<ResponseBody
 async fn rewritten_body(
     rewriter: &dyn RequestRewriter,
     target: &RequestTarget,
-    body: Either<Incoming, Full<Bytes>>,
+    body: GuestBody,
 ) -> Result<Bytes, NetworkError> {
     let collected = Limited::new(body, MAX_REWRITTEN_BODY).collect().await;
     let collected = collected.ok().ok_or_else(|| too_large("request"))?;

@@ -47,6 +47,13 @@ impl Hello {
     }
 
     pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Self, NetworkError> {
+        Self::parse(&Self::read_json(stream).await?)
+    }
+
+    /// Reads a frame, and returns its JSON.
+    pub(crate) async fn read_json(
+        stream: &mut (impl AsyncRead + Unpin),
+    ) -> Result<Vec<u8>, NetworkError> {
         let broken = |_| NetworkError::new(errno::ECONNRESET, "the handshake was not finished");
         if stream.read_u8().await.map_err(broken)? != HELLO {
             return Err(malformed());
@@ -55,7 +62,7 @@ impl Hello {
         let length = usize::try_from(length).ok().filter(|length| *length <= MAX_HELLO);
         let mut json = vec![0; length.ok_or_else(malformed)?];
         stream.read_exact(&mut json).await.map_err(broken)?;
-        Self::parse(&json)
+        Ok(json)
     }
 
     /// Checks that the guest means the host that it connected to.
@@ -193,9 +200,18 @@ const fn protocol_failure(error: &Error) -> (&'static str, &'static str) {
 
 /// A frame with `message` in it.
 pub(crate) fn frame(message: &impl Serialize) -> Vec<u8> {
-    let json = serde_json::to_vec(message).unwrap_or_default();
+    framed(&serde_json::to_vec(message).unwrap_or_default())
+}
+
+/// A frame with this JSON in it.
+pub(crate) fn framed(json: &[u8]) -> Vec<u8> {
     let length = u32::try_from(json.len()).unwrap_or_default();
-    [&[HELLO], &length.to_be_bytes()[..], &json].concat()
+    [&[HELLO], &length.to_be_bytes()[..], json].concat()
+}
+
+/// The JSON of a frame.
+pub(crate) fn json_of(frame: &[u8]) -> &[u8] {
+    frame.get(1 + size_of::<u32>()..).unwrap_or_default()
 }
 
 /// A frame that tells of a failure.

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use http_body_util::Either;
 use hyper::rt::Executor as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -13,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep_until, timeout};
+use tokio_rustls::client::TlsStream;
 
 use crate::egress::error::{NetworkError, errno};
 use crate::egress::guest::exchange::Exchange;
@@ -28,7 +30,7 @@ use crate::egress::world::tasks::TaskScope;
 use crate::egress::world::tls::Tls;
 use crate::egress::world::upstream::{Driver, MAX_HEADERS, Upstream};
 use crate::framing::ClearStream;
-use crate::quotas::FairShare;
+use crate::quotas::{FairShare, SharePermit};
 
 /// What connections of all runs share.
 #[derive(Debug)]
@@ -52,10 +54,18 @@ pub(crate) struct Session {
 }
 
 /// A server that requests can be sent to.
-struct Server {
-    upstream: Upstream,
-    driver: Driver,
+pub(crate) struct ReachedServer {
+    pub(crate) upstream: Upstream,
+    pub(crate) driver: Driver,
     /// False if the program turned the check of the certificate off, and the operator lets it.
+    is_known: bool,
+}
+
+/// An encrypted connection to a server.
+pub(crate) struct Secured {
+    stream: TlsStream<Metered<TcpStream>>,
+    /// The frame that tells the guest what was agreed upon.
+    pub(crate) agreed: Vec<u8>,
     is_known: bool,
 }
 
@@ -68,18 +78,11 @@ impl Session {
     }
 
     async fn serve(&self) -> Result<(), NetworkError> {
-        let within = self.counting.meter.limits().connect_timeout;
-        let tenant = self.counting.meter.tenant();
-        let permit = timeout(within, self.world.permits.acquire(tenant)).await;
-        let busy = || NetworkError::new(errno::EAGAIN, "the server has no connection left now");
-        let _permit = permit.ok().ok_or_else(busy)?;
+        let _permit = self.permit().await?;
         if let Some(recording) = &self.world.recording {
             return self.replay(recording).await;
         }
-        let addresses = self.addresses().await?;
-        let dialer = &self.world.dialer;
-        let stream = dialer.connect(tenant, &self.destination, &addresses, within).await?;
-        let stream = Metered { stream, counting: self.counting.clone() };
+        let stream = self.dial().await?;
         self.pipe.set_connected();
 
         let mut guest = GatewayEnd(Arc::clone(&self.pipe));
@@ -95,6 +98,24 @@ impl Session {
             (self.in_clear(stream).await?, Transport::Http)
         };
         self.exchange(guest, server, transport, &tasks).await
+    }
+
+    /// Waits until the tenant may have another connection.
+    pub(crate) async fn permit(&self) -> Result<SharePermit, NetworkError> {
+        let within = self.counting.meter.limits().connect_timeout;
+        let tenant = self.counting.meter.tenant();
+        let permit = timeout(within, self.world.permits.acquire(tenant)).await;
+        let busy = || NetworkError::new(errno::EAGAIN, "the server has no connection left now");
+        permit.ok().ok_or_else(busy)
+    }
+
+    /// Connects to the server.
+    pub(crate) async fn dial(&self) -> Result<Metered<TcpStream>, NetworkError> {
+        let within = self.counting.meter.limits().connect_timeout;
+        let addresses = self.addresses().await?;
+        let (dialer, tenant) = (&self.world.dialer, self.counting.meter.tenant());
+        let stream = dialer.connect(tenant, &self.destination, &addresses, within).await?;
+        Ok(Metered { stream, counting: self.counting.clone() })
     }
 
     /// Runs a connection whose requests are answered from a recording.
@@ -128,7 +149,7 @@ impl Session {
         self.exchange(guest, server, transport, &tasks).await
     }
 
-    fn check_encryption(&self) -> Result<(), NetworkError> {
+    pub(crate) fn check_encryption(&self) -> Result<(), NetworkError> {
         self.rules.check_transport(Transport::Https, &self.destination).inspect_err(|_| {
             self.counting.meter.add_refusal(Some(&self.destination.host));
         })
@@ -136,10 +157,14 @@ impl Session {
 
     /// Reads what the guest asks of TLS. The guest must mean the host that it connected to.
     async fn hello(&self, guest: &mut GatewayEnd) -> Result<Hello, NetworkError> {
-        let host = &self.destination.host;
         let hello = Hello::read(guest).await?;
-        hello.check_name(host).inspect_err(|_| self.counting.meter.add_refusal(Some(host)))?;
+        self.check_hello(&hello)?;
         Ok(hello)
+    }
+
+    pub(crate) fn check_hello(&self, hello: &Hello) -> Result<(), NetworkError> {
+        let host = &self.destination.host;
+        hello.check_name(host).inspect_err(|_| self.counting.meter.add_refusal(Some(host)))
     }
 
     async fn addresses(&self) -> Result<Vec<IpAddr>, NetworkError> {
@@ -152,14 +177,17 @@ impl Session {
         })
     }
 
-    async fn in_clear<S>(&self, stream: Metered<S>) -> Result<Server, NetworkError>
+    pub(crate) async fn in_clear<S>(
+        &self,
+        stream: Metered<S>,
+    ) -> Result<ReachedServer, NetworkError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let head = self.counting.meter.limits().head.as_usize();
         let opened = Upstream::open_http1(stream, head).await;
         let (upstream, driver) = opened.ok().ok_or_else(broken)?;
-        Ok(Server { upstream, driver, is_known: true })
+        Ok(ReachedServer { upstream, driver, is_known: true })
     }
 
     /// Speaks TLS with the server, and tells the guest how that went. Nothing if it failed.
@@ -168,10 +196,29 @@ impl Session {
         guest: &mut GatewayEnd,
         stream: Metered<TcpStream>,
         tasks: &TaskScope,
-    ) -> Result<Option<Server>, NetworkError> {
+    ) -> Result<Option<ReachedServer>, NetworkError> {
+        let hello = self.hello(guest).await?;
+        let mut secured = match self.shake_hands(&hello, stream).await? {
+            Ok(secured) => secured,
+            Err(refusal) => {
+                self.send(guest, &refusal).await?;
+                return Ok(None);
+            }
+        };
+        let agreed = std::mem::take(&mut secured.agreed);
+        let server = self.in_tls(secured, tasks).await?;
+        self.send(guest, &agreed).await?;
+        Ok(Some(server))
+    }
+
+    /// Speaks TLS with the server. The inner error is the frame that tells the guest of a refusal.
+    pub(crate) async fn shake_hands(
+        &self,
+        hello: &Hello,
+        stream: Metered<TcpStream>,
+    ) -> Result<Result<Secured, Vec<u8>>, NetworkError> {
         let limits = self.counting.meter.limits();
         let host = &self.destination.host;
-        let hello = self.hello(guest).await?;
         let demand = hello.demand()?;
         let connecting = self.world.tls.connect(stream, host, &demand);
         let late = || NetworkError::timeout("the TLS handshake took too long");
@@ -180,28 +227,40 @@ impl Session {
             Ok(stream) => stream,
             Err(error) => {
                 let failure = HandshakeFailure::new(&error, host, demand.is_verified);
-                self.send(guest, &failure_frame(failure)).await?;
-                return Ok(None);
+                return Ok(Err(failure_frame(failure)));
             }
         };
         let (_, session) = stream.get_ref();
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificate = certificates.first().map(AsRef::as_ref).unwrap_or_default();
         let cipher = session.negotiated_cipher_suite();
-        let agreed = Agreed::new(&hello, session.protocol_version(), cipher, certificate);
-        let is_http2 = session.alpn_protocol() == Some(b"h2");
-        let head = limits.head.as_usize();
+        let agreed = frame(&Agreed::new(hello, session.protocol_version(), cipher, certificate));
+        let is_known = self.world.tls.checks_certificates(&demand);
+        Ok(Ok(Secured { stream, agreed, is_known }))
+    }
+
+    /// Speaks HTTP on an encrypted connection.
+    pub(crate) async fn in_tls(
+        &self,
+        secured: Secured,
+        tasks: &TaskScope,
+    ) -> Result<ReachedServer, NetworkError> {
+        let Secured { stream, is_known, .. } = secured;
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let head = self.counting.meter.limits().head.as_usize();
         let opened = match is_http2 {
             true => Upstream::open_http2(stream, head, tasks.spawner()).await,
             false => Upstream::open_http1(stream, head).await,
         };
         let (upstream, driver) = opened.ok().ok_or_else(broken)?;
-        self.send(guest, &frame(&agreed)).await?;
-        let is_known = self.world.tls.checks_certificates(&demand);
-        Ok(Some(Server { upstream, driver, is_known }))
+        Ok(ReachedServer { upstream, driver, is_known })
     }
 
-    async fn send(&self, guest: &mut GatewayEnd, bytes: &[u8]) -> Result<(), NetworkError> {
+    pub(crate) async fn send(
+        &self,
+        guest: &mut GatewayEnd,
+        bytes: &[u8],
+    ) -> Result<(), NetworkError> {
         guest.write_all(bytes).await.ok().ok_or_else(broken)
     }
 
@@ -209,7 +268,7 @@ impl Session {
     async fn exchange(
         &self,
         guest: GatewayEnd,
-        server: Server,
+        server: ReachedServer,
         transport: Transport,
         tasks: &TaskScope,
     ) -> Result<(), NetworkError> {
@@ -233,7 +292,7 @@ impl Session {
         let head = self.counting.meter.limits().head.as_usize();
         let answer = service_fn(move |request| {
             let exchange = Arc::clone(&exchange);
-            async move { exchange.answer(request).await }
+            async move { exchange.answer(request.map(Either::Left)).await }
         });
         let guest = TokioIo::new(ClearStream::new(guest));
         let mut connection = pin!(guest_parser(head).serve_connection(guest, answer));
@@ -259,7 +318,7 @@ fn broken() -> NetworkError {
 }
 
 /// The parser of what a guest writes.
-fn guest_parser(head: usize) -> http1::Builder {
+pub(crate) fn guest_parser(head: usize) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .half_close(true)

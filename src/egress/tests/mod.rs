@@ -5,5 +5,6 @@ mod encrypted;
 mod filters;
 mod limits;
 mod requests;
+mod scripted;
 mod support;
 mod urls;

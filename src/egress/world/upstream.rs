@@ -58,6 +58,14 @@ impl Upstream {
         Ok((Self::Http2(sender), Box::pin(connection)))
     }
 
+    /// True if no request can be sent any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Self::Http1(sender) => sender.is_closed(),
+            Self::Http2(sender) => sender.is_closed(),
+        }
+    }
+
     pub(crate) const fn is_http2(&self) -> bool {
         matches!(self, Self::Http2(_))
     }

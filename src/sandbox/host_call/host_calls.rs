@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
-use crate::job::network::NetworkRequest;
+use crate::job::network::{NetworkReply, NetworkRequest, NetworkWait};
 use crate::job::outcome::ProgressReport;
 use crate::sandbox::attached::contents::blob_path;
+use crate::sandbox::clock_and_random::ClockAndRandom;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::replies;
@@ -31,6 +32,8 @@ pub struct HostCalls<'run> {
     pub capture: &'run mut Capture,
     /// The end of the run's time.
     pub deadline: &'run Deadline,
+    /// The guest's clocks.
+    pub clocks: &'run mut ClockAndRandom,
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
     /// Fuel that the run has left, if it is metered. Codecs use it up.
@@ -146,7 +149,9 @@ impl HostCalls<'_> {
         if let Err(stopped) = self.deadline.check() {
             return HostAnswer::Stopped(stopped);
         }
+        let wait = request.wait();
         let answer = self.account.ask_network(&request.within(self.deadline.remaining()));
+        let answer = answer.map(|reply| self.after_wait(wait, reply));
         if let Err(stopped) = self.deadline.check() {
             return HostAnswer::Stopped(stopped);
         }
@@ -218,6 +223,21 @@ impl HostCalls<'_> {
             self.show(&id, &content);
         }
         replies::stored(&id, size)
+    }
+
+    /// The reply to a request that could wait for so long. The network of a reproducible run takes no
+    /// time: a wait that brought nothing advances the clocks, as sleeping does.
+    fn after_wait(&mut self, wait: NetworkWait, reply: Vec<u8>) -> Vec<u8> {
+        if wait == NetworkWait::None || !self.clocks.counts_fuel() || !wait.was_in_vain(&reply) {
+            return reply;
+        }
+        match wait.time() {
+            Some(time) => {
+                self.clocks.skip(time);
+                reply
+            }
+            None => NetworkReply::never().encode(),
+        }
     }
 
     /// Bytes of memory that the run may still take, in its own memory and its workspace together.

@@ -53,9 +53,9 @@ impl Guest {
         fuel: Option<u64>,
     ) -> (HostAnswer, Option<u64>) {
         let room = self.ceiling.limit.saturating_sub(length);
-        let Wasi { files, capture, deadline, .. } = &mut self.wasi;
+        let Wasi { files, capture, deadline, clock_and_random: clocks, .. } = &mut self.wasi;
         let mut calls =
-            HostCalls { account: &mut self.account, files, capture, deadline, room, fuel };
+            HostCalls { account: &mut self.account, files, capture, deadline, clocks, room, fuel };
         let answer = calls.answer(frame);
         (answer, calls.fuel)
     }

@@ -20,6 +20,8 @@ use crate::service::error::ServiceError;
 pub(crate) struct DocumentOrder {
     /// The inputs that the run must have.
     pub(crate) expected: Option<Box<RunInputs>>,
+    /// The network record that answers the run.
+    pub(crate) network: Option<DocumentBlob>,
 }
 
 /// The inputs of a run that is about to begin; none if no document is wanted.
@@ -71,6 +73,7 @@ pub(crate) fn inputs_of(
         },
         seed: reproducible.seed,
         epoch: reproducible.epoch.as_secs(),
+        network: order.network.clone(),
     };
     if let Some(expected) = &order.expected {
         let mut differences = expected.differences(&inputs)?;

@@ -22,6 +22,7 @@ pub(crate) mod logs;
 pub(crate) mod metering;
 pub(crate) mod mounted_skill;
 pub(crate) mod network;
+pub(crate) mod network_record;
 pub(crate) mod output;
 pub(crate) mod packages;
 pub(crate) mod packages_error;

@@ -19,6 +19,7 @@ use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamRea
 use crate::egress::policy::RunPolicy;
 use crate::egress::recorded::Recording;
 use crate::egress::rewrite::RequestRewriter;
+use crate::egress::scripted::NetworkScript;
 use crate::ids::{RunId, TenantId};
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
 use crate::records::{NetworkUse, RecordedHost};
@@ -38,7 +39,7 @@ const REPRODUCIBLE_HAS_NONE: &str = "a reproducible run has no network, because 
                                      not repeat its answers: run it without `reproducible`";
 
 /// The network that runs may get.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NetworkAccess {
     egress: Egress,
     code: Vec<UrlPattern>,
@@ -55,6 +56,9 @@ pub(crate) enum NetworkGrant {
     Operator,
     /// None: the run is reproducible, and the world is not.
     Reproducible,
+    /// Those of a manifest, or those of the operator, for a reproducible run that records what it
+    /// exchanges with the world or is answered from such a record.
+    Scripted(Option<Vec<UrlPattern>>, Arc<NetworkScript>),
 }
 
 impl NetworkAccess {
@@ -76,6 +80,16 @@ impl NetworkAccess {
             None => policy,
         };
         let is_reproducible = matches!(grant, NetworkGrant::Reproducible);
+        let scripted = |policy: RunPolicy, count: usize, script: Arc<NetworkScript>| {
+            let rules = match &*script {
+                NetworkScript::Records(recorder) => {
+                    recorder.note_grant(count > 0);
+                    count
+                }
+                NetworkScript::Replays(player) => usize::from(player.granted()),
+            };
+            (self.egress.open_scripted(tenant, policy, script), rules)
+        };
         let (network, rules) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
@@ -90,6 +104,13 @@ impl NetworkAccess {
                 let policy = RunPolicy::of_operator(self.code.clone());
                 (self.egress.open(tenant, policy), self.code.len())
             }
+            NetworkGrant::Scripted(Some(patterns), script) => {
+                let count = patterns.len();
+                scripted(RunPolicy::of_manifest(patterns), count, script)
+            }
+            NetworkGrant::Scripted(None, script) => {
+                scripted(RunPolicy::of_operator(self.code.clone()), self.code.len(), script)
+            }
             NetworkGrant::Reproducible => {
                 (self.egress.open(tenant, RunPolicy::of_manifest(Vec::new())), 0)
             }
@@ -100,10 +121,19 @@ impl NetworkAccess {
 }
 
 impl NetworkGrant {
+    /// The same rules, recorded or replayed.
+    pub(crate) fn scripted(self, script: Arc<NetworkScript>) -> Self {
+        match self {
+            Self::Manifest(rules) | Self::Recorded(rules, _) => Self::Scripted(Some(rules), script),
+            Self::Scripted(rules, _) => Self::Scripted(rules, script),
+            Self::Operator | Self::Reproducible => Self::Scripted(None, script),
+        }
+    }
+
     /// None if the run is reproducible, but for a recording, which repeats its answers.
     pub(crate) fn of_reproducible(self) -> Self {
         match self {
-            Self::Recorded(..) => self,
+            Self::Recorded(..) | Self::Scripted(..) => self,
             Self::Manifest(_) | Self::Operator | Self::Reproducible => Self::Reproducible,
         }
     }
@@ -113,7 +143,7 @@ impl NetworkGrant {
     pub(crate) fn with_recording(self, recording: Arc<Recording>) -> Self {
         match self {
             Self::Manifest(rules) | Self::Recorded(rules, _) => Self::Recorded(rules, recording),
-            Self::Operator | Self::Reproducible => self,
+            Self::Operator | Self::Reproducible | Self::Scripted(..) => self,
         }
     }
 }
@@ -141,7 +171,9 @@ impl GuestNetwork {
                 text,
             };
         }
-        match self.answered(request).await {
+        let answered = self.answered(request).await;
+        self.network.settle().await;
+        match answered {
             Ok(reply) => reply,
             Err(error) if error.errno() == errno::EACCES && !self.has_rules => {
                 NetworkReply::no_network()

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use crate::assembly::{MeteredCode, Runtime};
+use crate::assembly::{MeteredCode, OwnBlobs, Runtime};
 use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::read_blob;
 use crate::cli::commands::run::{on_its_own, start_once};
@@ -166,7 +166,8 @@ async fn test_all(
             note(&format!("{}: {missing}", skill.name));
         }
         for SkillCase { name, case, .. } in &skill.cases {
-            let run = run_case(runtime, skill, case, &HowToRun::default()).await?;
+            let place = runtime.with_own_blobs()?;
+            let run = run_case(&place, skill, case, &HowToRun::default()).await?;
             let CaseRun { differences, duration_ms, .. } = run;
             let passed = differences.is_empty();
             is_good &= passed;
@@ -267,14 +268,14 @@ fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
 
 /// Runs one case.
 pub(crate) async fn run_case(
-    runtime: &Runtime,
+    place: &OwnBlobs,
     skill: &SkillTests,
     case: &TestCase,
     how: &HowToRun,
 ) -> Result<CaseRun, Failed> {
     let mut ids = BTreeMap::new();
     for (blob, content) in &case.blobs {
-        match store(runtime, skill, content) {
+        match store(place, skill, content) {
             Ok(id) => drop(ids.insert(blob.clone(), id)),
             // A file that is not there fails this case, and not the others.
             Err(failed) if failed.exit == Exit::WrongUsage => {
@@ -309,8 +310,8 @@ pub(crate) async fn run_case(
         record: LocalRecord::Unwanted,
     };
     let caller = Caller::local("skill-test");
-    let (ended, duration_ms, fuel) = match runtime.service.run_file(&caller, request).await {
-        Ok(ended) => (compared(runtime, &ended)?, ended.result.duration_ms, ended.result.fuel),
+    let (ended, duration_ms, fuel) = match place.service.run_file(&caller, request).await {
+        Ok(ended) => (compared(place, &ended)?, ended.result.duration_ms, ended.result.fuel),
         Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0, None),
         Err(error) => return Err(error.into()),
     };
@@ -330,14 +331,14 @@ fn recording_of(skill: &SkillTests, case: &TestCase) -> Result<Recording, String
 }
 
 /// Stores a blob of a case; its id.
-fn store(runtime: &Runtime, skill: &SkillTests, blob: &CaseBlob) -> Result<String, Failed> {
+fn store(place: &OwnBlobs, skill: &SkillTests, blob: &CaseBlob) -> Result<String, Failed> {
     let content = match &blob.content {
         BlobContent::File(path) => skill.file_of_case(path).map_err(Failed::usage)?,
         BlobContent::Text(text) => text.as_bytes(),
     };
     let kind =
         BlobKind::parse(&blob.mime_type).map_err(|error| Failed::usage(error.to_string()))?;
-    let stored = runtime.blobs.put(&sole_tenant(), &kind, content);
+    let stored = place.blobs.put(&sole_tenant(), &kind, content);
     let stored = stored.map_err(|error| match error.kind() {
         ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::usage(error.to_string()),
         _ => error.into(),
@@ -356,18 +357,18 @@ fn refused(error: &ServiceError) -> CaseResult {
 }
 
 /// The result with the content of its blobs.
-fn compared(runtime: &Runtime, ended: &LocalResult) -> Result<CaseResult, Failed> {
+fn compared(place: &OwnBlobs, ended: &LocalResult) -> Result<CaseResult, Failed> {
     let result = &ended.result;
     let mut blobs = Vec::new();
     let mut output = result.output.as_ref().map(|output| output.get().to_owned());
     for id in &result.output_blobs {
-        let content = read_blob(&*runtime.blobs, id)?;
+        let content = read_blob(&*place.blobs, id)?;
         // An output that was too large for the result is no blob that the skill made.
         if ended.output_blob.as_ref() == Some(id) {
             output = String::from_utf8(content).ok();
             continue;
         }
-        let stat = runtime.blobs.stat(&sole_tenant(), id)?;
+        let stat = place.blobs.stat(&sole_tenant(), id)?;
         let sha256 = Digest::of(&content).to_string();
         blobs.push(MadeBlob { mime_type: stat.kind.as_str().to_owned(), content, sha256 });
     }

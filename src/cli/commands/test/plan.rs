@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::cli::commands::skills::test_skills::{HowToRun, SkillTests, read_tests};
 use crate::cli::commands::test::project::{Project, entries_of, hashed, is_test_file, root_of};
@@ -46,13 +46,11 @@ pub(crate) struct FileTests {
 pub(crate) struct PackedFiles {
     pub(crate) content: Vec<u8>,
     pub(crate) digest: String,
-    /// The id of their blob, once it is stored.
-    pub(crate) blob: OnceLock<String>,
 }
 
 impl PackedFiles {
     fn new(content: Vec<u8>) -> Self {
-        Self { digest: hashed(&content), content, blob: OnceLock::new() }
+        Self { digest: hashed(&content), content }
     }
 }
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 
-use crate::assembly::Runtime;
+use crate::assembly::OwnBlobs;
 use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::read_text_blob;
 use crate::cli::commands::skills::test_skills::HowToRun;
@@ -68,7 +68,7 @@ struct RunnerTest {
 
 /// Runs the tests of a file, or lists them.
 pub(crate) async fn run_file(
-    runtime: &Runtime,
+    place: &OwnBlobs,
     tests: &FileTests,
     mount: Option<String>,
     how: &HowToRun,
@@ -76,7 +76,7 @@ pub(crate) async fn run_file(
 ) -> Result<UnitReport, Failed> {
     let mut blobs = Vec::new();
     for files in [&*tests.common, &tests.own] {
-        let id = stored(runtime, files)?;
+        let id = stored(place, files)?;
         if !blobs.contains(&id) {
             blobs.push(id);
         }
@@ -116,26 +116,22 @@ pub(crate) async fn run_file(
             }
         }
     };
-    let (ended, ()) = tokio::join!(runtime.service.run_file(&caller, request), following);
-    let mut report = reported(runtime, tests, &ended?, &word, last.as_deref())?;
+    let (ended, ()) = tokio::join!(place.service.run_file(&caller, request), following);
+    let mut report = reported(place, tests, &ended?, &word, last.as_deref())?;
     report.tests.iter_mut().for_each(|test| test.file.clone_from(&tests.shown));
     Ok(report)
 }
 
-/// Stores packed files as a blob, once.
-fn stored(runtime: &Runtime, files: &PackedFiles) -> Result<String, Failed> {
-    if let Some(id) = files.blob.get() {
-        return Ok(id.clone());
-    }
+/// Stores packed files as a blob.
+fn stored(place: &OwnBlobs, files: &PackedFiles) -> Result<String, Failed> {
     let kind = BlobKind::parse(PACKED).map_err(|fault| Failed::at("store files", &fault))?;
-    let id = runtime.blobs.put(&sole_tenant(), &kind, &files.content)?.id.to_string();
-    Ok(files.blob.get_or_init(|| id).clone())
+    Ok(place.blobs.put(&sole_tenant(), &kind, &files.content)?.id.to_string())
 }
 
 /// The report of a run that has ended. Whatever the tests did, only a run that returned the report
 /// of the runner has tests that passed.
 fn reported(
-    runtime: &Runtime,
+    place: &OwnBlobs,
     tests: &FileTests,
     ended: &LocalResult,
     word: &str,
@@ -165,7 +161,7 @@ fn reported(
         let details = format!("{}\n{}", traceback.unwrap_or_default(), result.logs_preview);
         return Ok(unit(vec![whole_file(&message, details.trim())], false));
     }
-    let Some(report) = output_of(runtime, ended)?.filter(|report| report.word == word) else {
+    let Some(report) = output_of(place, ended)?.filter(|report| report.word == word) else {
         let message = "the run ended without the report about its tests";
         return Ok(unit(vec![whole_file(message, &result.logs_preview)], false));
     };
@@ -184,14 +180,14 @@ fn reported(
 }
 
 /// The report that a run returned; `None` if it returned something else.
-fn output_of(runtime: &Runtime, ended: &LocalResult) -> Result<Option<RunnerReport>, Failed> {
+fn output_of(place: &OwnBlobs, ended: &LocalResult) -> Result<Option<RunnerReport>, Failed> {
     let text = match &ended.output_blob {
         Some(id) => {
-            let size = runtime.blobs.stat(&sole_tenant(), id)?.size;
+            let size = place.blobs.stat(&sole_tenant(), id)?.size;
             if size.as_u64() > MAX_REPORT {
                 return Ok(None);
             }
-            read_text_blob(&*runtime.blobs, id)?
+            read_text_blob(&*place.blobs, id)?
         }
         None => ended.result.output.as_ref().map(|one| one.get().to_owned()).unwrap_or_default(),
     };

@@ -14,15 +14,17 @@ pub(crate) async fn run_unit(
     number: usize,
 ) -> Result<UnitReport, Failed> {
     let plan = &session.plan;
+    // No unit sees what another one stores, or has less room because of it.
+    let place = runtime.with_own_blobs()?;
     match plan.units.get(number) {
         Some(Unit::Case { skill, case }) => match plan.skills.get(*skill) {
-            Some(skill) => run_skill_case(runtime, skill, *case, session).await,
+            Some(skill) => run_skill_case(&place, skill, *case, session).await,
             None => Err(Failed::because("a skill was lost")),
         },
         Some(Unit::File(file)) => {
             let skill = file.skill.and_then(|number| plan.skills.get(number));
             let mount = skill.map(|skill| format!("{}@{}", skill.name, skill.version));
-            Box::pin(run_file(runtime, file, mount, &session.how, session.list)).await
+            Box::pin(run_file(&place, file, mount, &session.how, session.list)).await
         }
         None => Err(Failed::because("a test was lost")),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::assembly::Runtime;
+use crate::assembly::OwnBlobs;
 use crate::cli::commands::skills::test_case::{CaseResult, TestCase};
 use crate::cli::commands::skills::test_file::{MAX_CASE, TESTS};
 use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests, run_case};
@@ -24,7 +24,7 @@ const PASSING: [&str; 4] = ["Timeout", "SandboxCrash", "MemoryLimit", "Cancelled
 
 /// Runs a case, unless it is only to be listed.
 pub(crate) async fn run_skill_case(
-    runtime: &Runtime,
+    place: &OwnBlobs,
     skill: &SkillTests,
     number: usize,
     session: &TestSession,
@@ -48,7 +48,7 @@ pub(crate) async fn run_skill_case(
     if session.list {
         return Ok(report(TestEnd::Skipped, "", "", false));
     }
-    let run = Box::pin(run_case(runtime, skill, case, &session.how)).await?;
+    let run = Box::pin(run_case(place, skill, case, &session.how)).await?;
     let is_lasting = run.ended.as_ref().is_some_and(lasts);
     let mut unit = if run.differences.is_empty() {
         report(TestEnd::Passed, "", "", is_lasting)

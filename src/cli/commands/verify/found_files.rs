@@ -33,6 +33,11 @@ impl FoundFiles {
         Self(found.map(|found| (path.to_owned(), found.len())).into_iter().collect())
     }
 
+    /// Adds a file, if it is there.
+    pub(crate) fn add(&mut self, path: &Path) {
+        self.0.extend(Self::one(path).0);
+    }
+
     /// Looks for files in folders and the folders below them. Links are left out.
     pub(crate) fn below(folders: &[PathBuf]) -> Result<Self, Failed> {
         let mut found = Vec::new();

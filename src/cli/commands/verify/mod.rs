@@ -10,14 +10,16 @@ mod unpacked;
 mod verdict;
 
 pub(crate) use crate::cli::commands::verify::pack::bundle;
-pub(crate) use crate::cli::commands::verify::record_file::{private_key, write_record};
+pub(crate) use crate::cli::commands::verify::record_file::{
+    network_file, private_key, write_record,
+};
 
 use std::path::Path;
 
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::record_file::{public_key, read_record};
 use crate::cli::commands::verify::record_text::SignatureState;
-use crate::cli::commands::verify::repetition::repeated;
+use crate::cli::commands::verify::repetition::{Repetition, repeated};
 use crate::cli::commands::verify::verdict::RunVerdict;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -26,7 +28,7 @@ use crate::cli::terminal::output::{note, shown};
 use crate::cli::verify_args::VerifyArgs;
 use crate::config::Config;
 use crate::ids::Digest;
-use crate::provenance::RunDocument;
+use crate::provenance::{Difference, RunDocument};
 
 /// Executes the command.
 pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
@@ -47,11 +49,17 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
         None => args.blobs.clone(),
         Some(unpacked) => ["blobs", "texts"].map(|name| unpacked.folder(name)).to_vec(),
     };
-    let files = FoundFiles::below(&folders)?;
+    let mut files = FoundFiles::below(&folders)?;
+    if unpacked.is_none() {
+        files.add(&network_file(&args.file));
+    }
     block_on_until_interrupted(Box::pin(async {
-        let now = Box::pin(repeated(config, &recorded, &files, unpacked.as_ref())).await?;
+        let repeated = repeated(config, &recorded, &files, unpacked.as_ref());
+        let Repetition { document: now, network } = Box::pin(repeated).await?;
         note_other_programs(&recorded, &now);
-        let differences = recorded.ending.differences(&now.ending);
+        // A request that was not recorded explains what follows from its failure.
+        let network = network.into_iter().map(Difference::in_network);
+        let differences = network.chain(recorded.ending.differences(&now.ending)).collect();
         Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))
     }))
 }

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::assembly::{layers_of, open_registry};
 use crate::cli::commands::verify::found_files::FoundFiles;
-use crate::cli::commands::verify::record_file::read_record;
+use crate::cli::commands::verify::record_file::{network_file, read_record};
 use crate::cli::commands::verify::record_text::ReadRecord;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -50,7 +50,9 @@ pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed>
         return Err(Failed::usage(format!("{}: is a bundle already", args.file.display())));
     }
     ensure_no_input(args, &record.document.inputs)?;
-    let contents = contents(config, record, &FoundFiles::below(&args.blobs)?)?;
+    let mut files = FoundFiles::below(&args.blobs)?;
+    files.add(&network_file(&args.file));
+    let contents = contents(config, record, &files)?;
     let written = write(&args.output, &contents)?;
     note(&format!("{written} files in {}", args.output.display()));
     Ok(Exit::Done)
@@ -68,7 +70,7 @@ fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> 
         fs::metadata(&args.file).map_err(|fault| Failed::named(args.file.display(), &fault))?;
     let output = FoundFiles::one(&args.output);
     let is_input = (there.dev(), there.ino()) == (record.dev(), record.ino())
-        || inputs.blobs.iter().any(|blob| output.of_blob(blob).is_ok())
+        || inputs.contents().any(|blob| output.of_blob(blob).is_ok())
         || long_texts(inputs).iter().any(|(what, text)| output.text(what, text).is_ok());
     if is_input { refused("is one of the files to pack: name another output") } else { Ok(()) }
 }
@@ -80,7 +82,7 @@ fn contents(
 ) -> Result<BTreeMap<String, Content>, Failed> {
     let inputs = &record.document.inputs;
     let mut contents = BTreeMap::new();
-    for blob in &inputs.blobs {
+    for blob in inputs.contents() {
         let path = files.of_blob(blob)?.to_owned();
         contents.insert(blob_name(blob.id.letters()), Content::Path(path));
     }

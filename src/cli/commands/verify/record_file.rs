@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
@@ -34,6 +34,13 @@ pub(super) fn read_record(
         .read_to_end(&mut text)
         .map_err(|fault| Failed::named(path.display(), &fault))?;
     Ok((parse(text, key).map_err(named)?, None))
+}
+
+/// The file of the network record that belongs to the record in `path`.
+pub(crate) fn network_file(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".network");
+    name.into()
 }
 
 /// Reads the key that signs.

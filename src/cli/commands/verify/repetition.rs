@@ -1,5 +1,6 @@
 //! Executes a recorded run again.
 
+use std::fs;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -15,12 +16,21 @@ use crate::config::Config;
 use crate::engine::code::instrumentation::Variant;
 use crate::images::PackageSet;
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
-use crate::provenance::{DocumentProgram, RunDocument, RunInputs, ensure_arguments};
-use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun, RepeatedRun, ServiceError};
+use crate::provenance::{DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments};
+use crate::service::{
+    Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, ServiceError,
+};
 
 /// The time that a repetition may take at least: this machine may be slower than the one of the
 /// record.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A run that was executed again.
+pub(super) struct Repetition {
+    pub(super) document: Box<RunDocument>,
+    /// The differences between its requests and the network record.
+    pub(super) network: Vec<String>,
+}
 
 /// Executes a recorded run again, with the contents among `files`. Nothing is fetched from the
 /// network.
@@ -29,7 +39,7 @@ pub(super) async fn repeated(
     recorded: &RunDocument,
     files: &FoundFiles,
     unpacked: Option<&UnpackedBundle>,
-) -> Result<Box<RunDocument>, Failed> {
+) -> Result<Repetition, Failed> {
     let request = order(&recorded.inputs, files)?;
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let mut config = on_its_own(config.clone(), &folder);
@@ -59,7 +69,7 @@ async fn perform(
     request: LocalRun,
     inputs: &RunInputs,
     files: &FoundFiles,
-) -> Result<Box<RunDocument>, Failed> {
+) -> Result<Repetition, Failed> {
     for blob in &inputs.blobs {
         files.store(&runtime.blobs, blob)?;
     }
@@ -78,7 +88,16 @@ async fn perform(
     if let Some(why) = ended.unrepeatable {
         return Err(Failed::because(format!("the run cannot be compared here: {why}")));
     }
-    ended.document.ok_or_else(|| Failed::because("the repetition left no record"))
+    let document = ended.document;
+    let document = document.ok_or_else(|| Failed::because("the repetition left no record"))?;
+    Ok(Repetition { document, network: ended.network_differences })
+}
+
+/// The network record of a run, whose id was checked.
+fn network(blob: &DocumentBlob, files: &FoundFiles) -> Result<NetworkRecord, Failed> {
+    let path = files.of_blob(blob)?;
+    let text = fs::read(path).map_err(|fault| Failed::named(path.display(), &fault))?;
+    NetworkRecord::read(&text).map_err(|fault| Failed::named(path.display(), &fault))
 }
 
 /// The order for the repetition.
@@ -117,6 +136,7 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
         record: LocalRecord::Repeats(Box::new(RepeatedRun {
             inputs: inputs.clone(),
             patience: PATIENCE,
+            network: inputs.network.as_ref().map(|blob| network(blob, files)).transpose()?,
         })),
     })
 }

@@ -73,6 +73,9 @@ fn lines(difference: &Difference, [one, two]: [&str; 2]) -> Vec<String> {
             return std::iter::once(head).chain(diff).collect();
         }
     }
+    if recorded.is_none() && found.is_none() {
+        return vec![shown(what)];
+    }
     let told = |text: &Option<String>| {
         text.as_deref().map_or_else(|| "nothing".to_owned(), |text| shown(text.trim_end()))
     };
