@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn lines_and_interruptions_are_no_end_of_the_input() {
-        let mut input = Input(vec![Ok(b"more"), Err(io::ErrorKind::Interrupted.into()), Ok(b"a\n")]);
+        let mut input =
+            Input(vec![Ok(b"more"), Err(io::ErrorKind::Interrupted.into()), Ok(b"a\n")]);
         wait_for_end(&mut input);
         assert!(input.0.is_empty());
     }
