@@ -34,7 +34,7 @@ def test_a_skill_is_called_like_a_function(client: wardian.Client, tmp_path: Pat
 
 
 def test_a_skill_has_options_a_description_and_files(client: wardian.Client) -> None:
-    skill = client.skills["hello.world"].using(version="0.1.0", timeout_ms=5_000)
+    skill = client.skills["hello.world"].using(version="0.1.0", timeout_ms=60_000)
     assert skill(name="Ada").summary == "Hello, Ada!"
     assert skill.describe().manifest["version"] == "0.1.0"
     assert b"def main" in skill.read_file("code/main.py").data
@@ -64,26 +64,27 @@ def test_all_skills_come_page_by_page(client: wardian.Client) -> None:
 
 def test_output_and_progress_come_while_a_program_runs(client: wardian.Client) -> None:
     code = (
-        "import time\nfrom runtime import progress\nprint('a\\x85b\\u2028c')\n"
-        "progress(1, 2, 'half')\ntime.sleep(0.5)\nprint('end')\n7"
+        "from runtime import progress\nprint('a\\x85b\\u2028c')\n"
+        "progress(1, 2, 'half')\nprint('end')\n7"
     )
     with client.stream_code(code) as run:
         with pytest.raises(RuntimeError, match="has not ended"):
             _ = run.result
-        events: list[tuple[float, object]] = [(time.monotonic(), event) for event in run]
+        events = list(run)
     assert run.result.output == {"result": 7}
-    printed = "".join(event.text for _, event in events if isinstance(event, wardian.Output))
+    printed = "".join(event.text for event in events if isinstance(event, wardian.Output))
     assert printed == "a\x85b\u2028c\nend\n"
-    progress = [event for _, event in events if isinstance(event, wardian.Progress)]
+    progress = [event for event in events if isinstance(event, wardian.Progress)]
     assert [(one.done, one.total, one.message) for one in progress] == [(1.0, 2.0, "half")]
-    assert events[-1][0] - events[0][0] >= 0.3, "the first output came with the last"
 
 
 def test_a_stream_can_be_left_and_stops_the_run(client: wardian.Client) -> None:
-    with client.stream_code("import time\nprint('go', flush=True)\ntime.sleep(60)") as run:
+    # The output comes before the end, which would be in minutes.
+    code = "import time\nprint('go', flush=True)\ntime.sleep(250)"
+    with client.stream_code(code, timeout_ms=300_000) as run:
         event = next(iter(run))
         assert isinstance(event, wardian.Output) and event.text == "go\n"
-    for _ in range(100):
+    for _ in range(1_200):
         if not client.runs.active():
             break
         time.sleep(0.05)
@@ -99,13 +100,9 @@ def test_a_repeated_call_streams_nothing_and_has_the_first_result(client: wardia
 
 def test_a_run_in_the_background(client: wardian.Client) -> None:
     run = client.start_code(
-        "import time\nfrom runtime import progress\nprint('hi')\nprogress(1, 4)\n"
-        "time.sleep(1.5)\n{'rows': 12}"
+        "from runtime import progress\nprint('hi')\nprogress(1, 4)\n{'rows': 12}"
     )
-    with pytest.raises(errors.RunNotEnded) as early:
-        run.wait(timeout=0.2)
-    assert early.value.record.detached and early.value.record.status in ("queued", "running")
-    result = client.runs.of(run.run_id).wait(timeout=60)
+    result = client.runs.of(run.run_id).wait(timeout=300)
     assert result.output == {"rows": 12}
     assert run.log() == "hi\n"
     record = run.record()
@@ -116,9 +113,12 @@ def test_a_run_in_the_background(client: wardian.Client) -> None:
 
 
 def test_a_run_in_the_background_is_cancelled(client: wardian.Client) -> None:
-    run = client.start_code("import time\ntime.sleep(60)")
-    assert run.cancel()["outcome"] == "cancelled"
-    result = run.wait(timeout=30)
+    run = client.start_code("import time\ntime.sleep(250)", timeout_ms=300_000)
+    with pytest.raises(errors.RunNotEnded) as early:
+        run.wait(timeout=0.2)
+    assert early.value.record.detached and early.value.record.status in ("queued", "running")
+    assert run.cancel()["run_id"] == run.run_id
+    result = run.wait(timeout=300)
     assert result.error is not None and result.error.type == "Cancelled"
     with pytest.raises(errors.RunNotFound):
         client.runs.get("run_" + "0" * 32)
@@ -126,7 +126,7 @@ def test_a_run_in_the_background_is_cancelled(client: wardian.Client) -> None:
 
 def test_a_skill_in_the_background_has_its_name_in_the_record(client: wardian.Client) -> None:
     run = client.skills["hello.world"].start(name="Ada")
-    assert run.wait(timeout=60).summary == "Hello, Ada!"
+    assert run.wait(timeout=300).summary == "Hello, Ada!"
     record = run.record()
     assert (record.skill, record.version) == ("hello.world", "0.1.0")
 
@@ -193,7 +193,7 @@ def test_the_asynchronous_client(server: wardian.LocalServer, tmp_path: Path) ->
             names = [skill.name async for skill in client.iter_skills("hello")]
             assert names == ["hello.world"]
             started = await client.start_code("1")
-            assert (await started.wait(timeout=60)).output == {"result": 1}
+            assert (await started.wait(timeout=300)).output == {"result": 1}
             blob = await client.blobs.upload(file)
             async with client.blobs.stream(blob) as pieces:
                 assert b"".join([piece async for piece in pieces]) == TABLE.encode()
@@ -257,7 +257,7 @@ def test_a_local_server_ends_with_a_program_that_is_killed() -> None:
         assert is_running(server)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    for _ in range(600):
+    for _ in range(2_400):
         if not is_running(server):
             return
         time.sleep(0.05)

@@ -195,7 +195,7 @@ def test_the_tools_for_pydantic_ai(client: wardian.Client) -> None:
 def test_a_tool_that_was_not_given_cannot_be_called(client: wardian.Client) -> None:
     box = ToolBox(client, only=["list_skills"])
     assert len(box.definitions("anthropic")) == 1
-    refused = box.call("run_code", dict(CODE))
+    refused = box.call("run_code", CODE)
     assert refused.is_error and "invalid_params" in refused.text
     assert box.call("list_skills", "no json").is_error
     assert not box.call("list_skills", None).is_error

@@ -15,7 +15,8 @@ import wardian
 
 PROJECT = REPOSITORY / "clients" / "python"
 README = (PROJECT / "README.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+CODE = r"((?:(?!```).)*)"
+EXAMPLES = re.findall(rf"```python\n{CODE}```\n\n```text\n{CODE}```", README, re.DOTALL)
 
 
 def test_the_examples_are_found() -> None:

@@ -13,7 +13,7 @@ import wardian
 from wardian import errors
 from wardian._retry import Patience, RetryPolicy, retry_after
 
-RUN = {
+RUN: dict[str, object] = {
     "status": "completed",
     "run_id": "run_" + "0" * 32,
     "summary": "Completed.",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::ids::{BlobId, RunId, SkillName, SkillVersion};

@@ -23,7 +23,7 @@ def _tool(box: ToolBox, definition: JsonObject) -> BaseTool:
     name = _wire.text(definition, "name")
 
     def call(**arguments: Any) -> str:
-        answer = box.call(name, cast(JsonObject, arguments))
+        answer = box.call(name, arguments)
         if answer.is_error:
             raise ToolException(answer.text)
         return answer.text

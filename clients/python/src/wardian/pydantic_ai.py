@@ -23,7 +23,7 @@ def _tool(box: ToolBox, definition: JsonObject) -> Tool[Any]:
     name = _wire.text(definition, "name")
 
     def call(**arguments: Any) -> str:
-        return box.call(name, cast(JsonObject, arguments)).text
+        return box.call(name, arguments).text
 
     return Tool[Any].from_schema(
         call,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from wardian import _wire
 from wardian._async.client import AsyncClient
@@ -33,7 +34,7 @@ class AsyncToolBox:
         tools = await self._client.tools(format)
         return [tool for tool in tools if self._has(name_of(tool))]
 
-    async def call(self, name: str, arguments: str | JsonObject | None) -> ToolAnswer:
+    async def call(self, name: str, arguments: str | Mapping[str, Any] | None) -> ToolAnswer:
         """Answers a call. What the model got wrong is an answer for it, too."""
         try:
             if not self._has(name):

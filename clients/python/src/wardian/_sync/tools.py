@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from wardian import _wire
 from wardian._sync.client import Client
@@ -34,7 +35,7 @@ class ToolBox:
         tools = self._client.tools(format)
         return [tool for tool in tools if self._has(name_of(tool))]
 
-    def call(self, name: str, arguments: str | JsonObject | None) -> ToolAnswer:
+    def call(self, name: str, arguments: str | Mapping[str, Any] | None) -> ToolAnswer:
         """Answers a call. What the model got wrong is an answer for it, too."""
         try:
             if not self._has(name):
