@@ -8,6 +8,7 @@ import json
 import types
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
+import httpx
 import pytest
 from conftest import REPOSITORY
 from jsonschema import Draft7Validator, Draft202012Validator
@@ -175,6 +176,7 @@ def test_the_document_fits_the_schema_of_openrpc() -> None:
 
 def test_the_server_serves_this_document(client: wardian.Client) -> None:
     served = cast("dict[str, Any]", client.openrpc())
+    assert httpx.get(f"{client.url}/openrpc.json").json() == served
     assert without_bounds(served) == without_bounds(DOCUMENT)
     tools = client.tools()
     assert [tool["name"] for tool in tools] == [method["name"] for method in METHODS]
