@@ -46,7 +46,6 @@ impl Serialize for OpenRpcDocument {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("openrpc", OPENRPC)?;
         map.serialize_entry("info", &Info::OF_THIS)?;
-        map.serialize_entry("servers", &[Address { name: "this server", url: "/rpc" }])?;
         map.serialize_entry("methods", &methods)?;
         map.serialize_entry("components", &Components)?;
         map.serialize_entry("x-error-kinds", &WireError::ALL.map(KindOfError::of))?;
@@ -74,12 +73,6 @@ impl Info {
         version: env!("CARGO_PKG_VERSION"),
         license: License { name: "Apache-2.0" },
     };
-}
-
-#[derive(Serialize)]
-struct Address {
-    name: &'static str,
-    url: &'static str,
 }
 
 #[cfg(test)]
