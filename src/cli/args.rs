@@ -172,6 +172,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
     pub(crate) locked: Option<PathBuf>,
+    /// Stop at once when the standard input ends: for programs that start a server for themselves.
+    #[arg(long)]
+    pub(crate) end_with_input: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -150,7 +150,7 @@ fn with_config(
     source: ConfigSource,
 ) -> Result<Exit, Failed> {
     match command {
-        Command::Serve(args) => serve::serve(&config, installer, source, args.locked.as_ref()),
+        Command::Serve(args) => serve::serve(&config, installer, source, &args),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Test(args) => test::test(config, installer, &args),

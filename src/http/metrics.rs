@@ -11,7 +11,7 @@ use crate::budget::MemoryBudget;
 use crate::telemetry::{MetricReading, MetricSource, Metrics, number_of};
 
 /// The routes that are counted each by itself.
-const ROUTES: [&str; 13] = [
+const ROUTES: [&str; 14] = [
     "/rpc",
     "/v1/blobs",
     "/v1/blobs/{id}",
@@ -25,6 +25,7 @@ const ROUTES: [&str; 13] = [
     "/readyz",
     "/version",
     "/tools",
+    "/openrpc.json",
 ];
 
 /// The label of all other paths.

@@ -41,7 +41,7 @@ pub use crate::http::config::{
 pub use crate::http::readiness::Readiness;
 pub use crate::http::router::router;
 pub use crate::http::server::{HttpError, LiveHttpConfig, Server};
-pub use crate::http::shutdown::{Stage, stop_on_signals};
+pub use crate::http::shutdown::{InputEnd, Stage, stop_on_signals};
 pub use crate::http::tls::{PathStamp, ReloadedCertificate, TlsEndpoint, TlsError, TlsFiles};
 
 #[cfg(doc)]

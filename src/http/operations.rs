@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::http::config::EXPOSED;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{json, refuse};
+use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
 use crate::service::{Methods, Status};
@@ -82,7 +83,15 @@ pub(crate) async fn tools<M: Methods + Status>(
             return refuse(StatusCode::BAD_REQUEST, message, &request_id);
         }
     };
-    // A server that is not ready does not know the smallest memory limit yet.
-    let bounds = edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY);
-    json(200, &described(format, bounds), &request_id)
+    json(200, &described(format, bounds_of(&edge)), &request_id)
+}
+
+/// Answers `GET /openrpc.json`: the methods, as an OpenRPC document.
+pub(crate) async fn openrpc<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
+    json(200, &OpenRpcDocument::new(bounds_of(&edge)), &edge.next_request_id())
+}
+
+/// The bounds of limits. A server that is not ready does not know the smallest memory limit yet.
+fn bounds_of<M: Methods + Status>(edge: &Edge<M>) -> LimitBounds {
+    edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY)
 }

@@ -24,7 +24,7 @@ use crate::http::edge::{Edge, Observers};
 use crate::http::exchange::respond::{closing, refuse};
 use crate::http::exchange::traced::trace_request;
 use crate::http::metrics::count_request;
-use crate::http::operations::{healthz, readyz, tools, version};
+use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::http::runs;
@@ -65,6 +65,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/readyz", get(readyz::<M>))
         .route("/version", get(version::<M>))
         .route("/tools", get(tools::<M>))
+        .route("/openrpc.json", get(openrpc::<M>))
         .method_not_allowed_fallback(wrong_method::<M>)
         .fallback(nothing_here::<M>);
     // Only requests of callers that are known have spans, so strangers fill no queue.

@@ -310,7 +310,7 @@ async fn execute<M: Methods + Status>(
             tokio::select! {
                 biased;
                 outcome = called => outcome.map_err(|error| failed(edge, caller, &error)),
-                () = edge.readiness.closed() => Err(overloaded("the server is shutting down")),
+                () = edge.readiness.closed() => Err(cut_off()),
             }
         }
         Err(failure) => Err(failure),
@@ -347,9 +347,16 @@ fn failed<M>(edge: &Edge<M>, caller: &Caller, error: &ServiceError) -> Failure {
     Failure::of(error, &caller.request_id)
 }
 
-/// The failure of a call that was executed but whose answer does not fit into memory.
+/// The failure of a call that was executed but whose answer does not fit into memory. It names no
+/// delay after which the call should be repeated.
 fn no_room() -> Failure {
-    overloaded(&format!("{BudgetExhausted}; the call was executed"))
+    let message = format!("{BudgetExhausted}; the call was executed");
+    Failure::of_kind(ErrorKind::Overloaded, message)
+}
+
+/// The failure of a call that the end of the server has cut off: it may have been executed in part.
+fn cut_off() -> Failure {
+    Failure::of_kind(ErrorKind::Overloaded, "the server is shutting down")
 }
 
 fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
@@ -383,7 +390,7 @@ fn entry(entry: Result<Call<'_>, RefusedCall>) -> Prepared {
 }
 
 fn prepared(call: Call<'_>) -> Prepared {
-    let parsed = MethodCall::parse(&call.method, call.params);
+    let parsed = MethodCall::parse_with_discover(&call.method, call.params);
     let call_or_failure = parsed.map_err(|error| Failure::new(error.body(), 200));
     Prepared { id: call.id, call: call_or_failure }
 }

@@ -24,6 +24,29 @@ impl WireError {
     /// No method has the name of the call.
     pub const METHOD_NOT_FOUND: Self = Self::row(-32601, "method_not_found", 200);
 
+    /// All rows.
+    pub const ALL: [Self; 19] = [
+        Self::PARSE_ERROR,
+        Self::INVALID_REQUEST,
+        Self::METHOD_NOT_FOUND,
+        Self::of(ErrorKind::InvalidParams),
+        Self::of(ErrorKind::SkillNotFound),
+        Self::of(ErrorKind::VersionNotFound),
+        Self::of(ErrorKind::FileNotFound),
+        Self::of(ErrorKind::BlobNotFound),
+        Self::of(ErrorKind::RunNotFound),
+        Self::of(ErrorKind::NotExecutable),
+        Self::of(ErrorKind::TooLarge),
+        Self::of(ErrorKind::Unauthorized),
+        Self::of(ErrorKind::Forbidden),
+        Self::of(ErrorKind::RateLimited),
+        Self::of(ErrorKind::Overloaded),
+        Self::of(ErrorKind::QuotaExceeded),
+        Self::of(ErrorKind::SecretUnavailable),
+        Self::of(ErrorKind::PackagesMissing),
+        Self::of(ErrorKind::Internal),
+    ];
+
     /// The row for `kind`. A new kind does not compile until it has a row.
     ///
     /// All errors that the caller can solve with other parameters have the code `-32602`; the label
@@ -84,9 +107,11 @@ mod tests {
     fn every_kind_has_a_label_of_its_own() {
         let envelope =
             [WireError::PARSE_ERROR, WireError::INVALID_REQUEST, WireError::METHOD_NOT_FOUND];
-        let labels: BTreeSet<_> =
-            ALL.map(WireError::of).iter().chain(&envelope).map(|row| row.label).collect();
+        let rows = ALL.map(WireError::of);
+        let labels: BTreeSet<_> = rows.iter().chain(&envelope).map(|row| row.label).collect();
         assert_eq!(labels.len(), ALL.len() + envelope.len());
+        let listed: BTreeSet<_> = WireError::ALL.iter().map(|row| row.label).collect();
+        assert_eq!(listed, labels);
     }
 
     #[test]

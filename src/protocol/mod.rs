@@ -13,6 +13,7 @@ pub mod envelope;
 pub mod error_codes;
 pub(crate) mod members;
 pub mod methods;
+pub mod openrpc;
 pub mod params_error;
 pub mod request_id;
 pub mod response;
@@ -38,8 +39,10 @@ use crate::protocol::methods::discovery::{
 use crate::protocol::methods::execution::{
     DetachedRun, ExecuteSkillParams, RunCodeParams, RunResult,
 };
+use crate::protocol::openrpc::{DISCOVER, OpenRpcDocument};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::response::ErrorBody;
+use crate::protocol::schema::Tool;
 use crate::protocol::tools::{TOOLS, find_tool};
 use crate::protocol::wording::{listed, shortened};
 
@@ -62,6 +65,8 @@ pub enum MethodCall {
     ReadBlob(ReadBlobParams),
     /// `load_skills_protocol_guide`
     LoadSkillsProtocolGuide(GuideParams),
+    /// `rpc.discover`, which is no tool: only an edge that speaks JSON-RPC has it.
+    Discover,
 }
 
 impl MethodCall {
@@ -89,6 +94,19 @@ impl MethodCall {
         })
     }
 
+    /// As [`Self::parse`], for an edge that has `rpc.discover` beside the eight methods.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::parse`].
+    pub fn parse_with_discover(method: &str, params: Option<&RawValue>) -> Result<Self, CallError> {
+        if method != DISCOVER {
+            return Self::parse(method, params);
+        }
+        check(&DISCOVER_TOOL, params)?;
+        Ok(Self::Discover)
+    }
+
     /// The name of the method, for logs and metrics.
     #[must_use]
     pub const fn method(&self) -> &'static str {
@@ -101,6 +119,7 @@ impl MethodCall {
             Self::CreateBlob(_) => "create_blob",
             Self::ReadBlob(_) => "read_blob",
             Self::LoadSkillsProtocolGuide(_) => "load_skills_protocol_guide",
+            Self::Discover => DISCOVER,
         }
     }
 }
@@ -127,7 +146,13 @@ pub enum MethodResult {
     ReadBlob(ReadBlobResult),
     /// `load_skills_protocol_guide`
     LoadSkillsProtocolGuide(GuideResult),
+    /// `rpc.discover`
+    Discover(OpenRpcDocument),
 }
+
+/// `rpc.discover` as the check of parameters sees it. It is not published as a tool.
+static DISCOVER_TOOL: Tool =
+    Tool { name: DISCOVER, description: "Return this server's OpenRPC document.", parameters: &[] };
 
 /// The reason why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -215,6 +240,20 @@ mod tests {
         }
         let long = parse(&"m".repeat(1_000_000), &json!({})).unwrap_err().to_string();
         assert!(long.len() < 300, "{long}");
+    }
+
+    #[test]
+    fn discovery_is_a_method_of_json_rpc_alone_and_takes_nothing() {
+        assert!(parse(DISCOVER, &json!({})).is_err());
+        let discover = |params: serde_json::Value| {
+            let params = serde_json::value::to_raw_value(&params).unwrap();
+            MethodCall::parse_with_discover(DISCOVER, Some(&params))
+        };
+        assert_eq!(discover(json!({})).unwrap().method(), "rpc.discover");
+        assert!(MethodCall::parse_with_discover(DISCOVER, None).is_ok());
+        let refusal = discover(json!({"format": "x"})).unwrap_err().to_string();
+        assert!(refusal.contains("`format`"), "{refusal}");
+        assert!(MethodCall::parse_with_discover("rpc.x", None).is_err());
     }
 
     #[test]

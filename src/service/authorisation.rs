@@ -24,7 +24,8 @@ const fn right_for(call: &MethodCall) -> Right {
         MethodCall::ListSkills(_)
         | MethodCall::DescribeSkill(_)
         | MethodCall::ReadSkillFile(_)
-        | MethodCall::LoadSkillsProtocolGuide(_) => Right::Discover,
+        | MethodCall::LoadSkillsProtocolGuide(_)
+        | MethodCall::Discover => Right::Discover,
         MethodCall::ExecuteSkill(_) => Right::Execute,
         MethodCall::RunCode(_) => Right::Code,
         MethodCall::CreateBlob(_) | MethodCall::ReadBlob(_) => Right::Blobs,
@@ -53,6 +54,7 @@ mod tests {
             ("describe_skill", r#"{"name": "a.b"}"#, Right::Discover),
             ("read_skill_file", r#"{"name": "a.b", "path": "SKILL.md"}"#, Right::Discover),
             ("load_skills_protocol_guide", "{}", Right::Discover),
+            ("rpc.discover", "{}", Right::Discover),
             ("execute_skill", r#"{"name": "a.b", "args": {}}"#, Right::Execute),
             ("run_code", r#"{"language": "python", "code": "1"}"#, Right::Code),
             ("create_blob", r#"{"content": "x", "kind": "text/plain"}"#, Right::Blobs),
@@ -60,7 +62,7 @@ mod tests {
         ];
         for (method, params, needed) in calls {
             let params = RawValue::from_string(params.to_owned()).unwrap();
-            let call = MethodCall::parse(method, Some(&params)).unwrap();
+            let call = MethodCall::parse_with_discover(method, Some(&params)).unwrap();
             for right in RIGHTS {
                 let only = caller(Rights::NONE.with(right));
                 assert_eq!(ensure_may_call(&only, &call).is_ok(), right == needed, "{method}");

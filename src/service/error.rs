@@ -200,6 +200,9 @@ pub enum ServiceError {
     /// The memory budget for clients is used up.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
+    /// A run has ended, and its result cannot be made or sent.
+    #[error(transparent)]
+    AfterRun(Box<ServiceError>),
     /// A background thread of the call panicked or was cancelled.
     #[error("the call was interrupted")]
     Interrupted(#[source] JoinError),
@@ -229,6 +232,7 @@ impl ServiceError {
             | Self::NoDocument { .. }
             | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
+            Self::AfterRun(error) => error.kind(),
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
@@ -264,14 +268,21 @@ impl ServiceError {
             Self::Arguments { .. } => Some("args"),
             Self::Kind(_) => Some("kind"),
             Self::KeyOfOtherCall => Some("idempotency_key"),
+            Self::AfterRun(error) => error.parameter(),
             Self::Registry(RegistryError::InvalidParameter { parameter, .. }) => Some(parameter),
             _ => None,
         }
     }
 
     /// The delay after which a retry can succeed, if it can.
+    ///
+    /// INVARIANT(retried-is-unexecuted): an error with a delay says that nothing was executed, so
+    /// clients repeat the call without asking.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::AfterRun(_) = self {
+            return None;
+        }
         if let Self::Metering(NotMetering::Compiling) = self {
             return Some(Duration::from_secs(30));
         }
@@ -287,5 +298,19 @@ impl ServiceError {
             ErrorKind::Overloaded | ErrorKind::RateLimited => Some(Duration::from_secs(1)),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retried_is_unexecuted() {
+        let busy = || ServiceError::Memory(BudgetExhausted);
+        assert!(busy().retry_after().is_some());
+        let after = ServiceError::AfterRun(Box::new(busy()));
+        assert_eq!(after.retry_after(), None);
+        assert_eq!((after.kind(), after.to_string()), (busy().kind(), busy().to_string()));
     }
 }

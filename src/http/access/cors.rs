@@ -69,12 +69,14 @@ pub(crate) fn preflight(
     }
     let (methods, allowed) = match path {
         "/rpc" => ("POST", ALLOWED_HEADERS),
-        "/healthz" | "/readyz" | "/version" | "/tools" => ("GET", ALLOWED_HEADERS),
+        "/healthz" | "/readyz" | "/version" | "/tools" | "/openrpc.json" => {
+            ("GET", ALLOWED_HEADERS)
+        }
         "/v1/blobs" => ("GET, PUT", ALLOWED_HEADERS_OF_BLOBS),
-        path => match path.strip_prefix("/v1/blobs/")?.split_once('/') {
-            None => ("GET, HEAD, DELETE", ALLOWED_HEADERS_OF_BLOBS),
-            Some((_, "verify")) => ("POST", ALLOWED_HEADERS_OF_BLOBS),
-            Some(_) => return None,
+        "/v1/runs" => ("GET", ALLOWED_HEADERS),
+        path => match path.strip_prefix("/v1/blobs/") {
+            Some(blob) => (methods_of_blob(blob)?, ALLOWED_HEADERS_OF_BLOBS),
+            None => (methods_of_run(path.strip_prefix("/v1/runs/")?)?, ALLOWED_HEADERS),
         },
     };
     let mut answer = empty(StatusCode::NO_CONTENT, &request_id());
@@ -83,4 +85,22 @@ pub(crate) fn preflight(
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     Some(answer)
+}
+
+/// The methods of a path below `/v1/blobs/`.
+fn methods_of_blob(path: &str) -> Option<&'static str> {
+    match path.split_once('/') {
+        None => Some("GET, HEAD, DELETE"),
+        Some((_, "verify")) => Some("POST"),
+        Some(_) => None,
+    }
+}
+
+/// The methods of a path below `/v1/runs/`.
+fn methods_of_run(path: &str) -> Option<&'static str> {
+    match path.split_once('/') {
+        None | Some((_, "log" | "record")) => Some("GET"),
+        Some((_, "cancel")) => Some("POST"),
+        Some(_) => None,
+    }
 }

@@ -14,7 +14,7 @@ use crate::service::ServiceError;
 
 /// The paths that need no credential: load balancers and clients ask them before they have one, and
 /// they tell nothing about tenants.
-const PUBLIC: [&str; 4] = ["/healthz", "/readyz", "/version", "/tools"];
+const PUBLIC: [&str; 5] = ["/healthz", "/readyz", "/version", "/tools", "/openrpc.json"];
 
 /// The scheme, written as clients write it.
 const SCHEME: &[u8] = b"Bearer ";
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn only_four_paths_are_public() {
-        for path in ["/healthz", "/readyz", "/version", "/tools"] {
+        for path in ["/healthz", "/readyz", "/version", "/tools", "/openrpc.json"] {
             assert!(is_public(path), "{path}");
         }
         for path in ["/rpc", "/", "", "/healthz/", "//healthz", "/HEALTHZ", "/v1/blobs", "/tools/x"]

@@ -16,12 +16,14 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::ids::TenantId;
+use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::log_stream::LogListener;
+use crate::service::status::Status;
 
 /// The interface of the methods for the edges.
 pub trait Methods: Send + Sync + 'static {
@@ -85,6 +87,9 @@ impl Methods for Service {
             }
             MethodCall::LoadSkillsProtocolGuide(_) => {
                 MethodResult::LoadSkillsProtocolGuide(self.guide()?)
+            }
+            MethodCall::Discover => {
+                MethodResult::Discover(OpenRpcDocument::new(self.limit_bounds()))
             }
         })
     }

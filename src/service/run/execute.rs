@@ -239,14 +239,17 @@ impl Service {
             },
         );
         let finished = self.run_job(&job, &mut host, steps.purpose).await?;
-        let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
-        log.note(&finished);
         let shows_duration = plan.reproducible.is_none();
         let whole_logs = plan.whole_logs || inputs.is_some();
         let form = ResultForm { whole_logs, shows_duration };
-        let performed = self.result_of(caller, run_id, finished, host, form).await?;
-        self.with_document(caller, log, performed, inputs).await
+        let answered = async {
+            let finished = covered(caller, secrets.masks, finished).await?;
+            log.note(&finished);
+            let performed = self.result_of(caller, run_id, finished, host, form).await?;
+            self.with_document(caller, log, performed, inputs).await
+        };
+        answered.await.map_err(|error| ServiceError::AfterRun(Box::new(error)))
     }
 
     /// The layers of a run, with the bytecode that it may use.

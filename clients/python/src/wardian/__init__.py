@@ -1,0 +1,79 @@
+"""A client of Wardian, which runs skills and Python of models in sandboxes.
+
+>>> import wardian
+>>> with wardian.local() as client:
+...     print(client.run_code("6 * 7").output)
+{'result': 42}
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from wardian._async.client import AsyncClient
+from wardian._async.runs import AsyncRun, AsyncRunStream
+from wardian._async.skills import AsyncSkill
+from wardian._local import LocalServer, find_binary, local, local_async
+from wardian._retry import RetryPolicy
+from wardian._sync.client import Client
+from wardian._sync.runs import Run, RunStream
+from wardian._sync.skills import Skill
+from wardian.errors import CallError, ConnectionFailed, RunFailed, WardianError
+from wardian.results import (
+    Blob,
+    BlobSample,
+    DescribedSkill,
+    DetachedRun,
+    LeftOut,
+    ListedSkill,
+    Output,
+    Page,
+    Progress,
+    RunError,
+    RunFile,
+    RunRecord,
+    RunResult,
+    SkillFile,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncClient",
+    "AsyncRun",
+    "AsyncRunStream",
+    "AsyncSkill",
+    "Blob",
+    "BlobSample",
+    "CallError",
+    "Client",
+    "ConnectionFailed",
+    "DescribedSkill",
+    "DetachedRun",
+    "LeftOut",
+    "ListedSkill",
+    "LocalServer",
+    "Output",
+    "Page",
+    "Progress",
+    "RetryPolicy",
+    "Run",
+    "RunError",
+    "RunFailed",
+    "RunFile",
+    "RunRecord",
+    "RunResult",
+    "RunStream",
+    "Skill",
+    "SkillFile",
+    "WardianError",
+    "find_binary",
+    "local",
+    "local_async",
+    "new_key",
+]
+
+
+def new_key() -> str:
+    """A new name for a call: an `idempotency_key`."""
+    return uuid.uuid4().hex

@@ -1,0 +1,1 @@
+"""The asynchronous half. `generate.py` makes `wardian._sync` from it."""

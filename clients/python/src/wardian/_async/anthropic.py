@@ -1,0 +1,72 @@
+"""A tool loop for the SDK of Anthropic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from wardian._async.client import AsyncClient
+from wardian._async.tools import AsyncToolBox
+from wardian._loop import TooManyTurns
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from anthropic.types import Message, MessageParam, ToolResultBlockParam, ToolUnionParam
+
+
+@dataclass(frozen=True)
+class AsyncAnthropicRun:
+    """The end of a conversation with tools."""
+
+    text: str
+    """The last answer of the model."""
+    messages: list[MessageParam]
+    """All messages, those of tools included: the beginning of the next request."""
+    calls: int
+    """How often tools were called."""
+
+
+async def run_tools_async(
+    anthropic: AsyncAnthropic,
+    client: AsyncClient,
+    *,
+    messages: Iterable[MessageParam],
+    max_turns: int = 16,
+    only: Iterable[str] | None = None,
+    **options: Any,
+) -> AsyncAnthropicRun:
+    """Asks a model (Messages) until it answers without calling a tool.
+
+    `options`, such as `model` and `max_tokens`, go to `messages.create`. `only` names the tools
+    that the model has. Raises `TooManyTurns` after `max_turns` requests.
+    """
+    tools = AsyncToolBox(client, only)
+    definitions = cast("list[ToolUnionParam]", await tools.definitions("anthropic"))
+    # The options are those of the SDK, which checks them.
+    create: Any = anthropic.messages.create
+    said = list(messages)
+    calls = 0
+    for _ in range(max_turns):
+        sent = await create(messages=said, tools=definitions, **options)
+        answer = cast("Message", sent)
+        content = [block.model_dump(exclude_none=True) for block in answer.content]
+        said.append(cast("MessageParam", {"role": "assistant", "content": content}))
+        used = [block for block in answer.content if block.type == "tool_use"]
+        if not used:
+            text = "".join(block.text for block in answer.content if block.type == "text")
+            return AsyncAnthropicRun(text, said, calls)
+        results: list[ToolResultBlockParam] = []
+        for block in used:
+            calls += 1
+            result = await tools.call(block.name, cast("dict[str, Any]", block.input))
+            results.append(
+                {
+                    "type": "tool_result",
+                    "tool_use_id": block.id,
+                    "content": result.text,
+                    "is_error": result.is_error,
+                }
+            )
+        said.append({"role": "user", "content": results})
+    raise TooManyTurns(max_turns)

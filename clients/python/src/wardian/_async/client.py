@@ -1,0 +1,257 @@
+"""The client."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+from typing import Any, Unpack
+
+import httpx
+
+from wardian import _calls, _wire
+from wardian._async.blobs import AsyncBlobs
+from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
+from wardian._async.skills import AsyncSkills, plain
+from wardian._async.transport import AsyncTransport
+from wardian._retry import RetryPolicy
+from wardian._wire import JsonObject
+from wardian.options import (
+    CodeOptions,
+    DescribeDetail,
+    Encoding,
+    ListDetail,
+    SampleMode,
+    SkillOptions,
+    ToolFormat,
+)
+from wardian.results import (
+    Blob,
+    BlobSample,
+    DescribedSkill,
+    DetachedRun,
+    ListedSkill,
+    Page,
+    RunResult,
+    SkillFile,
+)
+
+
+class AsyncClient:
+    """A client of a Wardian server.
+
+    `url` is by default that of the variable `WARDIAN_URL`, or `http://127.0.0.1:8080`; `api_key`
+    that of `WARDIAN_API_KEY`. `timeout` is how long an answer is waited for, in seconds. `http` is
+    a client of httpx to use instead of an own one.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout: float | None = 600.0,
+        retry: RetryPolicy | None = None,
+        http: httpx.AsyncClient | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        address, headers = _calls.settings(url, api_key)
+        self.url = address
+        self._is_own = http is None
+        self._http = http or httpx.AsyncClient()
+        self._http.headers.update(headers)
+        if self._is_own:
+            self._http.timeout = _calls.timeouts(timeout)
+        self._on_close = on_close
+        self._transport = AsyncTransport(self._http, address, retry or RetryPolicy())
+        self.blobs = AsyncBlobs(self._transport)
+        self.runs = AsyncRuns(self._transport)
+        self.skills = AsyncSkills(self)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closes the connections; ends the server if `wardian.local` has started it."""
+        try:
+            if self._is_own:
+                await self._http.aclose()
+        finally:
+            if self._on_close is not None:
+                self._on_close()
+
+    async def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
+        """Calls a method by its name, and returns its result as JSON."""
+        members = {name: plain(value) for name, value in (params or {}).items()}
+        request = _calls.call(method, _wire.without_none(**members))
+        return _calls.result_of(await self._transport.send(request))
+
+    async def list_skills(
+        self,
+        namespace: str | None = None,
+        *,
+        detail: ListDetail | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[ListedSkill]:
+        """A page of the skills, sorted by name."""
+        params = {"namespace": namespace, "detail": detail, "limit": limit, "cursor": cursor}
+        raw = await self.call("list_skills", params)
+        items = [ListedSkill.read(skill) for skill in _wire.objects(raw, "skills")]
+        return Page(items, _wire.text_or_none(raw, "next_cursor"), raw=raw)
+
+    async def iter_skills(
+        self, namespace: str | None = None, *, detail: ListDetail | None = None
+    ) -> AsyncIterator[ListedSkill]:
+        """All skills, page by page."""
+        cursor: str | None = None
+        while True:
+            page = await self.list_skills(namespace, detail=detail, cursor=cursor)
+            for skill in page.items:
+                yield skill
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def describe_skill(
+        self, name: str, *, version: str | None = None, detail: DescribeDetail | None = None
+    ) -> DescribedSkill:
+        """The manifest and the documentation of a skill."""
+        params = {"name": name, "version": version, "detail": detail}
+        return DescribedSkill.read(await self.call("describe_skill", params))
+
+    async def read_skill_file(
+        self, name: str, path: str, *, version: str | None = None
+    ) -> SkillFile:
+        """A file of a skill."""
+        params = {"name": name, "path": path, "version": version}
+        return SkillFile.read(await self.call("read_skill_file", params))
+
+    async def execute_skill(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[SkillOptions],
+    ) -> RunResult:
+        """Executes a skill. A skill that fails is a result with `status="failed"`."""
+        return RunResult.read(await self.call("execute_skill", _skill(name, args, options)))
+
+    async def run_code(
+        self,
+        code: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[CodeOptions],
+    ) -> RunResult:
+        """Runs Python. A program that fails is a result with `status="failed"`."""
+        return RunResult.read(await self.call("run_code", _code(code, args, options)))
+
+    def stream_skill(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[SkillOptions],
+    ) -> AsyncRunStream:
+        """Executes a skill; its output comes while it runs."""
+        return self._stream("execute_skill", _skill(name, args, options))
+
+    def stream_code(
+        self,
+        code: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[CodeOptions],
+    ) -> AsyncRunStream:
+        """Runs Python; its output comes while it runs."""
+        return self._stream("run_code", _code(code, args, options))
+
+    async def start_skill(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[SkillOptions],
+    ) -> AsyncRun:
+        """Executes a skill in the background."""
+        return await self._start("execute_skill", _skill(name, args, options))
+
+    async def start_code(
+        self,
+        code: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[CodeOptions],
+    ) -> AsyncRun:
+        """Runs Python in the background."""
+        return await self._start("run_code", _code(code, args, options))
+
+    async def create_blob(
+        self,
+        content: str | bytes,
+        kind: str,
+        *,
+        encoding: Encoding | None = None,
+        idempotency_key: str | None = None,
+    ) -> Blob:
+        """Stores a blob in one call. For large content `blobs.upload` takes less memory."""
+        if isinstance(content, bytes):
+            content, encoding = base64.b64encode(content).decode(), "base64"
+        params = {
+            "content": content,
+            "kind": kind,
+            # Text is text, whatever its kind.
+            "encoding": encoding or "utf-8",
+            "idempotency_key": idempotency_key,
+        }
+        raw = await self.call("create_blob", params)
+        blob = Blob.read(raw)
+        return Blob(blob.blob_id, blob.size_bytes, kind, raw=raw)
+
+    async def read_blob(
+        self, blob_id: str | Blob, mode: SampleMode | None = None, *, max_bytes: int | None = None
+    ) -> BlobSample:
+        """A part of a blob, for people and models. `blobs.read` returns all of it."""
+        params = {"blob_id": str(blob_id), "mode": mode, "max_bytes": max_bytes}
+        return BlobSample.read(await self.call("read_blob", params))
+
+    async def load_skills_protocol_guide(self) -> str:
+        """The guide for models, as Markdown."""
+        return _wire.text(await self.call("load_skills_protocol_guide"), "content")
+
+    async def tools(self, format: ToolFormat = "plain") -> list[JsonObject]:
+        """The definitions of the eight tools, in the form of a vendor of models."""
+        response = await self._transport.send(_calls.get("/tools", format=format))
+        tools = _wire.as_list(_wire.parse(response.content), "tools")
+        return [_wire.as_object(tool, "tool") for tool in tools]
+
+    async def openrpc(self) -> JsonObject:
+        """The description of the methods, as an OpenRPC document."""
+        return await self.call("rpc.discover")
+
+    async def version(self) -> JsonObject:
+        """Name and version of the server, and how runs are kept apart."""
+        return _calls.object_of(await self._transport.send(_calls.get("/version")))
+
+    async def _start(self, method: str, params: dict[str, Any]) -> AsyncRun:
+        raw = await self.call(method, {**params, "detach": True})
+        return AsyncRun(self.runs, DetachedRun.read(raw))
+
+    def _stream(self, method: str, params: dict[str, Any]) -> AsyncRunStream:
+        members = {name: plain(value) for name, value in params.items()}
+        return AsyncRunStream(self._transport, _calls.call(method, members, events=True))
+
+
+def _skill(
+    name: str, args: Mapping[str, Any] | None, options: SkillOptions
+) -> dict[str, Any]:
+    return _wire.without_none(name=name, args=args, **options)
+
+
+def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
+    return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+

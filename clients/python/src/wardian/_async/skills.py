@@ -1,0 +1,94 @@
+"""Skills as functions: `client.skills["data.csv.profile"](csv_blob=...)`."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from wardian import _frames
+from wardian._async.runs import AsyncRun, AsyncRunStream
+from wardian.options import DescribeDetail, SkillOptions
+from wardian.results import Blob, DescribedSkill, RunResult, SkillFile
+
+if TYPE_CHECKING:
+    import pandas
+
+    from wardian._async.client import AsyncClient
+
+
+class AsyncSkill:
+    """One skill. Calling it executes it."""
+
+    def __init__(self, client: AsyncClient, name: str, options: SkillOptions) -> None:
+        self._client = client
+        self.name = name
+        self._options = options
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def using(self, **options: Unpack[SkillOptions]) -> AsyncSkill:
+        """The same skill with options for its calls, such as `timeout_ms` or `version`."""
+        return AsyncSkill(self._client, self.name, cast(SkillOptions, {**self._options, **options}))
+
+    async def __call__(self, **args: Any) -> RunResult:
+        """Executes the skill with these arguments. Raises `RunFailed` if it fails.
+
+        A `Path` or a DataFrame is stored as a blob, and the skill gets its id.
+        """
+        found = await self._stored(args)
+        result = await self._client.execute_skill(self.name, found, **self._options)
+        return result.completed()
+
+    async def start(self, **args: Any) -> AsyncRun:
+        """Executes the skill in the background."""
+        found = await self._stored(args)
+        return await self._client.start_skill(self.name, found, **self._options)
+
+    def stream(self, **args: Any) -> AsyncRunStream:
+        """Executes the skill; its output comes while it runs. Blobs are given by their ids."""
+        return self._client.stream_skill(self.name, args, **self._options)
+
+    async def describe(self, detail: DescribeDetail = "full") -> DescribedSkill:
+        """The description of the skill, the schema of its arguments included."""
+        version = self._options.get("version")
+        return await self._client.describe_skill(self.name, version=version, detail=detail)
+
+    async def read_file(self, path: str) -> SkillFile:
+        """A file of the skill."""
+        version = self._options.get("version")
+        return await self._client.read_skill_file(self.name, path, version=version)
+
+    async def _stored(self, args: dict[str, Any]) -> dict[str, Any]:
+        return {name: await self._stored_value(value) for name, value in args.items()}
+
+    async def _stored_value(self, value: object) -> object:
+        if isinstance(value, PathLike):
+            return str(await self._client.blobs.upload(Path(cast("PathLike[str]", value))))
+        if _frames.is_frame(value):
+            return str(await self._client.blobs.put_frame(cast("pandas.DataFrame", value)))
+        return value
+
+
+class AsyncSkills:
+    """The skills of a server, by their names: `client.skills`."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> AsyncSkill:
+        """The skill of this name, `name@version` or `name@version#digest`. Nothing is sent."""
+        return AsyncSkill(self._client, name, {})
+
+
+def plain(value: object) -> object:
+    """The value with the ids of blobs in place of blobs."""
+    if isinstance(value, Blob):
+        return value.blob_id
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: plain(member) for name, member in members.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in cast("list[object]", value)]
+    return value

@@ -1,0 +1,40 @@
+"""DataFrames as the content of blobs. Needs pandas, and pyarrow for Parquet."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, TYPE_CHECKING
+
+from wardian.options import FrameFormat
+
+if TYPE_CHECKING:
+    import pandas
+
+KINDS: dict[FrameFormat, str] = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+def is_frame(value: object) -> bool:
+    """True for a DataFrame. Does not import pandas."""
+    kind = type(value)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
+
+
+def to_bytes(frame: pandas.DataFrame, format: FrameFormat) -> tuple[bytes, str]:
+    """The content of the blob, and its kind."""
+    if format == "csv":
+        return frame.to_csv(index=False).encode(), KINDS[format]
+    file = io.BytesIO()
+    frame.to_parquet(file, index=False)
+    return file.getvalue(), KINDS[format]
+
+
+def format_of(kind: str) -> FrameFormat:
+    """The format of a blob of this kind."""
+    return "parquet" if "parquet" in kind else "csv"
+
+
+def from_file(file: IO[bytes], format: FrameFormat) -> pandas.DataFrame:
+    """Reads the content of a blob."""
+    import pandas
+
+    return pandas.read_parquet(file) if format == "parquet" else pandas.read_csv(file)

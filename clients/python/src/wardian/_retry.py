@@ -1,0 +1,62 @@
+"""When a request is sent again: only if the server has executed nothing, or repeats nothing."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+
+FIRST_PAUSE = 0.2
+"""Seconds before the first repetition after a failed connection; then twice as long each time."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and how long requests are repeated.
+
+    A request is repeated if the server has refused it with 429 or 503 and `Retry-After`, which says
+    that nothing was executed, or if no connection was made. If the connection breaks later, it is
+    repeated only if it reads, or has an idempotency key.
+    """
+
+    attempts: int = 4
+    """How often a request is sent at most."""
+    longest_wait: float = 60.0
+    """Seconds that all pauses of a request take at most."""
+
+
+@dataclass
+class Patience:
+    """What is left of a policy for one request."""
+
+    policy: RetryPolicy
+    sent: int = 1
+    waited: float = field(default=0.0)
+
+    def pause(self, least: float | None = None) -> float | None:
+        """Seconds to wait before the request is sent again; `None` if it is not sent again."""
+        if self.sent >= self.policy.attempts:
+            return None
+        usual = FIRST_PAUSE * 2 ** (self.sent - 1)
+        # Clients that were refused together do not come back together.
+        pause = (usual if least is None else least) * (1 + random.random() / 4)
+        if self.waited + pause > self.policy.longest_wait:
+            return None
+        self.sent += 1
+        self.waited += pause
+        return pause
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds of `Retry-After`."""
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

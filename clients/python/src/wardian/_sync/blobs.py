@@ -1,0 +1,130 @@
+# Made from `_async/blobs.py` by `generate.py`: change that file, not this one.
+"""Blobs of any size, from and to memory, files and tables."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Generator, Iterator, Callable
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from wardian import _calls, _frames, _wire
+from wardian._sync.transport import Transport
+from wardian._sync_io import chunks_of, replace_file
+from wardian._calls import Request
+from wardian._wire import JsonObject
+from wardian.options import FrameFormat
+from wardian.results import Blob, Page
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Blobs:
+    """The blobs of the tenant: `client.blobs`. Wherever an id is expected, a `Blob` will do."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def upload(
+        self,
+        content: bytes | str | PathLike[str] | Callable[[], Iterator[bytes]],
+        *,
+        kind: str | None = None,
+        filename: str | None = None,
+    ) -> Blob:
+        """Stores bytes, a text, a file (by its `Path`), or what a function gives in pieces.
+
+        Without `kind` the extension of the file decides.
+        """
+        headers: dict[str, str] = {} if kind is None else {"content-type": kind}
+        source: Callable[[], Iterator[bytes]] | None = None
+        body: bytes | None = None
+        if isinstance(content, str):
+            body = content.encode()
+            headers.setdefault("content-type", "text/plain")
+        elif isinstance(content, bytes):
+            body = content
+        elif isinstance(content, PathLike):
+            path = Path(cast("PathLike[str]", content))
+            filename = path.name if filename is None else filename
+            source = _pieces(path)
+        else:
+            source = content
+        if body is not None:
+            digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+            headers["repr-digest"] = f"sha-256=:{digest}:"
+        params = None if filename is None else {"filename": filename}
+        # The same content is the same blob, however often it is stored.
+        request = Request("PUT", "/v1/blobs", True, body, params, headers)
+        raw = _calls.object_of(self._transport.send(request, source))
+        blob = Blob.read(raw)
+        return Blob(blob.blob_id, blob.size_bytes, kind, raw=raw)
+
+    def read(self, blob_id: str | Blob) -> bytes:
+        """All of a blob."""
+        return (self._transport.send(_calls.get(f"/v1/blobs/{blob_id}"))).content
+
+    def read_text(self, blob_id: str | Blob) -> str:
+        """All of a blob, as text."""
+        return (self.read(blob_id)).decode()
+
+    def download(self, blob_id: str | Blob, path: str | PathLike[str]) -> Path:
+        """Writes a blob to a file, which is replaced once all of it has come."""
+        place = Path(path)
+        with self.stream(blob_id) as pieces:
+            replace_file(place, pieces)
+        return place
+
+    @contextmanager
+    def stream(self, blob_id: str | Blob) -> Generator[Iterator[bytes], None, None]:
+        """The content of a blob in pieces, for a blob that is larger than the memory."""
+        with self._transport.stream(_calls.get(f"/v1/blobs/{blob_id}")) as response:
+            yield response.iter_bytes()
+
+    def describe(self, blob_id: str | Blob) -> Blob:
+        """Size and kind of a blob."""
+        request = Request("HEAD", f"/v1/blobs/{blob_id}", True)
+        headers = (self._transport.send(request)).headers
+        size, kind = int(headers.get("content-length", "0")), headers.get("content-type")
+        raw: JsonObject = {"blob_id": str(blob_id), "size_bytes": size, "kind": kind}
+        return Blob(str(blob_id), size, kind, raw=raw)
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Blob]:
+        """A page of the blobs, in the order of their ids."""
+        response = self._transport.send(_calls.get("/v1/blobs", limit=limit, cursor=cursor))
+        raw = _calls.object_of(response)
+        items = [Blob.read(blob) for blob in _wire.objects(raw, "blobs")]
+        return Page(items, _wire.text_or_none(raw, "next_cursor"), raw=raw)
+
+    def delete(self, blob_id: str | Blob) -> None:
+        """Removes a blob."""
+        self._transport.send(Request("DELETE", f"/v1/blobs/{blob_id}", False))
+
+    def verify(
+        self, blob_id: str | Blob, damaged: Literal["keep", "quarantine", "delete"] = "keep"
+    ) -> bool:
+        """Compares the whole content with the id. True if it is intact."""
+        request = Request("POST", f"/v1/blobs/{blob_id}/verify", True, params={"damaged": damaged})
+        return _wire.flag(_calls.object_of(self._transport.send(request)), "intact")
+
+    def put_frame(self, frame: pandas.DataFrame, format: FrameFormat = "csv") -> Blob:
+        """Stores a DataFrame as CSV or Parquet, without its index."""
+        content, kind = _frames.to_bytes(frame, format)
+        return self.upload(content, kind=kind)
+
+    def read_frame(
+        self, blob_id: str | Blob, format: FrameFormat | None = None
+    ) -> pandas.DataFrame:
+        """Reads a blob as a DataFrame. Without `format` the kind of the blob decides."""
+        response = self._transport.send(_calls.get(f"/v1/blobs/{blob_id}"))
+        kind = response.headers.get("content-type", "")
+        return _frames.from_file(io.BytesIO(response.content), format or _frames.format_of(kind))
+
+
+def _pieces(path: Path) -> Callable[[], Iterator[bytes]]:
+    return lambda: chunks_of(path)

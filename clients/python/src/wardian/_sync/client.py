@@ -1,0 +1,258 @@
+# Made from `_async/client.py` by `generate.py`: change that file, not this one.
+"""The client."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Callable, Mapping
+from types import TracebackType
+from typing import Any, Unpack
+
+import httpx
+
+from wardian import _calls, _wire
+from wardian._sync.blobs import Blobs
+from wardian._sync.runs import Run, Runs, RunStream
+from wardian._sync.skills import Skills, plain
+from wardian._sync.transport import Transport
+from wardian._retry import RetryPolicy
+from wardian._wire import JsonObject
+from wardian.options import (
+    CodeOptions,
+    DescribeDetail,
+    Encoding,
+    ListDetail,
+    SampleMode,
+    SkillOptions,
+    ToolFormat,
+)
+from wardian.results import (
+    Blob,
+    BlobSample,
+    DescribedSkill,
+    DetachedRun,
+    ListedSkill,
+    Page,
+    RunResult,
+    SkillFile,
+)
+
+
+class Client:
+    """A client of a Wardian server.
+
+    `url` is by default that of the variable `WARDIAN_URL`, or `http://127.0.0.1:8080`; `api_key`
+    that of `WARDIAN_API_KEY`. `timeout` is how long an answer is waited for, in seconds. `http` is
+    a client of httpx to use instead of an own one.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout: float | None = 600.0,
+        retry: RetryPolicy | None = None,
+        http: httpx.Client | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        address, headers = _calls.settings(url, api_key)
+        self.url = address
+        self._is_own = http is None
+        self._http = http or httpx.Client()
+        self._http.headers.update(headers)
+        if self._is_own:
+            self._http.timeout = _calls.timeouts(timeout)
+        self._on_close = on_close
+        self._transport = Transport(self._http, address, retry or RetryPolicy())
+        self.blobs = Blobs(self._transport)
+        self.runs = Runs(self._transport)
+        self.skills = Skills(self)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections; ends the server if `wardian.local` has started it."""
+        try:
+            if self._is_own:
+                self._http.close()
+        finally:
+            if self._on_close is not None:
+                self._on_close()
+
+    def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
+        """Calls a method by its name, and returns its result as JSON."""
+        members = {name: plain(value) for name, value in (params or {}).items()}
+        request = _calls.call(method, _wire.without_none(**members))
+        return _calls.result_of(self._transport.send(request))
+
+    def list_skills(
+        self,
+        namespace: str | None = None,
+        *,
+        detail: ListDetail | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[ListedSkill]:
+        """A page of the skills, sorted by name."""
+        params = {"namespace": namespace, "detail": detail, "limit": limit, "cursor": cursor}
+        raw = self.call("list_skills", params)
+        items = [ListedSkill.read(skill) for skill in _wire.objects(raw, "skills")]
+        return Page(items, _wire.text_or_none(raw, "next_cursor"), raw=raw)
+
+    def iter_skills(
+        self, namespace: str | None = None, *, detail: ListDetail | None = None
+    ) -> Iterator[ListedSkill]:
+        """All skills, page by page."""
+        cursor: str | None = None
+        while True:
+            page = self.list_skills(namespace, detail=detail, cursor=cursor)
+            for skill in page.items:
+                yield skill
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def describe_skill(
+        self, name: str, *, version: str | None = None, detail: DescribeDetail | None = None
+    ) -> DescribedSkill:
+        """The manifest and the documentation of a skill."""
+        params = {"name": name, "version": version, "detail": detail}
+        return DescribedSkill.read(self.call("describe_skill", params))
+
+    def read_skill_file(
+        self, name: str, path: str, *, version: str | None = None
+    ) -> SkillFile:
+        """A file of a skill."""
+        params = {"name": name, "path": path, "version": version}
+        return SkillFile.read(self.call("read_skill_file", params))
+
+    def execute_skill(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[SkillOptions],
+    ) -> RunResult:
+        """Executes a skill. A skill that fails is a result with `status="failed"`."""
+        return RunResult.read(self.call("execute_skill", _skill(name, args, options)))
+
+    def run_code(
+        self,
+        code: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[CodeOptions],
+    ) -> RunResult:
+        """Runs Python. A program that fails is a result with `status="failed"`."""
+        return RunResult.read(self.call("run_code", _code(code, args, options)))
+
+    def stream_skill(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[SkillOptions],
+    ) -> RunStream:
+        """Executes a skill; its output comes while it runs."""
+        return self._stream("execute_skill", _skill(name, args, options))
+
+    def stream_code(
+        self,
+        code: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[CodeOptions],
+    ) -> RunStream:
+        """Runs Python; its output comes while it runs."""
+        return self._stream("run_code", _code(code, args, options))
+
+    def start_skill(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[SkillOptions],
+    ) -> Run:
+        """Executes a skill in the background."""
+        return self._start("execute_skill", _skill(name, args, options))
+
+    def start_code(
+        self,
+        code: str,
+        args: Mapping[str, Any] | None = None,
+        **options: Unpack[CodeOptions],
+    ) -> Run:
+        """Runs Python in the background."""
+        return self._start("run_code", _code(code, args, options))
+
+    def create_blob(
+        self,
+        content: str | bytes,
+        kind: str,
+        *,
+        encoding: Encoding | None = None,
+        idempotency_key: str | None = None,
+    ) -> Blob:
+        """Stores a blob in one call. For large content `blobs.upload` takes less memory."""
+        if isinstance(content, bytes):
+            content, encoding = base64.b64encode(content).decode(), "base64"
+        params = {
+            "content": content,
+            "kind": kind,
+            # Text is text, whatever its kind.
+            "encoding": encoding or "utf-8",
+            "idempotency_key": idempotency_key,
+        }
+        raw = self.call("create_blob", params)
+        blob = Blob.read(raw)
+        return Blob(blob.blob_id, blob.size_bytes, kind, raw=raw)
+
+    def read_blob(
+        self, blob_id: str | Blob, mode: SampleMode | None = None, *, max_bytes: int | None = None
+    ) -> BlobSample:
+        """A part of a blob, for people and models. `blobs.read` returns all of it."""
+        params = {"blob_id": str(blob_id), "mode": mode, "max_bytes": max_bytes}
+        return BlobSample.read(self.call("read_blob", params))
+
+    def load_skills_protocol_guide(self) -> str:
+        """The guide for models, as Markdown."""
+        return _wire.text(self.call("load_skills_protocol_guide"), "content")
+
+    def tools(self, format: ToolFormat = "plain") -> list[JsonObject]:
+        """The definitions of the eight tools, in the form of a vendor of models."""
+        response = self._transport.send(_calls.get("/tools", format=format))
+        tools = _wire.as_list(_wire.parse(response.content), "tools")
+        return [_wire.as_object(tool, "tool") for tool in tools]
+
+    def openrpc(self) -> JsonObject:
+        """The description of the methods, as an OpenRPC document."""
+        return self.call("rpc.discover")
+
+    def version(self) -> JsonObject:
+        """Name and version of the server, and how runs are kept apart."""
+        return _calls.object_of(self._transport.send(_calls.get("/version")))
+
+    def _start(self, method: str, params: dict[str, Any]) -> Run:
+        raw = self.call(method, {**params, "detach": True})
+        return Run(self.runs, DetachedRun.read(raw))
+
+    def _stream(self, method: str, params: dict[str, Any]) -> RunStream:
+        members = {name: plain(value) for name, value in params.items()}
+        return RunStream(self._transport, _calls.call(method, members, events=True))
+
+
+def _skill(
+    name: str, args: Mapping[str, Any] | None, options: SkillOptions
+) -> dict[str, Any]:
+    return _wire.without_none(name=name, args=args, **options)
+
+
+def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
+    return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+

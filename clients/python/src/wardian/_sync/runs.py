@@ -1,0 +1,189 @@
+# Made from `_async/runs.py` by `generate.py`: change that file, not this one.
+"""Runs: their output while they go on, those in the background, and the records of all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+import httpx
+
+from wardian import _calls, _wire
+from wardian._sync.transport import Transport
+from wardian._calls import Request
+from wardian._events import Event, EventReader
+from wardian._wire import JsonObject
+from wardian.errors import BadAnswer, RunNotEnded, RunWithoutResult
+from wardian.results import (
+    DetachedRun,
+    LeftOut,
+    Output,
+    Page,
+    Progress,
+    RunRecord,
+    RunResult,
+)
+
+LONGEST_WAIT = 20.0
+"""Seconds for which one request waits for the end of a run."""
+
+
+class RunStream:
+    """A run whose output comes while it goes on: a context manager and an iterator.
+
+    Leaving the context before the end stops the run.
+    """
+
+    def __init__(self, transport: Transport, request: Request) -> None:
+        self._opened: AbstractContextManager[httpx.Response] = transport.stream(request)
+        self._response: httpx.Response | None = None
+        self._result: RunResult | None = None
+
+    def __enter__(self) -> RunStream:
+        self._response = self._opened.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return self._opened.__exit__(kind, error, traceback)
+
+    @property
+    def result(self) -> RunResult:
+        """The result, once the run has ended."""
+        if self._result is None:
+            raise RuntimeError("the run has not ended: iterate over its events first")
+        return self._result
+
+    def wait(self) -> RunResult:
+        """Reads to the end of the run, and returns its result."""
+        for _ in self:
+            pass
+        return self.result
+
+    def __iter__(self) -> Iterator[Output | Progress | LeftOut]:
+        if self._result is not None:
+            return
+        response = self._response
+        if response is None:
+            raise RuntimeError("use the run as a context manager")
+        if _calls.EVENTS not in response.headers.get("content-type", ""):
+            # A repeated call is answered with the first answer, and streams nothing.
+            self._result = RunResult.read(_calls.result_of(response))
+            return
+        reader = EventReader()
+        for piece in response.iter_bytes():
+            for event in reader.feed(piece):
+                found = self._read(event)
+                if found is not None:
+                    yield found
+        if self._result is None:
+            raise BadAnswer("the events ended before the result")
+
+    def _read(self, event: Event) -> Output | Progress | LeftOut | None:
+        if event.name == "response":
+            self._result = RunResult.read(_calls.result_in(event.data))
+            return None
+        data = _wire.as_object(_wire.parse(event.data), event.name)
+        readers = {"output": Output.read, "progress": Progress.read, "left_out": LeftOut.read}
+        reader = readers.get(event.name)
+        return None if reader is None else reader(data)
+
+
+class Run:
+    """A run in the background. It goes on whether or not its client does."""
+
+    def __init__(self, runs: Runs, started: DetachedRun) -> None:
+        self._runs = runs
+        self.run_id = started.run_id
+        self.started = started
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.run_id}>"
+
+    def record(self) -> RunRecord:
+        """How far the run is."""
+        return self._runs.get(self.run_id)
+
+    def wait(self, timeout: float | None = None) -> RunResult:
+        """Waits for the end of the run, and returns its result.
+
+        Raises `RunNotEnded` after `timeout` seconds, and `RunWithoutResult` if there is none.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, end - time.monotonic())
+            record = self._runs.get(self.run_id, wait=max(0.0, left))
+            if record.status == "ended":
+                if record.result is None:
+                    raise RunWithoutResult(record)
+                return record.result
+            if end is not None and time.monotonic() >= end:
+                raise RunNotEnded(record)
+
+    def cancel(self) -> JsonObject:
+        """Stops the run."""
+        return self._runs.cancel(self.run_id)
+
+    def log(self) -> str:
+        """All that the run wrote, once it has ended."""
+        return self._runs.log(self.run_id)
+
+
+class Runs:
+    """The records of runs: `client.runs`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def of(self, run_id: str) -> Run:
+        """A run in the background that was begun before, by its id."""
+        raw: JsonObject = {"run_id": run_id, "status": "running"}
+        return Run(self, DetachedRun.read(raw))
+
+    def get(self, run_id: str, *, wait: float = 0.0) -> RunRecord:
+        """What is known of a run. Waits up to `wait` seconds for its end."""
+        wait_ms = round(wait * 1_000) or None
+        return RunRecord.read(self._get(f"/v1/runs/{run_id}", wait_ms=wait_ms))
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        outcome: str | None = None,
+        skill: str | None = None,
+        since: int | None = None,
+    ) -> Page[RunRecord]:
+        """A page of the runs that have ended, newest first. `since` is in milliseconds."""
+        raw = self._get(
+            "/v1/runs", limit=limit, cursor=cursor, outcome=outcome, skill=skill, since=since
+        )
+        items = [RunRecord.read(run) for run in _wire.objects(raw, "runs")]
+        return Page(items, _wire.text_or_none(raw, "next_cursor"), raw=raw)
+
+    def active(self) -> list[RunRecord]:
+        """The runs that go on, newest first."""
+        raw = self._get("/v1/runs/active")
+        return [RunRecord.read(run) for run in _wire.objects(raw, "runs")]
+
+    def cancel(self, run_id: str) -> JsonObject:
+        """Stops a run. The answer has its `status` and, if it has ended, its `outcome`."""
+        request = Request("POST", f"/v1/runs/{run_id}/cancel", True)
+        return _calls.object_of(self._transport.send(request))
+
+    def log(self, run_id: str) -> str:
+        """All that a run wrote."""
+        return (self._transport.send(_calls.get(f"/v1/runs/{run_id}/log"))).text
+
+    def document(self, run_id: str) -> JsonObject:
+        """The document of a reproducible run."""
+        return self._get(f"/v1/runs/{run_id}/record")
+
+    def _get(self, path: str, **params: object) -> JsonObject:
+        return _calls.object_of(self._transport.send(_calls.get(path, **params)))

@@ -1,0 +1,95 @@
+# Made from `_async/skills.py` by `generate.py`: change that file, not this one.
+"""Skills as functions: `client.skills["data.csv.profile"](csv_blob=...)`."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from wardian import _frames
+from wardian._sync.runs import Run, RunStream
+from wardian.options import DescribeDetail, SkillOptions
+from wardian.results import Blob, DescribedSkill, RunResult, SkillFile
+
+if TYPE_CHECKING:
+    import pandas
+
+    from wardian._sync.client import Client
+
+
+class Skill:
+    """One skill. Calling it executes it."""
+
+    def __init__(self, client: Client, name: str, options: SkillOptions) -> None:
+        self._client = client
+        self.name = name
+        self._options = options
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def using(self, **options: Unpack[SkillOptions]) -> Skill:
+        """The same skill with options for its calls, such as `timeout_ms` or `version`."""
+        return Skill(self._client, self.name, cast(SkillOptions, {**self._options, **options}))
+
+    def __call__(self, **args: Any) -> RunResult:
+        """Executes the skill with these arguments. Raises `RunFailed` if it fails.
+
+        A `Path` or a DataFrame is stored as a blob, and the skill gets its id.
+        """
+        found = self._stored(args)
+        result = self._client.execute_skill(self.name, found, **self._options)
+        return result.completed()
+
+    def start(self, **args: Any) -> Run:
+        """Executes the skill in the background."""
+        found = self._stored(args)
+        return self._client.start_skill(self.name, found, **self._options)
+
+    def stream(self, **args: Any) -> RunStream:
+        """Executes the skill; its output comes while it runs. Blobs are given by their ids."""
+        return self._client.stream_skill(self.name, args, **self._options)
+
+    def describe(self, detail: DescribeDetail = "full") -> DescribedSkill:
+        """The description of the skill, the schema of its arguments included."""
+        version = self._options.get("version")
+        return self._client.describe_skill(self.name, version=version, detail=detail)
+
+    def read_file(self, path: str) -> SkillFile:
+        """A file of the skill."""
+        version = self._options.get("version")
+        return self._client.read_skill_file(self.name, path, version=version)
+
+    def _stored(self, args: dict[str, Any]) -> dict[str, Any]:
+        return {name: self._stored_value(value) for name, value in args.items()}
+
+    def _stored_value(self, value: object) -> object:
+        if isinstance(value, PathLike):
+            return str(self._client.blobs.upload(Path(cast("PathLike[str]", value))))
+        if _frames.is_frame(value):
+            return str(self._client.blobs.put_frame(cast("pandas.DataFrame", value)))
+        return value
+
+
+class Skills:
+    """The skills of a server, by their names: `client.skills`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> Skill:
+        """The skill of this name, `name@version` or `name@version#digest`. Nothing is sent."""
+        return Skill(self._client, name, {})
+
+
+def plain(value: object) -> object:
+    """The value with the ids of blobs in place of blobs."""
+    if isinstance(value, Blob):
+        return value.blob_id
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: plain(member) for name, member in members.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in cast("list[object]", value)]
+    return value

@@ -1,0 +1,271 @@
+"""The errors of this package.
+
+A call that the server refuses raises a `CallError`; each kind of error has a class of its own. A
+program that fails is a result, not an error: `RunResult.status` is then `failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from wardian._wire import BadAnswer, WardianError, as_object, integer_or_none, text_or_none
+
+__all__ = [
+    "BadAnswer",
+    "BlobNotFound",
+    "CallError",
+    "ConnectionFailed",
+    "Forbidden",
+    "InternalError",
+    "InvalidParams",
+    "InvalidRequest",
+    "LocalServerError",
+    "MethodNotFound",
+    "NotExecutable",
+    "Overloaded",
+    "PackagesMissing",
+    "ParseError",
+    "QuotaExceeded",
+    "RateLimited",
+    "RunFailed",
+    "RunNotEnded",
+    "RunNotFound",
+    "RunWithoutResult",
+    "SecretUnavailable",
+    "SkillFileNotFound",
+    "SkillNotFound",
+    "TooLarge",
+    "Unauthorized",
+    "VersionNotFound",
+    "WardianError",
+]
+
+if TYPE_CHECKING:
+    from wardian.results import RunRecord, RunResult
+
+
+class CallError(WardianError):
+    """The server refused a call."""
+
+    kind = ""
+    """The stable label of the error, as in the protocol."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: int = 0,
+        kind: str = "",
+        parameter: str | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+        http_status: int = 200,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        if kind:
+            self.kind = kind
+        self.parameter = parameter
+        """The parameter that caused the error."""
+        self.request_id = request_id
+        """Names the request in the server's log."""
+        self.retry_after = retry_after
+        """Seconds after which a repetition can succeed. Set only if nothing was executed."""
+        self.http_status = http_status
+
+
+class ParseError(CallError):
+    """The body is not JSON."""
+
+    kind = "parse_error"
+
+
+class InvalidRequest(CallError):
+    """The body is no request, or the request breaks a rule of HTTP."""
+
+    kind = "invalid_request"
+
+
+class MethodNotFound(CallError):
+    """The server has no such method."""
+
+    kind = "method_not_found"
+
+
+class InvalidParams(CallError):
+    """A parameter, or an argument of a skill, is wrong: `parameter` names it."""
+
+    kind = "invalid_params"
+
+
+class SkillNotFound(CallError):
+    """There is no skill of that name. The message suggests similar names."""
+
+    kind = "skill_not_found"
+
+
+class VersionNotFound(CallError):
+    """The skill has other versions. The message lists them."""
+
+    kind = "version_not_found"
+
+
+class SkillFileNotFound(CallError):
+    """The skill has no such file."""
+
+    kind = "file_not_found"
+
+
+class BlobNotFound(CallError):
+    """There is no such blob, or it has expired."""
+
+    kind = "blob_not_found"
+
+
+class RunNotFound(CallError):
+    """There is no such run, or its record is not kept any more."""
+
+    kind = "run_not_found"
+
+
+class NotExecutable(CallError):
+    """The skill has no code: it is only read."""
+
+    kind = "not_executable"
+
+
+class TooLarge(CallError):
+    """The request, a blob or a program passes a limit on sizes."""
+
+    kind = "too_large"
+
+
+class Unauthorized(CallError):
+    """The server asks for a valid key."""
+
+    kind = "unauthorized"
+
+
+class Forbidden(CallError):
+    """The key lacks a scope, or the host or origin is not allowed."""
+
+    kind = "forbidden"
+
+
+class RateLimited(CallError):
+    """The tenant has made too many calls, or has too many runs."""
+
+    kind = "rate_limited"
+
+
+class Overloaded(CallError):
+    """The server cannot take the call now."""
+
+    kind = "overloaded"
+
+
+class QuotaExceeded(CallError):
+    """The room for blobs is used up."""
+
+    kind = "quota_exceeded"
+
+
+class SecretUnavailable(CallError):
+    """The server has no value for a secret that the skill declares."""
+
+    kind = "secret_unavailable"
+
+
+class PackagesMissing(CallError):
+    """Packages of the skill are not on the server."""
+
+    kind = "packages_missing"
+
+
+class InternalError(CallError):
+    """The server is at fault. Its log has the cause under `request_id`."""
+
+    kind = "internal"
+
+
+CLASSES: Mapping[str, type[CallError]] = {
+    found.kind: found
+    for found in (
+        ParseError,
+        InvalidRequest,
+        MethodNotFound,
+        InvalidParams,
+        SkillNotFound,
+        VersionNotFound,
+        SkillFileNotFound,
+        BlobNotFound,
+        RunNotFound,
+        NotExecutable,
+        TooLarge,
+        Unauthorized,
+        Forbidden,
+        RateLimited,
+        Overloaded,
+        QuotaExceeded,
+        SecretUnavailable,
+        PackagesMissing,
+        InternalError,
+    )
+}
+"""The class of each kind of error."""
+
+
+class ConnectionFailed(WardianError):
+    """The server was not reached, or the connection broke."""
+
+    def __init__(self, message: str, *, was_sent: bool) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+        """Whether the server may have got the request, and executed it."""
+
+
+class RunFailed(WardianError):
+    """A program failed. Raised by `RunResult.completed` and by calls of `client.skills[...]`."""
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(result.summary)
+        self.result = result
+
+
+class RunWithoutResult(WardianError):
+    """A run in the background ended without a result: it was refused, or the server ended first."""
+
+    def __init__(self, record: RunRecord) -> None:
+        super().__init__(f"run {record.run_id} ended as {record.outcome} and has no result")
+        self.record = record
+
+
+class RunNotEnded(WardianError):
+    """A run in the background goes on after the time for which its client has waited."""
+
+    def __init__(self, record: RunRecord) -> None:
+        super().__init__(f"run {record.run_id} is still {record.status}")
+        self.record = record
+
+
+class LocalServerError(WardianError):
+    """The server of `wardian.local` was not found, or did not start."""
+
+
+def error_of(body: object, http_status: int, retry_after: float | None) -> CallError:
+    """The error for the `error` member of an answer."""
+    error = as_object(body, "error")
+    data = as_object(error.get("data") or {}, "error.data")
+    kind = text_or_none(data, "kind") or ""
+    delay = integer_or_none(data, "retry_after_ms")
+    return CLASSES.get(kind, CallError)(
+        text_or_none(error, "message") or "the server refused the call",
+        code=integer_or_none(error, "code") or 0,
+        kind=kind,
+        parameter=text_or_none(data, "parameter"),
+        request_id=text_or_none(data, "request_id"),
+        retry_after=retry_after if delay is None else delay / 1_000,
+        http_status=http_status,
+    )

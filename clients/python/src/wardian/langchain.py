@@ -1,0 +1,38 @@
+"""The eight tools for LangChain: `pip install 'wardian[langchain]'`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+
+from wardian import _wire
+from wardian._sync.client import Client
+from wardian._sync.tools import ToolBox
+from wardian._wire import JsonObject
+
+
+def tools(client: Client, only: Iterable[str] | None = None) -> list[BaseTool]:
+    """The tools of a server, or those of them in `only`. Errors are answers for the model."""
+    box = ToolBox(client, only)
+    return [_tool(box, definition) for definition in box.definitions()]
+
+
+def _tool(box: ToolBox, definition: JsonObject) -> BaseTool:
+    name = _wire.text(definition, "name")
+
+    def call(**arguments: Any) -> str:
+        answer = box.call(name, arguments)
+        if answer.is_error:
+            raise ToolException(answer.text)
+        return answer.text
+
+    return StructuredTool.from_function(
+        func=call,
+        name=name,
+        description=_wire.text(definition, "description"),
+        args_schema=cast("dict[str, Any]", definition["parameters"]),
+        infer_schema=False,
+        handle_tool_error=True,
+    )

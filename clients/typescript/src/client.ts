@@ -1,0 +1,218 @@
+/** The client. */
+
+import { Blobs } from "./blobs.js";
+import { completed } from "./errors.js";
+import { Run, Runs, RunStream } from "./runs.js";
+import type {
+  CreateBlobParams,
+  CreateBlobResult,
+  DescribeSkillParams,
+  DescribeSkillResult,
+  DetachedRun,
+  ExecuteSkillParams,
+  GuideResult,
+  Json,
+  JsonObject,
+  ListedSkill,
+  ListSkillsParams,
+  ListSkillsResult,
+  Methods,
+  ReadBlobParams,
+  ReadBlobResult,
+  ReadSkillFileParams,
+  ReadSkillFileResult,
+  RunCodeParams,
+  RunResult,
+} from "./schema.js";
+import { EVENTS, resultIn, Transport, type RetryPolicy, type WireRequest } from "./transport.js";
+
+/** The settings of a client. */
+export interface ClientOptions {
+  /** The address of the server. Default `http://127.0.0.1:8080`. */
+  url?: string;
+  /** The key of the caller. */
+  apiKey?: string;
+  /** How long an answer is waited for. Default ten minutes. */
+  timeoutMs?: number;
+  retry?: RetryPolicy;
+  /** A `fetch` to use instead of the global one. */
+  fetch?: typeof fetch;
+}
+
+/** Options of single calls. */
+export interface CallOptions {
+  /** Ends the call; a run is stopped. */
+  signal?: AbortSignal;
+}
+
+/** Parameters of `execute_skill` without those that the client sets. */
+export type SkillParams = Omit<ExecuteSkillParams, "detach">;
+
+/** Parameters of `run_code` without those that the client sets. */
+export type CodeParams = Omit<RunCodeParams, "detach" | "language"> & { language?: "python" };
+
+/** A skill as a function of its arguments: `await client.skills["hello.world"]({name: "Ada"})`. */
+export type Skill = (
+  args?: JsonObject,
+  options?: Omit<SkillParams, "name" | "args"> & CallOptions,
+) => Promise<RunResult>;
+
+/** The formats in which `GET /tools` describes the tools. */
+export type ToolFormat = "plain" | "openai" | "anthropic";
+
+const DEFAULT_URL = "http://127.0.0.1:8080";
+const TEN_MINUTES = 600_000;
+
+/** A client of a Wardian server. */
+export class Client {
+  readonly url: string;
+  readonly blobs: Blobs;
+  readonly runs: Runs;
+  /** The skills as functions, by their names. A function throws `RunFailed` if its run fails. */
+  readonly skills: Readonly<Record<string, Skill>>;
+  readonly #transport: Transport;
+  #calls = 0;
+
+  constructor(options: ClientOptions = {}) {
+    this.url = (options.url ?? DEFAULT_URL).replace(/\/+$/, "").replace(/\/rpc$/, "");
+    const headers: Record<string, string> = {};
+    if (options.apiKey) headers["authorization"] = `Bearer ${options.apiKey}`;
+    const timeoutMs = options.timeoutMs ?? TEN_MINUTES;
+    const fetched = options.fetch ?? globalThis.fetch.bind(globalThis);
+    const retry = options.retry ?? {};
+    this.#transport = new Transport(this.url, headers, fetched, retry, timeoutMs);
+    this.blobs = new Blobs(this.#transport);
+    this.runs = new Runs(this.#transport);
+    this.skills = new Proxy({}, { get: (_, name) => this.#skill(String(name)) });
+  }
+
+  /** Calls a method by its name, and returns its result. */
+  async call<M extends keyof Methods>(
+    method: M,
+    params: Methods[M]["params"],
+    options?: CallOptions,
+  ): Promise<Methods[M]["result"]>;
+  async call(method: string, params?: object, options?: CallOptions): Promise<JsonObject>;
+  async call(method: string, params: object = {}, options: CallOptions = {}): Promise<unknown> {
+    const response = await this.#transport.send(this.#request(method, params, options));
+    return resultIn(await response.text());
+  }
+
+  /** A page of the skills, sorted by name. */
+  listSkills(params: ListSkillsParams = {}, options?: CallOptions): Promise<ListSkillsResult> {
+    return this.call("list_skills", params, options);
+  }
+
+  /** All skills, page by page. */
+  async *iterSkills(params: Omit<ListSkillsParams, "cursor"> = {}): AsyncGenerator<ListedSkill> {
+    let cursor: string | null = null;
+    do {
+      const page: ListSkillsResult = await this.listSkills(
+        cursor === null ? params : { ...params, cursor },
+      );
+      yield* page.skills;
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+  }
+
+  /** The manifest and the documentation of a skill. */
+  describeSkill(params: DescribeSkillParams, options?: CallOptions): Promise<DescribeSkillResult> {
+    return this.call("describe_skill", params, options);
+  }
+
+  /** A file of a skill. */
+  readSkillFile(params: ReadSkillFileParams, options?: CallOptions): Promise<ReadSkillFileResult> {
+    return this.call("read_skill_file", params, options);
+  }
+
+  /** Executes a skill. A skill that fails is a result with `status: "failed"`. */
+  async executeSkill(params: SkillParams, options?: CallOptions): Promise<RunResult> {
+    return (await this.call("execute_skill", params, options)) as RunResult;
+  }
+
+  /** Runs Python. A program that fails is a result with `status: "failed"`. */
+  async runCode(params: CodeParams, options?: CallOptions): Promise<RunResult> {
+    return (await this.call("run_code", python(params), options)) as RunResult;
+  }
+
+  /** Executes a skill; its output comes while it runs. */
+  streamSkill(params: SkillParams, options: CallOptions = {}): RunStream {
+    return new RunStream(this.#transport, this.#request("execute_skill", params, options, EVENTS));
+  }
+
+  /** Runs Python; its output comes while it runs. */
+  streamCode(params: CodeParams, options: CallOptions = {}): RunStream {
+    const request = this.#request("run_code", python(params), options, EVENTS);
+    return new RunStream(this.#transport, request);
+  }
+
+  /** Executes a skill in the background. */
+  async startSkill(params: SkillParams, options?: CallOptions): Promise<Run> {
+    const started = await this.call("execute_skill", { ...params, detach: true }, options);
+    return new Run(this.runs, started as DetachedRun);
+  }
+
+  /** Runs Python in the background. */
+  async startCode(params: CodeParams, options?: CallOptions): Promise<Run> {
+    const started = await this.call("run_code", { ...python(params), detach: true }, options);
+    return new Run(this.runs, started as DetachedRun);
+  }
+
+  /** Stores a blob in one call. For bytes and large content use `blobs.upload`. */
+  createBlob(params: CreateBlobParams, options?: CallOptions): Promise<CreateBlobResult> {
+    // Text is text, whatever its kind.
+    return this.call("create_blob", { encoding: "utf-8", ...params }, options);
+  }
+
+  /** A part of a blob, for people and models. `blobs.read` returns all of it. */
+  readBlob(params: ReadBlobParams, options?: CallOptions): Promise<ReadBlobResult> {
+    return this.call("read_blob", params, options);
+  }
+
+  /** The guide for models, as Markdown. */
+  loadSkillsProtocolGuide(): Promise<GuideResult> {
+    return this.call("load_skills_protocol_guide", {});
+  }
+
+  /** The definitions of the eight tools, in the form of a vendor of models. */
+  async tools(format: ToolFormat = "plain"): Promise<JsonObject[]> {
+    const path = `/tools?format=${format}`;
+    const response = await this.#transport.send({ method: "GET", path, isRepeatable: true });
+    return (await response.json()) as JsonObject[];
+  }
+
+  /** The description of the methods, as an OpenRPC document. */
+  openrpc(): Promise<JsonObject> {
+    return this.call("rpc.discover");
+  }
+
+  /** Name and version of the server, and how runs are kept apart. */
+  version(): Promise<JsonObject> {
+    return this.#transport.object({ method: "GET", path: "/version", isRepeatable: true });
+  }
+
+  #skill(name: string): Skill {
+    return async (args = {}, { signal, ...params } = {}) => {
+      const options = signal === undefined ? {} : { signal };
+      return completed(await this.executeSkill({ name, args, ...params }, options));
+    };
+  }
+
+  #request(method: string, params: object, options: CallOptions, accept?: string): WireRequest {
+    this.#calls += 1;
+    const reads = !["execute_skill", "run_code", "create_blob"].includes(method);
+    const hasKey = typeof (params as Record<string, Json>)["idempotency_key"] === "string";
+    return {
+      method: "POST",
+      path: "/rpc",
+      isRepeatable: reads || hasKey,
+      body: JSON.stringify({ jsonrpc: "2.0", id: this.#calls, method, params }),
+      headers: { "content-type": "application/json", accept: accept ?? "application/json" },
+      signal: options.signal,
+    };
+  }
+}
+
+function python(params: CodeParams): RunCodeParams {
+  return { language: "python", ...params };
+}

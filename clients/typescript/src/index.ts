@@ -1,0 +1,9 @@
+/** A client of Wardian, which runs skills and Python of models in sandboxes. */
+
+export * from "./blobs.js";
+export * from "./client.js";
+export * from "./errors.js";
+export { Run, Runs, RunStream } from "./runs.js";
+export type { RunEvent, RunListOptions, RunRecord } from "./runs.js";
+export type * from "./schema.js";
+export type { RetryPolicy } from "./transport.js";

@@ -1,0 +1,340 @@
+// Made from clients/openrpc.json by `npm run types`: change the server, not this file.
+
+/** A value of JSON. */
+export type Json = string | number | boolean | null | Json[] | JsonObject;
+
+/** An object of JSON. */
+export type JsonObject = { [name: string]: Json };
+
+/** Names a blob: `blob:` and 52 letters and digits. */
+export type BlobId = string;
+
+/** Names a run. Ids sort by the time of the call. */
+export type RunId = string;
+
+/** How bytes stand in a string. */
+export type Encoding = "utf-8" | "base64";
+
+/** One skill of a list. */
+export type ListedSkill = {
+  name: string;
+  /** The latest version. */
+  version: string;
+  /** One line; with detail `summary`, like all that follow. */
+  description?: string | undefined;
+  namespace?: string | undefined;
+  /** Whether the skill has code or is only read. */
+  kind?: "action" | "instruction" | undefined;
+  tags?: Array<string> | undefined;
+};
+
+export type ListSkillsResult = {
+  skills: Array<ListedSkill>;
+  /** The cursor for the next page; null on the last one. */
+  next_cursor: string | null;
+};
+
+export type DescribedSkill = {
+  /** skill.toml as JSON. */
+  manifest: JsonObject;
+  /** The frontmatter of SKILL.md; with detail `summary` and `full`. */
+  skill_md_frontmatter?: JsonObject | undefined;
+  /** SKILL.md; with detail `full`. */
+  skill_md_content?: string | undefined;
+  /** JSON Schema of `args`; with detail `full`, for skills with code. */
+  input_schema?: JsonObject | undefined;
+};
+
+export type DescribeSkillResult = {
+  skill: DescribedSkill;
+};
+
+export type ReadSkillFileResult = {
+  /** The file, or its base64. */
+  content: string;
+  encoding?: Encoding | undefined;
+};
+
+/** A file that a run left in its workspace. */
+export type RunFile = {
+  /** Path below /workspace. */
+  path: string;
+  size_bytes: number;
+  blob_id?: BlobId | undefined;
+  /** MIME type of the blob. */
+  kind?: string | undefined;
+  /** The reason why the file could not be stored although the call asked for it. */
+  not_kept?: string | undefined;
+};
+
+/** The reason why a run failed. */
+export type RunError = {
+  /** Class of a Python exception, or a type of the host such as Timeout. */
+  type: string;
+  message: string;
+  /** Frames of the program's own code. */
+  traceback?: string | undefined;
+};
+
+/** Stands for an output that is too large for a result. */
+export type TruncatedOutput = {
+  truncated: true;
+  blob_id: BlobId;
+  size_bytes: number;
+  preview: string;
+};
+
+/** The result of a run that has ended. A program that failed is a result, too. */
+export type RunResult = {
+  status: "completed" | "failed";
+  run_id: RunId;
+  /** One line for people and models. */
+  summary: string;
+  /** The returned value; a TruncatedOutput if output_truncated is true. */
+  output: JsonObject | null;
+  /** The blobs that the run stored. */
+  output_blobs: Array<BlobId>;
+  files?: Array<RunFile> | undefined;
+  /** Number of all files, if not all are listed. */
+  files_total?: number | undefined;
+  /** Beginning and end of what the program printed and logged. */
+  logs_preview: string;
+  error?: RunError | undefined;
+  logs_truncated: boolean;
+  output_truncated: boolean;
+  duration_ms: number;
+  memory_peak_bytes: number;
+  /** Executed instructions, if they were counted. */
+  fuel?: number | undefined;
+};
+
+/** The result of a call with `detach`: the run goes on. */
+export type DetachedRun = {
+  status: "queued" | "running" | "ended";
+  run_id: RunId;
+};
+
+export type CreateBlobResult = {
+  blob_id: BlobId;
+  size_bytes: number;
+};
+
+export type ReadBlobResult = {
+  /** The sampled content, or its base64. */
+  content: string;
+  /** Whether the blob has more bytes than these. */
+  truncated: boolean;
+  /** MIME type. */
+  kind: string;
+  /** Length of the whole blob. */
+  size_bytes: number;
+  encoding: Encoding;
+};
+
+export type GuideResult = {
+  /** The guide as Markdown. */
+  content: string;
+};
+
+/** The `data` of an error. */
+export type ErrorData = {
+  /** One of `x-error-kinds`: branch on it. */
+  kind: string;
+  /** The wrong parameter. */
+  parameter?: string | undefined;
+  /** Names the request in the server's log. */
+  request_id?: string | undefined;
+  /** Only if nothing was executed and a repetition can succeed after that time. */
+  retry_after_ms?: number | undefined;
+};
+
+/** Data of the event `output`: a piece of what the program prints. */
+export type OutputEvent = {
+  stream: "stdout" | "stderr" | "log";
+  text: string;
+};
+
+/** Data of the event `progress`. */
+export type ProgressEvent = {
+  done: number;
+  total?: number | undefined;
+  message?: string | undefined;
+};
+
+/** Data of the event `left_out`: output that the client was too slow for. */
+export type LeftOutEvent = {
+  bytes: number;
+};
+
+/** Enumerate available skills, optionally filtering by namespace. Results are deterministically sorted. */
+export type ListSkillsParams = {
+  /** Optional namespace to filter skills (e.g., 'salesforce'). */
+  namespace?: string | undefined;
+  /** Level of detail to return. */
+  detail?: "names" | "summary" | undefined;
+  /** Maximum number of results. */
+  limit?: number | undefined;
+  /** Pagination cursor from previous response. */
+  cursor?: string | undefined;
+};
+
+/** Retrieve a skill's manifest and documentation frontmatter. */
+export type DescribeSkillParams = {
+  /** Skill name (e.g., 'salesforce.leads.sync'). */
+  name: string;
+  /** Skill version (omit for latest). */
+  version?: string | undefined;
+  /** Level of detail to return. */
+  detail?: "manifest" | "summary" | "full" | undefined;
+};
+
+/** Read any file in a skill's directory (e.g., SKILL.md, extra docs, schemas). */
+export type ReadSkillFileParams = {
+  /** Skill name. */
+  name: string;
+  /** Skill version (omit for latest). */
+  version?: string | undefined;
+  /** Path to file within skill directory (e.g., 'SKILL.md'). */
+  path: string;
+};
+
+/** Execute a skill's entrypoint in an ephemeral sandbox. */
+export type ExecuteSkillParams = {
+  /** Skill name. */
+  name: string;
+  /** Skill version (omit for latest). */
+  version?: string | undefined;
+  /** JSON-serializable arguments to pass to the skill. */
+  args?: JsonObject | undefined;
+  /** Blob IDs to mount in the sandbox. */
+  input_blobs?: Array<string> | undefined;
+  /** Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF). */
+  keep_files?: boolean | Array<string> | undefined;
+  /** Run so that every repetition gives the same result: true, or the seed and the time to use. */
+  reproducible?: boolean | {
+    /** Decides all randomness. */
+    seed?: number | undefined;
+    /** Time of day at the start, in seconds since 1970. */
+    epoch?: number | undefined;
+  } | undefined;
+  /** Execution timeout in milliseconds. */
+  timeout_ms?: number | undefined;
+  /** Execution limits. */
+  limits?: {
+    timeout_ms?: number | undefined;
+    /** Maximum number of WebAssembly instructions. */
+    fuel?: number | undefined;
+    /** Maximum memory, the interpreter's included. */
+    memory_bytes?: number | undefined;
+    /** Maximum size of all files in /workspace. */
+    workspace_bytes?: number | undefined;
+    /** Maximum number of blob and log calls. */
+    host_calls?: number | undefined;
+  } | undefined;
+  /** Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result. */
+  detach?: boolean | undefined;
+  /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
+  idempotency_key?: string | undefined;
+};
+
+/** Execute LLM-written code in a sandbox with specified skills and blobs mounted. */
+export type RunCodeParams = {
+  /** Programming language (MVP: python only). */
+  language: "python";
+  /** Source code to execute. */
+  code: string;
+  /** Function name to call. */
+  entrypoint?: string | undefined;
+  /** Arguments to pass to entrypoint function. */
+  args?: JsonObject | undefined;
+  /** Skill names to mount in sandbox. */
+  mount_skills?: Array<string> | undefined;
+  /** Blob IDs to mount in sandbox. */
+  input_blobs?: Array<string> | undefined;
+  /** Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF). */
+  keep_files?: boolean | Array<string> | undefined;
+  /** Run so that every repetition gives the same result: true, or the seed and the time to use. */
+  reproducible?: boolean | {
+    /** Decides all randomness. */
+    seed?: number | undefined;
+    /** Time of day at the start, in seconds since 1970. */
+    epoch?: number | undefined;
+  } | undefined;
+  /** Execution limits. */
+  limits?: {
+    timeout_ms?: number | undefined;
+    /** Maximum number of WebAssembly instructions. */
+    fuel?: number | undefined;
+    /** Maximum memory, the interpreter's included. */
+    memory_bytes?: number | undefined;
+    /** Maximum size of all files in /workspace. */
+    workspace_bytes?: number | undefined;
+    /** Maximum number of blob and log calls. */
+    host_calls?: number | undefined;
+  } | undefined;
+  /** Same as limits.timeout_ms. */
+  timeout_ms?: number | undefined;
+  /** Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result. */
+  detach?: boolean | undefined;
+  /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
+  idempotency_key?: string | undefined;
+};
+
+/** Store large content as a blob and return its ID. */
+export type CreateBlobParams = {
+  /** Content to store. */
+  content: string;
+  /** MIME type (e.g., 'text/plain', 'application/json'). */
+  kind: string;
+  /** How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type). */
+  encoding?: "utf-8" | "base64" | undefined;
+  /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
+  idempotency_key?: string | undefined;
+};
+
+/** Retrieve a preview of blob content. Full reads discouraged for large blobs. */
+export type ReadBlobParams = {
+  /** Blob identifier. */
+  blob_id: string;
+  /** How to sample the blob. */
+  mode?: "sample_head" | "sample_tail" | "full" | undefined;
+  /** Maximum bytes to return. */
+  max_bytes?: number | undefined;
+};
+
+/** Load the Skills Protocol Guide to learn how to use these tools. Call this first if you haven't read the guide yet. */
+export type LoadSkillsProtocolGuideParams = Record<string, never>;
+
+/** The methods with their parameters and results. */
+export interface Methods {
+  list_skills: { params: ListSkillsParams; result: ListSkillsResult };
+  describe_skill: { params: DescribeSkillParams; result: DescribeSkillResult };
+  read_skill_file: { params: ReadSkillFileParams; result: ReadSkillFileResult };
+  execute_skill: { params: ExecuteSkillParams; result: RunResult | DetachedRun };
+  run_code: { params: RunCodeParams; result: RunResult | DetachedRun };
+  create_blob: { params: CreateBlobParams; result: CreateBlobResult };
+  read_blob: { params: ReadBlobParams; result: ReadBlobResult };
+  load_skills_protocol_guide: { params: LoadSkillsProtocolGuideParams; result: GuideResult };
+}
+
+/** The kinds of errors. */
+export type ErrorKind =
+  | "parse_error"
+  | "invalid_request"
+  | "method_not_found"
+  | "invalid_params"
+  | "skill_not_found"
+  | "version_not_found"
+  | "file_not_found"
+  | "blob_not_found"
+  | "run_not_found"
+  | "not_executable"
+  | "too_large"
+  | "unauthorized"
+  | "forbidden"
+  | "rate_limited"
+  | "overloaded"
+  | "quota_exceeded"
+  | "secret_unavailable"
+  | "packages_missing"
+  | "internal";

@@ -1,0 +1,209 @@
+/** Sends requests, and repeats those that may be repeated. */
+
+import { BadAnswer, CallError, ConnectionFailed, errorOf } from "./errors.js";
+import type { JsonObject } from "./schema.js";
+
+/**
+ * How often and how long requests are repeated.
+ *
+ * A request is repeated if the server has refused it with 429 or 503 and `Retry-After`, which says
+ * that nothing was executed, or if no connection was made, as far as `fetch` tells: Node does, browsers
+ * do not. If the connection may have broken later, it is repeated only if it reads, or has an
+ * idempotency key.
+ */
+export interface RetryPolicy {
+  /** How often a request is sent at most. Default 4. */
+  attempts?: number;
+  /** The time that all pauses of a request take at most. Default one minute. */
+  longestWaitMs?: number;
+}
+
+/** A request that may be sent more than once. */
+export interface WireRequest {
+  method: string;
+  path: string;
+  /** Whether executing it twice is the same as executing it once. */
+  isRepeatable: boolean;
+  body?: BodyInit | undefined;
+  headers?: Record<string, string> | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export const EVENTS = "text/event-stream";
+
+const FIRST_PAUSE_MS = 200;
+const RETRIED: readonly string[] = ["rate_limited", "overloaded"];
+
+/** What is left of a policy for one request. */
+export class Patience {
+  #sent = 1;
+  #waited = 0;
+  readonly #attempts: number;
+  readonly #longest: number;
+
+  constructor(policy: RetryPolicy) {
+    this.#attempts = policy.attempts ?? 4;
+    this.#longest = policy.longestWaitMs ?? 60_000;
+  }
+
+  /** The pause before the request is sent again; nothing if it is not sent again. */
+  pause(least?: number): number | undefined {
+    if (this.#sent >= this.#attempts) return undefined;
+    const usual = FIRST_PAUSE_MS * 2 ** (this.#sent - 1);
+    // Clients that were refused together do not come back together.
+    const pause = (least ?? usual) * (1 + Math.random() / 4);
+    if (this.#waited + pause > this.#longest) return undefined;
+    this.#sent += 1;
+    this.#waited += pause;
+    return pause;
+  }
+}
+
+/** The time in `Retry-After`. */
+export function retryAfterMs(headers: Headers): number | undefined {
+  const value = headers.get("retry-after");
+  if (value === null) return undefined;
+  if (/^\d+$/.test(value.trim())) return Number(value) * 1_000;
+  const time = Date.parse(value);
+  return Number.isNaN(time) ? undefined : Math.max(0, time - Date.now());
+}
+
+/** The connections to one server. */
+export class Transport {
+  constructor(
+    readonly url: string,
+    private readonly headers: Record<string, string>,
+    private readonly fetched: typeof fetch,
+    private readonly retry: RetryPolicy,
+    private readonly timeoutMs: number,
+  ) {}
+
+  /** Sends a request. A refusal is thrown as its error. The body of the answer is not read. */
+  async send(request: WireRequest): Promise<Response> {
+    const patience = new Patience(this.retry);
+    for (;;) {
+      let pause: number | undefined;
+      try {
+        const response = await this.#sendOnce(request);
+        const error = await failure(response, request.path);
+        if (error === undefined) return response;
+        pause = mayBeRepeated(error) ? patience.pause(error.retryAfterMs) : undefined;
+        if (pause === undefined) throw error;
+      } catch (fault) {
+        const mayHaveRun = isConnectionFault(fault, request.signal);
+        if (mayHaveRun === undefined) throw fault;
+        pause = request.isRepeatable || !mayHaveRun ? patience.pause() : undefined;
+        if (pause === undefined) {
+          const { cause, message } = fault as Error;
+          const reason = cause instanceof Error ? cause.message : message;
+          throw new ConnectionFailed(`${this.url}: ${reason}`, mayHaveRun, { cause: fault });
+        }
+      }
+      await sleep(pause, request.signal);
+    }
+  }
+
+  /** The object that an answer consists of. */
+  async object(request: WireRequest): Promise<JsonObject> {
+    return objectIn(await (await this.send(request)).text());
+  }
+
+  #sendOnce(request: WireRequest): Promise<Response> {
+    const timeout = AbortSignal.timeout(this.timeoutMs);
+    const init: RequestInit = {
+      method: request.method,
+      headers: { ...this.headers, ...request.headers },
+      signal: request.signal ? AbortSignal.any([request.signal, timeout]) : timeout,
+    };
+    if (request.body !== undefined) init.body = request.body;
+    // A browser wants `fetch` to be called as a function of its own.
+    const { fetched } = this;
+    return fetched(this.url + request.path, init);
+  }
+}
+
+/** Codes of Node for connections that were not made. */
+const NOT_CONNECTED: readonly unknown[] = [
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
+
+/** Whether the request may have been executed, for a fault of the connection; nothing for others. */
+function isConnectionFault(fault: unknown, signal: AbortSignal | undefined): boolean | undefined {
+  if (!(fault instanceof Error) || signal?.aborted) return undefined;
+  if (fault.name === "TimeoutError") return true;
+  if (!(fault instanceof TypeError)) return undefined;
+  const { code } = (fault.cause ?? {}) as { code?: unknown };
+  return !NOT_CONNECTED.includes(code);
+}
+
+/** The error of an answer, if it is one. */
+async function failure(response: Response, path: string): Promise<CallError | undefined> {
+  const type = response.headers.get("content-type") ?? "";
+  if (response.ok && (path !== "/rpc" || !type.includes("json"))) return undefined;
+  const text = await response.clone().text();
+  const delay = retryAfterMs(response.headers);
+  let body: { error?: unknown } | undefined;
+  try {
+    body = JSON.parse(text) as { error?: unknown };
+  } catch {
+    body = undefined;
+  }
+  if (body?.error !== undefined && body.error !== null) {
+    return errorOf(body.error, response.status, delay);
+  }
+  if (response.ok) return undefined;
+  const message = `the server answered with status ${response.status}`;
+  return new CallError(message, { httpStatus: response.status, retryAfterMs: delay });
+}
+
+/** True if the error says that nothing was executed and that waiting helps. */
+function mayBeRepeated(error: CallError): boolean {
+  const isUnknown = error.kind === "" && [429, 503].includes(error.httpStatus);
+  return (RETRIED.includes(error.kind) || isUnknown) && error.retryAfterMs !== undefined;
+}
+
+/** The object in a text of JSON. */
+export function objectIn(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new BadAnswer("the answer is not JSON");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new BadAnswer("the answer should be an object");
+  }
+  return value as JsonObject;
+}
+
+/** The result in a response of JSON-RPC. */
+export function resultIn(text: string): JsonObject {
+  const body = objectIn(text);
+  if (body["error"] !== undefined && body["error"] !== null) throw errorOf(body["error"], 200);
+  const result = body["result"];
+  if (typeof result !== "object" || result === null || Array.isArray(result)) {
+    throw new BadAnswer("the answer has neither a result nor an error");
+  }
+  return result;
+}
+
+/** Waits. */
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted) abort();
+  });
+}
