@@ -12,7 +12,7 @@
 //! second global, the *mark*. The host ends the run there, or sets the next mark.
 //!
 //! wasmtime's own fuel does the same at each block, and keeps the counter in a register that every
-//! call saves and restores. That took a fifth of the interpreter's time.
+//! call saves and restores.
 //!
 //! INVARIANT(metered-everywhere): every cycle in the control flow of a module has a check. Loops
 //! begin with one. Recursion needs a function with calls, and each of those begins with one.
