@@ -13,6 +13,7 @@ pub mod limits;
 pub mod message;
 pub mod network;
 pub mod outcome;
+pub mod profile;
 mod reproducible;
 pub mod socket;
 pub mod template;
@@ -25,6 +26,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
+use crate::job::profile::ProfileOrder;
 pub use crate::job::reproducible::Reproducible;
 use crate::secret_text::SecretText;
 use crate::units::ByteCount;
@@ -60,6 +62,8 @@ pub struct RunSpec {
     pub stream_logs: bool,
     /// The inputs of time and randomness; `None` for those of the machine.
     pub reproducible: Option<Reproducible>,
+    /// Whether and how the run is profiled. It must have a limit on fuel then.
+    pub profile: Option<ProfileOrder>,
     /// Ceilings on this run.
     pub limits: RunLimits,
 }

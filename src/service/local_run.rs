@@ -11,6 +11,7 @@ use crate::error::CauseChain;
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::Logs;
+use crate::job::profile::{ProfileOrder, ProfileText};
 use crate::job::{KeepFiles, Program};
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunResult};
 use crate::provenance::canonical::MAX_INTEGER;
@@ -50,6 +51,8 @@ pub struct LocalRun {
     pub listener: Option<LogListener>,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// Whether and how the run is profiled.
+    pub profile: Option<ProfileOrder>,
     /// Answers the requests of a skill in place of the world.
     pub recording: Option<Arc<Recording>>,
     /// Whether the run leaves a document.
@@ -109,6 +112,8 @@ pub struct LocalResult {
     pub document: Option<Box<RunDocument>>,
     /// The reason why it does not repeat.
     pub unrepeatable: Option<Unrepeatable>,
+    /// The profile of the run, if one was wanted and the run has ended with its worker.
+    pub profile: Option<ProfileText>,
 }
 
 impl Service {
@@ -141,6 +146,7 @@ impl Service {
             limits,
             listener,
             reproducible,
+            profile,
             recording,
             record,
         } = request;
@@ -161,6 +167,7 @@ impl Service {
                 secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 reproducible: None,
+                profile: None,
                 listener: None,
                 detach: None,
                 document: None,
@@ -176,6 +183,7 @@ impl Service {
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
         let mut plan = self.recorded(plan, record)?.with_reproducible(reproducible);
+        plan = plan.with_profile(profile);
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(caller, &mount_skills)?);
         let plan = plan.with_blobs(&input_blobs)?;
@@ -185,9 +193,9 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let Performed { result, logs, output_blob, document, unrepeatable } =
+        let Performed { result, logs, output_blob, document, unrepeatable, profile } =
             self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
-        Ok(LocalResult { result, logs, output_blob, document, unrepeatable })
+        Ok(LocalResult { result, logs, output_blob, document, unrepeatable, profile })
     }
 
     /// The plan of a run that leaves a document, if it does.

@@ -213,6 +213,7 @@ fn finish(
             .into_logs(),
         files,
         usage,
+        profile: None,
     };
     Finished { outcome, output, store: Some(store) }
 }
