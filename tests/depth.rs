@@ -18,7 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use wardian::clock::Clock;
 use wardian::engine::EngineStore;
-use wardian::engine::code::compile::Variant;
+use wardian::engine::code::instrumentation::Variant;
 use wardian::engine::progress::Lines;
 use wardian::engine::source::fetch::EngineOrigin;
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
@@ -63,7 +63,7 @@ fn sandbox(variant: Variant) -> Sandbox {
     let mut sandbox = Sandbox::new(library, config);
     let native = copy(&engine.native.file);
     let declared_pages = engine.facts.memory_min_pages.try_into().unwrap();
-    sandbox.add_code(CodeSpec { variant, native, declared_pages }).unwrap();
+    sandbox.add_code(CodeSpec { checks: variant.into(), native, declared_pages }).unwrap();
     let memory = image.content.memory().try_clone_to_owned().unwrap();
     let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
     let key = AttachmentKey::shared(AttachedName::Image(base_digest()));

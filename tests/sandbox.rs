@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use wardian::clock::Clock;
-use wardian::engine::code::compile::Variant;
+use wardian::engine::code::instrumentation::Variant;
 use wardian::engine::progress::Lines;
 use wardian::engine::source::fetch::EngineOrigin;
 use wardian::engine::{EngineArtifacts, EngineStore};
@@ -54,7 +54,7 @@ fn paranoid_sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new(library, config);
     let (variant, declared_pages) = (Variant::Timed, declared(&engine));
     let native = copy(&engine.native.file);
-    sandbox.add_code(CodeSpec { variant, native, declared_pages }).unwrap();
+    sandbox.add_code(CodeSpec { checks: variant.into(), native, declared_pages }).unwrap();
     let memory = image.content.memory().try_clone_to_owned().unwrap();
     let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
     let key = AttachmentKey::shared(AttachedName::Image(base_digest()));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use wardian::clock::Clock;
-use wardian::engine::code::compile::Variant;
+use wardian::engine::code::instrumentation::Variant;
 use wardian::engine::progress::Lines;
 use wardian::engine::source::fetch::EngineOrigin;
 use wardian::engine::{EngineArtifacts, EngineStore};
@@ -53,7 +53,7 @@ impl Workshop {
         let mut sandbox = Sandbox::new(library, SandboxConfig::default());
         let native = copy(&engine.native.file)?.into();
         let declared_pages = usize::try_from(engine.facts.memory_min_pages)?;
-        sandbox.add_code(CodeSpec { variant: Variant::Timed, native, declared_pages })?;
+        sandbox.add_code(CodeSpec { checks: Variant::Timed.into(), native, declared_pages })?;
         sandbox.start()?;
         Ok(Self { sandbox, store, engine, attached: HashMap::new() })
     }

@@ -11,7 +11,7 @@ use crate::assembly::skills::open_registry;
 use crate::config::Config;
 use crate::engine::EngineArtifacts;
 use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::engine::progress::Silent;
 use crate::engine::report::CleanUp;
 use crate::job::layer::LayerContent;

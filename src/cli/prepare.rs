@@ -15,7 +15,7 @@ use crate::cgroup::CgroupTree;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::config::{Config, Flags};
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::engine::progress::{Lines, Progress, Terminal};
 use crate::images::PackageSet;
 

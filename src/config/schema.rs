@@ -19,6 +19,7 @@ use crate::config::tables::workers::{most_runs, read_workers};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
 use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
+use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, TlsFiles, share_of_an_address};
 use crate::job::limits::RunLimits;
 use crate::secrets::SecretsConfig;
@@ -85,6 +86,7 @@ fn read_engine(reader: &mut Reader) -> EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
         compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
+        interruption: reader.read("engine.interruption", Interruption::Polls),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::audit::AuditConfig;
 use crate::config::effective::EffectiveSetting;
 use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
+use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, PathStamp};
 use crate::ids::TenantId;
 use crate::images::PackageSet;
@@ -239,6 +240,8 @@ pub struct EngineConfig {
     pub python: PathBuf,
     /// Whether a call that sets a limit on fuel can start a compilation. Default: it can.
     pub compile_metered: CompileMetered,
+    /// The way in which a guest that computes is stopped. Default: polls.
+    pub interruption: Interruption,
 }
 
 /// Whether a server compiles the code that counts fuel.

@@ -11,6 +11,7 @@ use crate::config::settings::{
     AuthMode, CgroupUse, CompileMetered, LogFormat, LogLevel, RequireLockdown,
 };
 use crate::egress::config::ProxyAddress;
+use crate::engine::code::polls::Interruption;
 use crate::images::PackageSet;
 use crate::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts};
 use crate::skill::manifest::secret_name::check_secret_name;
@@ -466,6 +467,7 @@ macro_rules! choice {
 choice!(
     CompileMetered, "\"on_demand\" or \"never\"", "on_demand" => OnDemand, "never" => Never
 );
+choice!(Interruption, "\"polls\" or \"epochs\"", "polls" => Polls, "epochs" => Epochs);
 choice!(LogFormat, "\"text\" or \"json\"", "text" => Text, "json" => Json);
 choice!(
     LogLevel, "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",

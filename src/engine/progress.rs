@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::units::ByteCount;
 
 /// Interval between two redraws of the line on a terminal.

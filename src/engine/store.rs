@@ -15,8 +15,9 @@ use crate::engine::cache::entry::{Area, CacheEntry, CacheEntryLock, CacheFolder}
 use crate::engine::cache::file::CheckedFile;
 use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::compile::{self, CompileKey, Variant};
-use crate::engine::code::polls::with_polls;
+use crate::engine::code::compile::{self, CompileKey};
+use crate::engine::code::instrumentation::{Instrumentation, Variant};
+use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::{TRANSFORM_VERSION, split_data};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::fetch::{self, EngineOrigin};
@@ -36,13 +37,12 @@ pub struct EngineStore {
     pub(super) cache: CacheFolder,
     pub(super) pin: EnginePin,
     origin: EngineOrigin,
+    interruption: Interruption,
 }
 
 /// The files that runs need, open and checked.
 #[derive(Debug)]
 pub struct EngineArtifacts {
-    /// The variant of the code.
-    pub variant: Variant,
     /// Everything that decided how the code was compiled.
     pub key: CompileKey,
     /// The native code, for [`compile::load`].
@@ -100,7 +100,14 @@ impl EngineStore {
         origin: EngineOrigin,
         clock: Clock,
     ) -> Result<Self, EngineError> {
-        Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin })
+        let interruption = Interruption::default();
+        Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin, interruption })
+    }
+
+    /// The same, for code whose guests are stopped in this way.
+    #[must_use]
+    pub fn stopped_by(self, interruption: Interruption) -> Self {
+        Self { interruption, ..self }
     }
 
     /// The cache, in which other modules keep files that are made from the engine.
@@ -161,8 +168,9 @@ impl EngineStore {
     }
 
     pub(super) fn key(&self, variant: Variant) -> Result<CompileKey, EngineError> {
-        let engine = compile::start(variant)?;
-        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, variant))
+        let checks = Instrumentation { variant, interruption: self.interruption };
+        let engine = compile::start(checks)?;
+        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, checks))
     }
 
     /// The entry of the pinned files.
@@ -201,7 +209,6 @@ impl EngineStore {
         let facts = self.facts();
         let (hash_secret, c_stack) = (self.pin.hash_secret, self.pin.c_stack);
         let found = EngineArtifacts {
-            variant,
             key,
             native,
             cold_image,
@@ -267,15 +274,14 @@ impl EngineStore {
         let patched = self.pin.patches.apply(&bytes, pinned)?;
         drop(bytes);
         let split = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
-        let stoppable = with_polls(&split.module)?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),
             ("patched".to_owned(), pinned.to_string()),
             ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
         ]);
         let mut draft = lock.draft(CODE_MODULE)?;
-        draft.write_all(&stoppable).map_err(storage("write to", entry.path()))?;
-        draft.commit("the engine's module without its data, with polls", made_from.clone())?;
+        draft.write_all(&split.module).map_err(storage("write to", entry.path()))?;
+        draft.commit("the engine's module without its data", made_from.clone())?;
         let mut draft = lock.draft(COLD)?;
         draft.write_sparse(&split.cold.to_memory())?;
         draft.commit("the engine's memory before the first instruction", made_from)?;
@@ -288,7 +294,7 @@ impl EngineStore {
         key: &CompileKey,
         progress: &dyn Progress,
     ) -> Result<(), EngineError> {
-        let (entry, name) = (self.native_entry(key), native_name(key.variant));
+        let (entry, name) = (self.native_entry(key), native_name(key.checks.variant));
         if entry.open_checked(&name, None)?.is_some() {
             return Ok(());
         }
@@ -299,15 +305,16 @@ impl EngineStore {
         let split = self.split_entry();
         let module = split.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&split))?;
 
-        let running = Running::begin(progress, Step::Compile(key.variant), None);
-        let engine = compile::start(key.variant)?;
-        let code = compile::compile(&engine, &read_whole(&module)?)?;
+        let running = Running::begin(progress, Step::Compile(key.checks.variant), None);
+        let engine = compile::start(key.checks)?;
+        let code = compile::compile(&engine, &key.checks.apply(&read_whole(&module)?)?)?;
         let made_from = BTreeMap::from([
             ("hollow".to_owned(), module.digest().to_string()),
             ("patched".to_owned(), key.module.to_string()),
             ("transform".to_owned(), key.transform.to_string()),
             ("wasmtime".to_owned(), key.wasmtime.to_owned()),
-            ("variant".to_owned(), key.variant.to_string()),
+            ("variant".to_owned(), key.checks.variant.to_string()),
+            ("interruption".to_owned(), key.checks.interruption.as_str().to_owned()),
             ("compatibility".to_owned(), key.compatibility.to_string()),
         ]);
         let mut draft = lock.draft(&name)?;

@@ -24,7 +24,7 @@ use crate::ids::Digest;
 use crate::units::ByteCount;
 
 const MODULE: &str = r#"(module
-    (import "host" "call" (func (param i32) (result i32)))
+    (import "host" "call" (func (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
     (table 2 funcref)
     (global (mut i32) (i32.const 0))
@@ -163,7 +163,7 @@ impl TinyEngine {
 }
 
 fn abi() -> ModuleAbi {
-    let call = [("call".to_owned(), "(i32) -> i32".to_owned())];
+    let call = [("call".to_owned(), "(i32, i32, i32, i32) -> i32".to_owned())];
     ModuleAbi {
         memory_min_pages: 1,
         table_elements: 2,

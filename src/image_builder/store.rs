@@ -204,7 +204,7 @@ impl ImageStore {
         let system = |cause| SandboxError::System { what: "open the engine's files", cause };
         let artifacts = &*self.artifacts;
         let code = CodeSpec {
-            variant: artifacts.variant,
+            checks: artifacts.key.checks,
             native: artifacts.native.file.try_clone().map_err(system)?,
             declared_pages: usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX),
         };

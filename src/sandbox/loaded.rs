@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::job::attachment::{AttachmentKey, PackedFile};
 use crate::job::message::Payload;
 use crate::sandbox::attached::contents::AttachedContents;

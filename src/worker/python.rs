@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Instrumentation;
 use crate::engine::library::mpl_data;
 use crate::job::RunSpec;
 use crate::job::attachment::{AttachedContent, Attachment, AttachmentKey};
@@ -53,8 +53,8 @@ pub struct WorkerSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodeSetup {
-    /// The variant of the code.
-    pub variant: Variant,
+    /// The checks in the code.
+    pub checks: Instrumentation,
     /// The native code.
     pub native: RawFd,
 }
@@ -81,7 +81,7 @@ impl PythonRunner {
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {
-                variant: code.variant,
+                checks: code.checks,
                 native: File::from(inherited(code.native)?),
                 declared_pages: setup.declared_pages,
             })?;

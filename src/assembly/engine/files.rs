@@ -11,7 +11,7 @@ use crate::assembly::error::AssemblyError;
 use crate::assembly::worker::memory::WorkerMemory;
 use crate::config::Config;
 use crate::dispatch::WorkerCommand;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::engine::progress::Progress;
 use crate::engine::{EngineArtifacts, EngineStore};
 use crate::image_builder::ImageStore;
@@ -87,7 +87,7 @@ impl EngineFiles {
         let code = [Some(&*self.timed), self.metered.get()].into_iter().flatten();
         let code = code.map(|artifacts| -> Result<CodeSetup, AssemblyError> {
             let native = inheritable(&artifacts.native.file)?;
-            Ok(CodeSetup { variant: artifacts.variant, native })
+            Ok(CodeSetup { checks: artifacts.key.checks, native })
         });
         let most = WorkerMemory::of(config);
         let pages = self.timed.facts.memory_min_pages;

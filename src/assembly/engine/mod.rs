@@ -8,7 +8,7 @@ use crate::assembly::error::AssemblyError;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::EngineStore;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::engine::progress::{Progress, Silent};
 use crate::engine::source::fetch::EngineOrigin;
 use crate::image_builder::ImageStore;
@@ -33,7 +33,8 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
         Some(path) => EngineOrigin::Path(path.clone()),
         None => EngineOrigin::Registry { python: config.engine.python.clone() },
     };
-    Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
+    let store = EngineStore::open(&config.cache_dir, origin, Clock::System)?;
+    Ok(store.stopped_by(config.engine.interruption))
 }
 
 /// Fetches and compiles the engine and makes images, unless they are in the cache.

@@ -20,7 +20,7 @@ use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use crate::clock::Clock;
 use crate::config::{CgroupUse, Config, RequireLockdown};
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::error::CauseChain;
 use crate::http::TlsEndpoint;
 use crate::job::message::WorkerReport;

@@ -17,7 +17,7 @@ use crate::blobs::BlobError;
 use crate::cli::failed::Failed;
 use crate::config::{CompileMetered, Config};
 use crate::engine::EngineError;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::error::CauseChain;
 use crate::private_file::{PRIVATE, create_folder, give_to_owner_of};
 

@@ -7,14 +7,15 @@
 //! INVARIANT(one-configuration): code is compiled and loaded only with the result of [`config`], so
 //! the [`CompileKey`] holds everything that decides if code fits this process.
 
-use std::fmt;
 use std::fs::File;
 use std::hash::{Hash as _, Hasher};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel, WasmFeatures};
 
+use crate::engine::code::instrumentation::{Instrumentation, Variant};
+use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::TRANSFORM_VERSION;
 use crate::engine::error::EngineError;
 use crate::ids::Digest;
@@ -37,50 +38,19 @@ pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
 /// recursion ends as Python's `RecursionError` and not as a trap.
 pub const MAX_WASM_STACK: usize = 96 << 20;
 
-/// The checks that are compiled into the code. Both variants have the
-/// [polls](crate::engine::code::polls) at which a guest is stopped, since they are part of the
-/// module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// No checks beyond the polls: the fast variant and the default. Runs are limited in time.
-    Timed,
-    /// Counts instructions as well, and gives every NaN the same bits: for fuel limits and
-    /// reproducible runs. Some 30 % slower.
-    Metered,
-}
-
-impl Variant {
-    /// Both, the default first.
-    pub const ALL: [Self; 2] = [Self::Timed, Self::Metered];
-
-    /// The name in messages and file names.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Timed => "timed",
-            Self::Metered => "metered",
-        }
-    }
-}
-
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Returns the configuration of wasmtime for `variant`.
+/// Returns the configuration of wasmtime for code with these checks.
 ///
 /// A caller may add `with_host_memory`, because the source of memory is not part of the code. Any
 /// other change would make loading fail or, worse, succeed with other code than intended.
 #[must_use]
-pub fn config(variant: Variant) -> Config {
+pub fn config(checks: impl Into<Instrumentation>) -> Config {
+    let Instrumentation { variant, interruption } = checks.into();
     let mut config = Config::new();
     config
-        // Polls stop guests, at a fraction of what epochs cost.
-        .epoch_interruption(false)
-        .consume_fuel(variant == Variant::Metered)
+        .epoch_interruption(interruption == Interruption::Epochs)
+        // The module counts by itself, at a fraction of what wasmtime's fuel costs.
+        .consume_fuel(false)
+        .wasm_branch_hinting(variant == Variant::Metered)
         .cranelift_nan_canonicalization(variant == Variant::Metered)
         .cranelift_opt_level(OptLevel::Speed)
         // The bound on the distance of polls holds for functions as they are in the module, so the
@@ -132,8 +102,8 @@ pub fn config(variant: Variant) -> Config {
 /// # Errors
 ///
 /// The processor or the operating system lacks something that the configuration needs.
-pub fn start(variant: Variant) -> Result<Engine, EngineError> {
-    Engine::new(&config(variant)).map_err(|cause| EngineError::Native {
+pub fn start(checks: impl Into<Instrumentation>) -> Result<Engine, EngineError> {
+    Engine::new(&config(checks)).map_err(|cause| EngineError::Native {
         problem: "wasmtime cannot run on this machine",
         cause: cause.into(),
     })
@@ -149,22 +119,22 @@ pub struct CompileKey {
     /// Version of wasmtime.
     pub wasmtime: &'static str,
     /// Checks in the code.
-    pub variant: Variant,
+    pub checks: Instrumentation,
     /// Wasmtime's own compatibility hash: target, processor features, compiler settings, layout.
     pub compatibility: Digest,
 }
 
 impl CompileKey {
-    /// The key of `module` compiled by `engine`, which was started for `variant`.
+    /// The key of `module` compiled by `engine`, which was started for `checks`.
     #[must_use]
-    pub fn new(engine: &Engine, module: Digest, variant: Variant) -> Self {
+    pub fn new(engine: &Engine, module: Digest, checks: impl Into<Instrumentation>) -> Self {
         let mut hasher = Sha256Hasher(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Self {
             module,
             transform: TRANSFORM_VERSION,
             wasmtime: WASMTIME_VERSION,
-            variant,
+            checks: checks.into(),
             compatibility: Digest::from_bytes(hasher.0.finalize().into()),
         }
     }
@@ -172,8 +142,11 @@ impl CompileKey {
     /// One digest of all parts, for naming a folder.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let Self { module, transform, wasmtime, variant, compatibility } = self;
-        let parts = format!("{module} {transform} {wasmtime} {variant} {compatibility}");
+        let Self { module, transform, wasmtime, checks, compatibility } = self;
+        let Instrumentation { variant, interruption } = checks;
+        let interruption = interruption.as_str();
+        let parts =
+            format!("{module} {transform} {wasmtime} {variant} {interruption} {compatibility}");
         Digest::of(parts.as_bytes())
     }
 }
@@ -267,9 +240,6 @@ mod tests {
             let engine = start(variant).unwrap();
             let module = loaded(&engine, &code).unwrap();
             let mut store = Store::new(&engine, ());
-            if variant == Variant::Metered {
-                store.set_fuel(1_000).unwrap();
-            }
             let instance = Instance::new(&mut store, &module, &[]).unwrap();
             let mut result = [Val::I32(0)];
             instance
@@ -308,19 +278,11 @@ mod tests {
     }
 
     #[test]
-    fn only_one_variant_counts() {
-        let endless = r#"(module (memory (export "memory") 1) (func (export "go") (loop (br 0))))"#;
-        let engine = start(Variant::Metered).unwrap();
-        let module = loaded(&engine, &compiled(Variant::Metered, endless).unwrap()).unwrap();
-        let mut store = Store::new(&engine, ());
-        store.set_fuel(10_000).unwrap();
-        let instance = Instance::new(&mut store, &module, &[]).unwrap();
-        let go = instance.get_func(&mut store, "go").unwrap();
-        let error = go.call(&mut store, &[], &mut []).unwrap_err();
-        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::OutOfFuel));
-
-        let mut store = Store::new(&start(Variant::Timed).unwrap(), ());
-        assert!(store.set_fuel(1).is_err());
+    fn the_fuel_of_wasmtime_is_off() {
+        for variant in Variant::ALL {
+            let mut store = Store::new(&start(variant).unwrap(), ());
+            assert!(store.set_fuel(1).is_err(), "{variant}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use wasm_encoder::{CodeSection, Encode as _, Instruction, MemArg, Module, RawSection};
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
@@ -29,6 +30,30 @@ use crate::engine::code::split_data::SplitError;
 /// page stays inaccessible, because C code that overflows its stack writes just below address zero,
 /// which wraps to the end.
 pub const POLL_PAGE: Range<u32> = 0xffff_0000..0xffff_1000;
+
+/// The way in which guests that compute are stopped.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Interruption {
+    /// By [polls](crate::engine::code::polls).
+    #[default]
+    Polls,
+    /// By wasmtime's epochs.
+    Epochs,
+}
+
+impl Interruption {
+    /// The name in messages, settings and keys.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Polls => "polls",
+            Self::Epochs => "epochs",
+        }
+    }
+}
 
 /// Adds polls to every function of `module`, which has one memory.
 ///
@@ -81,7 +106,7 @@ impl Bodies {
             self.polled.extend_from_slice(bytes.get(copied..*place).unwrap_or_default());
             copied = *place;
             let address = addresses.next();
-            poll(address.ok_or(TOO_MANY_LOOPS)?, &mut self.polled);
+            poll(address.ok_or(SplitError::TOO_MANY_LOOPS)?, &mut self.polled);
         }
         self.polled.extend_from_slice(bytes.get(copied..).unwrap_or_default());
         self.section.raw(&self.polled);
@@ -111,8 +136,6 @@ impl Bodies {
     }
 }
 
-const TOO_MANY_LOOPS: SplitError = SplitError::Unsupported("a function with too many loops");
-
 /// True for every operator that enters a function. The compiler's configuration refuses some of
 /// them; they are listed so that this function does not depend on it.
 const fn is_call(operator: &Operator<'_>) -> bool {
@@ -127,7 +150,8 @@ const fn is_call(operator: &Operator<'_>) -> bool {
     )
 }
 
-fn poll(address: u32, code: &mut Vec<u8>) {
+/// Writes a poll.
+pub(super) fn poll(address: u32, code: &mut Vec<u8>) {
     Instruction::I32Const(address.cast_signed()).encode(code);
     Instruction::I32Load8U(MemArg { offset: 0, align: 0, memory_index: 0 }).encode(code);
     Instruction::Drop.encode(code);

@@ -20,11 +20,12 @@ use wasmparser::{
 use crate::engine::abi::{AbiMismatch, ModuleAbi, signature};
 use crate::units::ByteCount;
 
-/// Part of every key that names something made by this transform, or by the polls that follow.
+/// Part of every key that names something made by this transform, or by the polls and the metering
+/// that follow.
 ///
 /// The digest of the patched module is another part. Raise this number with each change of their
 /// output, so that output of an older version is never run.
-pub const TRANSFORM_VERSION: u32 = 3;
+pub const TRANSFORM_VERSION: u32 = 4;
 
 /// Size of a wasm page in bytes.
 pub const WASM_PAGE: u64 = 65_536;
@@ -63,6 +64,10 @@ pub enum SplitError {
     /// The interface is not the pinned one.
     #[error("the module's interface is not the pinned one: {0}")]
     Abi(#[from] AbiMismatch),
+}
+
+impl SplitError {
+    pub(super) const TOO_MANY_LOOPS: Self = Self::Unsupported("a function with too many loops");
 }
 
 /// A function without an export that the module without data is to export.

@@ -11,7 +11,8 @@ use proptest::sample::select;
 use wasmtime::{Engine, Instance, Memory, Module, Store, Trap};
 
 use crate::clock::Clock;
-use crate::engine::code::compile::{self, MAX_WASM_STACK, Variant};
+use crate::engine::code::compile::{self, MAX_WASM_STACK};
+use crate::engine::code::instrumentation::Variant;
 use crate::engine::code::polls::with_polls;
 use crate::ids::{BlobId, Digest};
 use crate::job::host::{Host, IsCancelled};

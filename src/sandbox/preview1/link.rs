@@ -196,7 +196,7 @@ fn enter<T: Preview1, E: From<Errno>>(
 ) -> Result<(), E> {
     let memory = caller.data().memory().ok_or(Errno::Fault)?;
     if caller.data_mut().wasi().clock_and_random.counts_fuel()
-        && let Ok(left) = caller.get_fuel()
+        && let Some(left) = T::fuel_left(caller)
     {
         caller.data_mut().wasi().clock_and_random.note_fuel(left);
     }

@@ -24,7 +24,7 @@ mod tests;
 
 use std::fmt;
 
-use wasmtime::Memory;
+use wasmtime::{Caller, Memory};
 
 use crate::sandbox::clock_and_random::ClockAndRandom;
 use crate::sandbox::preview1::file_clock::FileClock;
@@ -45,6 +45,14 @@ pub trait Preview1: 'static {
     /// The guest's memory, looked up once when the guest was instantiated; without it every call
     /// answers `EFAULT`.
     fn memory(&self) -> Option<Memory>;
+
+    /// The fuel that the guest has left, if it is counted.
+    fn fuel_left(_caller: &mut Caller<'_, Self>) -> Option<u64>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// The guest ended itself.

@@ -6,17 +6,20 @@ use std::sync::Arc;
 
 use wasmtime::{Engine, Instance, InstancePre, Store};
 
-use crate::engine::code::compile::{self, Variant};
+use crate::engine::code::compile;
+use crate::engine::code::instrumentation::{Instrumentation, Variant};
+use crate::engine::code::polls::Interruption;
 use crate::sandbox::SandboxError;
 use crate::sandbox::attached::image::LoadedImage;
-use crate::sandbox::memory::{MemoryHandle, PollPage, SlotMemories, WASM_PAGE};
+use crate::sandbox::memory::{MemoryHandle, SlotMemories, WASM_PAGE};
 use crate::sandbox::run::guest::{self, Guest};
+use crate::sandbox::run::interrupter::Interrupter;
 
 /// The parts that code is loaded from.
 #[derive(Debug)]
 pub struct CodeSpec {
-    /// The variant of the code.
-    pub variant: Variant,
+    /// The checks in the code.
+    pub checks: Instrumentation,
     /// Native code whose digest was checked.
     pub native: File,
     /// Pages of 64 KiB that the module declares.
@@ -28,7 +31,7 @@ pub struct CodeSpec {
 /// All images share it, because an image is only memory. So images can be attached after the
 /// lock-down, when no code can be loaded any more.
 pub(crate) struct LoadedCode {
-    variant: Variant,
+    checks: Instrumentation,
     engine: Engine,
     template: InstancePre<Guest>,
     memories: Arc<SlotMemories>,
@@ -36,42 +39,50 @@ pub(crate) struct LoadedCode {
 
 impl fmt::Debug for LoadedCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadedCode").field("variant", &self.variant).finish_non_exhaustive()
+        f.debug_struct("LoadedCode").field("checks", &self.checks).finish_non_exhaustive()
     }
 }
 
 impl LoadedCode {
     pub(crate) fn load(spec: CodeSpec) -> Result<Self, SandboxError> {
         let memories = SlotMemories::new(spec.declared_pages.saturating_mul(WASM_PAGE));
-        let mut settings = compile::config(spec.variant);
+        let mut settings = compile::config(spec.checks);
         settings.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
         let engine = Engine::new(&settings).map_err(SandboxError::Engine)?;
         let module = compile::load(&engine, spec.native)?;
         let template = guest::linker(&engine)
             .and_then(|linker| linker.instantiate_pre(&module))
             .map_err(SandboxError::Engine)?;
-        Ok(Self { variant: spec.variant, engine, template, memories })
+        Ok(Self { checks: spec.checks, engine, template, memories })
     }
 
     pub(crate) const fn variant(&self) -> Variant {
-        self.variant
+        self.checks.variant
     }
 
     pub(crate) const fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// A guest in `store` whose memory begins as `image`, and the poll page that stops it.
+    /// A guest in `store` whose memory begins as `image`, and the way to interrupt it.
     pub(crate) fn instantiate(
         &self,
         store: &mut Store<Guest>,
         image: &LoadedImage,
-    ) -> wasmtime::Result<(Instance, Arc<PollPage>)> {
+    ) -> wasmtime::Result<(Instance, Interrupter)> {
+        if self.checks.interruption == Interruption::Epochs {
+            // The guest is stopped when the next epoch begins.
+            store.set_epoch_deadline(1);
+        }
         let (made, poll_page) =
             self.memories.assign_image(image.pool(), || self.template.instantiate(store));
         let poll_page = poll_page.ok_or_else(|| {
             wasmtime::Error::msg("the guest has another memory than the one of its image")
         });
-        Ok((made?, poll_page?))
+        let interrupter = match self.checks.interruption {
+            Interruption::Polls => Interrupter::PollPage(poll_page?),
+            Interruption::Epochs => Interrupter::Epoch(self.engine.clone()),
+        };
+        Ok((made?, interrupter))
     }
 }

@@ -82,11 +82,16 @@ pub(crate) fn failure_of(
 /// operator can configure ends before it.
 const BELOW_STACK: Range<u64> = (1 << 32) - (128 << 20)..(1 << 32) + (1 << 20);
 
-/// True if the guest was stopped by a poll of a closed poll page.
-pub(crate) fn is_poll(error: &wasmtime::Error) -> bool {
+/// True if the guest was stopped by a poll of a closed poll page, or by an epoch.
+pub(crate) fn is_stop(error: &wasmtime::Error) -> bool {
     let page = u64::from(POLL_PAGE.start)..u64::from(POLL_PAGE.end);
-    error.downcast_ref::<Trap>() == Some(&Trap::MemoryOutOfBounds)
-        && fault_address(error).is_some_and(|address| page.contains(&address))
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::Interrupt) => true,
+        Some(Trap::MemoryOutOfBounds) => {
+            fault_address(error).is_some_and(|address| page.contains(&address))
+        }
+        _ => false,
+    }
 }
 
 /// The address in the guest's memory whose access has trapped, if that is known.
@@ -122,7 +127,8 @@ mod tests {
     use wasmtime::{Error, Instance, Module, Store};
 
     use super::*;
-    use crate::engine::code::compile::{self, Variant};
+    use crate::engine::code::compile;
+    use crate::engine::code::instrumentation::Variant;
     use crate::units::Fuel;
 
     const LIMITS: RunLimits = RunLimits { fuel: Some(Fuel(9)), ..RunLimits::DEFAULT };
@@ -189,7 +195,7 @@ mod tests {
             }
             let failure = failure_of(&error, &LIMITS, true);
             assert_eq!(failure.error_type(), error_type, "{export} {address:#x}");
-            assert_eq!(is_poll(&error), polls, "{export} {address:#x}");
+            assert_eq!(is_stop(&error), polls, "{export} {address:#x}");
         }
     }
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use wasmtime::Store;
+use wasmtime::{Store, Trap};
 
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::ids::RunId;
 use crate::job::RunSpec;
 use crate::job::host::Host;
@@ -22,10 +22,11 @@ use crate::sandbox::memory::{release_native_stack, trim_heap};
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::run::capture::Capture;
 use crate::sandbox::run::code::LoadedCode;
-use crate::sandbox::run::deadline::Deadline;
-use crate::sandbox::run::ending::{crash, failure_of, is_poll};
+use crate::sandbox::run::deadline::{Deadline, Stopped};
+use crate::sandbox::run::ending::{crash, failure_of, is_stop};
 use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::run::job_text::job_text;
+use crate::sandbox::run::meter::Meter;
 use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
@@ -121,7 +122,7 @@ fn prepare(
 ) -> Result<Store<Guest>, SandboxError> {
     let mut mounts = sandbox.library.mounts().to_vec();
     mounts.extend(sandbox.attachments.mounts(spec)?);
-    let budget = spec.limits.fuel.unwrap_or(Fuel(u64::MAX));
+    let budget = Meter::bounded(spec.limits.fuel.unwrap_or(Fuel(u64::MAX)));
     let mode = spec.reproducible.map(|run| ClockAndRandomMode::of_reproducible(run, budget));
     let mode = mode.unwrap_or(sandbox.config.clock_and_random);
     let clock_and_random = ClockAndRandom::new(mode, sandbox.config.clock);
@@ -143,9 +144,6 @@ fn prepare(
 
     let mut store = Store::new(code.engine(), guest);
     store.limiter(|guest| &mut guest.ceiling);
-    if let Some(Fuel(fuel)) = spec.limits.fuel {
-        store.set_fuel(fuel).map_err(SandboxError::Engine)?;
-    }
     Ok(store)
 }
 
@@ -167,16 +165,19 @@ fn execute(
     (code, image): (&LoadedCode, &LoadedImage),
     watchdog: &Watchdog,
 ) -> wasmtime::Result<i32> {
-    let (instance, poll_page) = code.instantiate(store, image)?;
+    let (instance, interrupter) = code.instantiate(store, image)?;
     let guest = store.data();
-    let armed = watchdog.arm(poll_page, &guest.wasi.deadline, guest.account.is_cancelled());
+    let armed = watchdog.arm(interrupter, &guest.wasi.deadline, guest.account.is_cancelled());
     let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
     let stopped = armed.disarm();
-    end.map_err(|error| match stopped {
+    let is_exceeded = store.data().meter.is_some_and(|meter| meter.is_exceeded(&mut *store));
+    match end {
         // A poll faults when its page is closed. Other faults are caused by the guest.
-        Some(stopped) if is_poll(&error) => stopped.into(),
-        _ => error,
-    })
+        Err(error) if is_stop(&error) => Err(stopped.map_or(error, wasmtime::Error::from)),
+        Err(error) if error.is::<Stopped>() => Err(error),
+        _ if is_exceeded => Err(Trap::OutOfFuel.into()),
+        end => end,
+    }
 }
 
 fn finish(
@@ -186,10 +187,7 @@ fn finish(
     (end, started): (wasmtime::Result<i32>, Instant),
 ) -> Finished {
     let wall_time = started.elapsed();
-    let fuel = spec
-        .limits
-        .fuel
-        .map(|Fuel(budget)| Fuel(budget.saturating_sub(store.get_fuel().unwrap_or(0))));
+    let fuel = used_fuel(&mut store, spec);
     let guest = store.data_mut();
     let refused = guest.ceiling.refused;
     let room = guest.ceiling.room();
@@ -216,6 +214,13 @@ fn finish(
         profile: None,
     };
     Finished { outcome, output, store: Some(store) }
+}
+
+/// The fuel that a run has used, if it was counted. A run never uses more than its limit.
+fn used_fuel(store: &mut Store<Guest>, spec: &RunSpec) -> Option<Fuel> {
+    let (limit, meter) = (spec.limits.fuel?, store.data().meter);
+    let Some(meter) = meter else { return Some(Fuel(0)) };
+    Some(if meter.is_exceeded(&mut *store) { limit } else { meter.used(store) })
 }
 
 /// The failure of a runner that ended without a report: the program has damaged it, or memory ran

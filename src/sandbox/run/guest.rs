@@ -2,17 +2,24 @@
 
 use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, Trap, TypedFunc};
 
+use crate::engine::code::metering::MARK_PASSED;
 use crate::job::limits::RunLimits;
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::sandbox::preview1::{self, Preview1, Wasi};
-use crate::units::ByteCount;
+use crate::sandbox::run::meter::{Meter, Sampling, mark_passed};
+use crate::units::{ByteCount, Fuel};
 
 /// The state of one run, which is dropped with its store.
 pub(crate) struct Guest {
     pub(crate) wasi: Wasi,
     pub(crate) account: HostCallAccount,
     pub(crate) ceiling: Ceiling,
+    /// Its fuel, once it is attached, if its code is metered.
+    pub(crate) meter: Option<Meter>,
+    /// Looks at the guest in intervals of its fuel. Has to be set before the guest is attached.
+    pub(crate) sampling: Option<Sampling>,
+    budget: Option<Fuel>,
     exports: Option<Exports>,
 }
 
@@ -32,7 +39,9 @@ impl Guest {
         limits: &RunLimits,
         length: usize,
     ) -> Self {
-        Self { wasi, account, ceiling: Ceiling::new(limits, length), exports: None }
+        let ceiling = Ceiling::new(limits, length);
+        let budget = limits.fuel;
+        Self { wasi, account, ceiling, meter: None, sampling: None, budget, exports: None }
     }
 
     /// Answers the frame of a host call of a guest whose memory has this length, with this rest of
@@ -59,6 +68,11 @@ impl Preview1 for Guest {
 
     fn memory(&self) -> Option<Memory> {
         self.exports.as_ref().map(|exports| exports.memory)
+    }
+
+    fn fuel_left(caller: &mut Caller<'_, Self>) -> Option<u64> {
+        let meter = caller.data().meter?;
+        Some(meter.left(caller))
     }
 }
 
@@ -147,18 +161,20 @@ fn call_host(
     answer_pointer: i32,
     answer_length: i32,
 ) -> wasmtime::Result<i32> {
+    if frame_length == MARK_PASSED {
+        return mark_passed(&mut caller).map(|()| FAULT);
+    }
     let Some(exports) = caller.data().exports.clone() else {
         return Ok(FAULT);
     };
-    // Fails where fuel is not counted.
-    let fuel = caller.get_fuel().ok();
+    let fuel = Guest::fuel_left(&mut caller);
     let (memory, guest) = exports.memory.data_and_store_mut(&mut caller);
     let (answer, left) = match slice(memory, frame, frame_length) {
         Some(frame) => guest.answer(frame, memory.len(), fuel),
         None => (HostAnswer::Fault, fuel),
     };
-    if let Some(left) = left.filter(|_| left != fuel) {
-        caller.set_fuel(left)?;
+    if let Some((left, meter)) = left.filter(|_| left != fuel).zip(caller.data().meter) {
+        meter.set(&mut caller, left)?;
     }
     let answer = match &answer {
         HostAnswer::Bytes(bytes) => bytes.as_slice(),
@@ -200,7 +216,7 @@ fn put(memory: &mut [u8], at: i32, bytes: &[u8]) -> bool {
     }
 }
 
-/// Finds the exports that the host needs.
+/// Finds the exports that the host needs, and gives the guest its fuel.
 pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
     let missing = || wasmtime::Error::msg("the engine's module has no memory");
     let exports = Exports {
@@ -209,6 +225,13 @@ pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime:
         turn: instance.get_typed_func(&mut *store, "turn")?,
     };
     store.data_mut().exports = Some(exports);
+    let Some(budget) = store.data().budget else { return Ok(()) };
+    let meter = Meter::start(&mut *store, instance, budget)?;
+    store.data_mut().meter = meter;
+    if let Some((sampling, meter)) = store.data_mut().sampling.take().zip(meter) {
+        sampling.set_mark(&mut *store, &meter)?;
+        store.data_mut().sampling = Some(sampling);
+    }
     Ok(())
 }
 
@@ -241,7 +264,8 @@ mod tests {
     use wasmtime::Module;
 
     use super::*;
-    use crate::engine::code::compile::{self, Variant};
+    use crate::engine::code::compile;
+    use crate::engine::code::instrumentation::Variant;
 
     #[test]
     fn addresses_outside_of_memory_are_refused() {

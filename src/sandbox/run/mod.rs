@@ -6,5 +6,7 @@ pub mod deadline;
 pub(crate) mod ending;
 pub(crate) mod execute;
 pub(crate) mod guest;
+pub(crate) mod interrupter;
 pub(crate) mod job_text;
+pub(crate) mod meter;
 pub(crate) mod watchdog;

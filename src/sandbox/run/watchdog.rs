@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::job::host::IsCancelled;
-use crate::sandbox::memory::PollPage;
 use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
+use crate::sandbox::run::interrupter::Interrupter;
 
-/// A thread that closes a run's poll page at its deadline or when its caller is gone.
+/// A thread that interrupts a run at its deadline or when its caller is gone.
 ///
 /// The thread sleeps while nothing runs, so an idle worker costs no processor time, and a short run
 /// costs at most one unneeded wake-up later. During a longer run it checks every [`BEAT`] that a
-/// caller still waits. A guest that sleeps in a host call reaches no poll, so a cancellation also
+/// caller still waits. A guest that sleeps in a host call executes no code, so a cancellation also
 /// wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
-/// INVARIANT(only-the-armed): a page is closed only while its alarm is set. After that the page may
-/// belong to another guest. Closing and disarming happen under one lock.
+/// INVARIANT(only-the-armed): a guest is interrupted only while its alarm is set. After that its poll
+/// page, or the epoch, may belong to another guest. Interrupting and disarming happen under one lock.
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -48,14 +48,14 @@ struct Alarm {
     deadline: Instant,
     is_cancelled: IsCancelled,
     canceller: Canceller,
-    poll_page: Arc<PollPage>,
+    interrupter: Interrupter,
     stopped: Option<Stopped>,
 }
 
 impl Alarm {
     /// Stops the run if it must not go on, and sets the time of the next check.
     ///
-    /// Closing a page can fail if the process has too many mappings. It is tried again, until the
+    /// An interruption can fail if the process has too many mappings. It is tried again, until the
     /// gateway kills the process.
     fn look(&mut self, now: Instant) {
         self.next = now + BEAT;
@@ -69,7 +69,7 @@ impl Alarm {
             self.stopped = Some(Stopped::Cancelled);
             self.canceller.cancel();
         }
-        self.poll_page.close().ok();
+        self.interrupter.interrupt().ok();
     }
 }
 
@@ -86,19 +86,19 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Stops the guest that polls `poll_page` at `deadline`, or once `is_cancelled` is true, unless
+    /// Stops the guest of `interrupter` at `deadline`, or once `is_cancelled` is true, unless
     /// the alarm is disarmed before.
     pub(crate) fn arm(
         &self,
-        poll_page: Arc<PollPage>,
+        interrupter: impl Into<Interrupter>,
         deadline: &Deadline,
         is_cancelled: IsCancelled,
     ) -> Armed<'_> {
         let (deadline, canceller) = (deadline.instant(), deadline.canceller());
         let next = deadline.min(Instant::now() + BEAT);
         let mut state = self.shared.state.lock();
-        let stopped = None;
-        state.alarm = Some(Alarm { next, deadline, is_cancelled, canceller, poll_page, stopped });
+        let (interrupter, stopped) = (interrupter.into(), None);
+        state.alarm = Some(Alarm { next, deadline, is_cancelled, canceller, interrupter, stopped });
         if state.wakes_at.is_none_or(|wakes_at| next < wakes_at) {
             self.shared.changed.notify_one();
         }
@@ -110,8 +110,8 @@ impl Watchdog {
 pub(crate) struct Armed<'a>(&'a Watchdog);
 
 impl Armed<'_> {
-    /// Ends the watch. Returns the reason why the guest was stopped, if its page was closed. The
-    /// guest may have completed before it reached a poll.
+    /// Ends the watch. Returns the reason why the guest was interrupted, if it was. The guest may
+    /// have completed before it noticed.
     pub(crate) fn disarm(self) -> Option<Stopped> {
         self.0.shared.state.lock().alarm.take().and_then(|alarm| alarm.stopped)
     }
@@ -164,7 +164,8 @@ mod tests {
     use wasmtime::{Instance, Module, Store, Trap};
 
     use super::*;
-    use crate::engine::code::compile::{self, MAX_WASM_STACK, Variant};
+    use crate::engine::code::compile::{self, MAX_WASM_STACK};
+    use crate::engine::code::instrumentation::Variant;
     use crate::engine::code::polls::with_polls;
     use crate::sandbox::memory::{
         DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,

@@ -15,7 +15,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, progress};
 use crate::config::Config;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::packages::lock::Lock;
 use crate::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, NeedsError, REQUIREMENTS_FILE, SkillNeeds, batteries,

@@ -16,7 +16,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on, progress};
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::error::CauseChain;
 use crate::packages::fetch::{FetchError, lock_wheels, sync_wheels};
 use crate::packages::layer::LayerKey;

@@ -12,7 +12,7 @@ use crate::cli::commands::verify::unpacked::UnpackedBundle;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::progress;
 use crate::config::Config;
-use crate::engine::code::compile::Variant;
+use crate::engine::code::instrumentation::Variant;
 use crate::images::PackageSet;
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
 use crate::provenance::{DocumentProgram, RunDocument, RunInputs, ensure_arguments};
