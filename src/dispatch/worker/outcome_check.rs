@@ -72,7 +72,7 @@ pub fn check_outcome(
 /// # Errors
 ///
 /// It has another one.
-pub fn check_profile(
+pub(crate) fn check_profile(
     profile: Option<&ProfileText>,
     order: Option<ProfileOrder>,
 ) -> Result<(), ImplausibleOutcome> {
@@ -195,6 +195,23 @@ mod tests {
         assert!(!passes(vec![longest; MAX_LEFT_FILES + 1]));
         assert!(!passes(vec![file(MAX_LEFT_PATH + 1, 0)]));
         assert!(!passes(vec![file(1, MAX_NOT_KEPT + 1)]));
+    }
+
+    #[test]
+    fn a_profile_that_was_not_ordered_or_is_too_long_is_refused() {
+        let text = |length: usize| -> ProfileText {
+            serde_json::from_str(&format!("\"{}\"", "a".repeat(length - 2))).unwrap()
+        };
+        let order = Some(ProfileOrder { interval: ProfileOrder::DEFAULT_INTERVAL });
+        let longest = text(FuelProfile::MAX_TEXT);
+        assert_eq!(check_profile(Some(&longest), order), Ok(()));
+        assert_eq!(check_profile(None, order), Ok(()));
+        assert_eq!(check_profile(None, None), Ok(()));
+        let too_long = text(FuelProfile::MAX_TEXT + 1);
+        for (profile, order) in [(&too_long, order), (&longest, None)] {
+            let refused = check_profile(Some(profile), order);
+            assert_eq!(refused, Err(ImplausibleOutcome::Profile));
+        }
     }
 
     #[test]
