@@ -10,6 +10,7 @@ use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
 use crate::engine::code::compile::WASMTIME_VERSION;
 use crate::engine::code::instrumentation::Variant;
+use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::TRANSFORM_VERSION;
 use crate::engine::error::EngineError;
 use crate::engine::progress::{Progress, Running, Step};
@@ -30,6 +31,8 @@ pub struct EngineReport {
     pub wasmtime: &'static str,
     /// Version of the transform.
     pub transform: u32,
+    /// The way in which guests are stopped.
+    pub interruption: Interruption,
     /// Numbers of the module.
     pub facts: ModuleFacts,
     /// The folder of the cache.
@@ -144,6 +147,7 @@ impl EngineStore {
             sha256: self.pin.wheel.sha256,
             wasmtime: WASMTIME_VERSION,
             transform: TRANSFORM_VERSION,
+            interruption: self.interruption,
             facts: self.facts(),
             cache_folder: self.cache.path().to_owned(),
             variants,

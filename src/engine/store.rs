@@ -37,7 +37,7 @@ pub struct EngineStore {
     pub(super) cache: CacheFolder,
     pub(super) pin: EnginePin,
     origin: EngineOrigin,
-    interruption: Interruption,
+    pub(super) interruption: Interruption,
 }
 
 /// The files that runs need, open and checked.
@@ -389,6 +389,21 @@ mod tests {
 
         tiny.store().ensure(Variant::Metered, &steps).unwrap();
         assert_eq!(steps.take(), [Step::Compile(Variant::Metered)]);
+    }
+
+    #[test]
+    fn code_of_both_interruptions_is_kept_side_by_side() {
+        let tiny = TinyEngine::new();
+        let steps = Recorder::default();
+        tiny.store().ensure(Variant::Timed, &Silent).unwrap();
+        let epochs = || tiny.store().stopped_by(Interruption::Epochs);
+        assert!(!epochs().is_ready(Variant::Timed).unwrap());
+        let other = epochs().ensure(Variant::Timed, &steps).unwrap();
+        assert_eq!(steps.take(), [Step::Compile(Variant::Timed)], "the rest is shared");
+        assert_eq!(other.key.checks.interruption, Interruption::Epochs);
+        tiny.store().ensure(Variant::Timed, &steps).unwrap();
+        assert_eq!(steps.take(), [], "the first one is still there");
+        assert_eq!(epochs().report().unwrap().interruption, Interruption::Epochs);
     }
 
     #[test]

@@ -162,27 +162,6 @@ pub enum LayerPlace {
     Batteries,
 }
 
-impl LayerMount {
-    /// The folder in which guests see the layer. Bytecode contains it, so it depends on the layer
-    /// alone.
-    #[must_use]
-    pub fn path(&self) -> String {
-        match self.place {
-            LayerPlace::Batteries => BATTERIES.to_owned(),
-            LayerPlace::Skill => {
-                let name: String = self.digest.to_string().chars().take(16).collect();
-                format!("{LAYERS}/{name}")
-            }
-        }
-    }
-}
-
-/// The folder in which guests see the batteries.
-const BATTERIES: &str = "/usr/local/lib/batteries";
-
-/// The folder in which guests see the layers of skills.
-const LAYERS: &str = "/usr/local/lib/layers";
-
 /// The entry point of a skill's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entrypoint {

@@ -106,8 +106,17 @@ impl Siege {
         Self::begin_with(Images::Base)
     }
 
+    /// Starts one whose guests are stopped by epochs.
+    pub(crate) fn begin_with_epochs() -> Self {
+        Self::begin_as(Images::Base, "epochs")
+    }
+
     /// Starts a server and warms it up, so that later growth is a leak.
     pub(crate) fn begin_with(images: Images) -> Self {
+        Self::begin_as(images, "polls")
+    }
+
+    fn begin_as(images: Images, interruption: &str) -> Self {
         let skills = SkillFolder::new();
         skills.action(SKILL, "1.0.0", "def main(args):\n    return 7\n");
         let path = format!("{SKILL}/skill.toml");
@@ -116,11 +125,16 @@ impl Siege {
             skills.file(&path, manifest + PRELOAD);
         }
         let by_need = format!("images.on_need={}", images == Images::ByNeed);
+        let interruption = format!("engine.interruption={interruption}");
         skills.file(&format!("{SKILL}/resources/table.csv"), "a,b\n1,2\n");
         let temporary = tempfile::tempdir().unwrap();
         let secret = canary::secret();
         let server = TestServer::start_in(
-            &[&SETTINGS[..], &["--set", &by_need, "--skills", skills.path()]].concat(),
+            &[
+                &SETTINGS[..],
+                &["--set", &by_need, "--set", &interruption, "--skills", skills.path()],
+            ]
+            .concat(),
             &[("CANARY", &secret), ("TMPDIR", temporary.path().to_str().unwrap())],
         );
         let clients = [server.client(), server.client(), server.client()];

@@ -117,6 +117,7 @@ fn describe(report: &EngineReport, batteries: &BatteriesReport) {
     print_line(&format!("sha256     {}", report.sha256));
     print_line(&format!("python     {python}"));
     print_line(&format!("wasmtime   {}", report.wasmtime));
+    print_line(&format!("stopped by {}", report.interruption.as_str()));
     print_line(&format!("cache      {}", report.cache_folder.display()));
     for variant in &report.variants {
         let state = if variant.is_ready { "ready" } else { "not compiled" };

@@ -296,6 +296,11 @@ mod tests {
         assert_ne!(key.digest(), CompileKey::new(&timed, other, Variant::Timed).digest());
         let metered_key = CompileKey::new(&metered, one, Variant::Metered);
         assert_ne!(key.compatibility, metered_key.compatibility);
+        let interruption = Interruption::Epochs;
+        let checks = Instrumentation { variant: Variant::Timed, interruption };
+        let stopped_by_epochs = CompileKey::new(&start(checks).unwrap(), one, checks);
+        assert_ne!(key.digest(), stopped_by_epochs.digest());
+        assert_ne!(key.compatibility, stopped_by_epochs.compatibility);
 
         let code = compiled(Variant::Timed, THROWS).unwrap();
         let error = loaded(&metered, &code).unwrap_err();

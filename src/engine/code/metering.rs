@@ -34,7 +34,7 @@ use wasmparser::{
 };
 
 use crate::engine::code::polls::{Interruption, POLL_PAGE, poll};
-use crate::engine::code::regions::{Counter, Edit, EditKind, edits};
+use crate::engine::code::regions::{AddedCode, Addition, Counter, edits};
 use crate::engine::code::split_data::SplitError;
 
 /// The name under which a metered module exports its counter, a mutable `i64`.
@@ -260,7 +260,11 @@ impl<'a> Bodies<'a> {
         self.add_edited(body, &edits(body)?)
     }
 
-    fn add_edited(&mut self, body: &FunctionBody<'_>, edits: &[Edit]) -> Result<(), SplitError> {
+    fn add_edited(
+        &mut self,
+        body: &FunctionBody<'_>,
+        edits: &[Addition],
+    ) -> Result<(), SplitError> {
         let params = self.original.type_of(self.next).map_or(0, |of| of.params().len());
         let mut locals = u32::try_from(params).unwrap_or(u32::MAX);
         for declared in body.get_locals_reader()? {
@@ -322,7 +326,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn write(&mut self, body: &FunctionBody<'_>, edits: &[Edit]) -> Result<(), SplitError> {
+    fn write(&mut self, body: &FunctionBody<'_>, edits: &[Addition]) -> Result<(), SplitError> {
         let bytes = body.as_bytes();
         let (groups, declared) = leading_count(bytes);
         let entry = body.get_operators_reader()?.original_position();
@@ -347,15 +351,15 @@ impl Writer {
         instructions.iter().for_each(|instruction| instruction.encode(&mut self.code));
     }
 
-    fn add(&mut self, kind: EditKind) -> Result<(), SplitError> {
+    fn add(&mut self, kind: AddedCode) -> Result<(), SplitError> {
         match kind {
-            EditKind::Charge { cost: 0, .. } => {}
-            EditKind::Charge { cost, counter } => {
+            AddedCode::Charge { cost: 0, .. } => {}
+            AddedCode::Charge { cost, counter } => {
                 self.read(counter);
                 self.put(&[Instruction::I64Const(cost), Instruction::I64Sub]);
                 self.store(counter);
             }
-            EditKind::ChargeLength(counter) => {
+            AddedCode::ChargeLength(counter) => {
                 self.put(&[Instruction::LocalTee(self.length)]);
                 self.read(counter);
                 self.put(&[
@@ -367,11 +371,11 @@ impl Writer {
                 ]);
                 self.store(counter);
             }
-            EditKind::EnterLoop => {
+            AddedCode::EnterLoop => {
                 self.read(Counter::Global);
                 self.put(&[Instruction::LocalSet(self.counter)]);
             }
-            EditKind::CheckEntry => {
+            AddedCode::CheckEntry => {
                 self.read(Counter::Global);
                 self.put(&[Instruction::GlobalGet(self.added.mark), Instruction::I64LtS]);
                 self.unlikely(&Instruction::Call(self.added.tell));
@@ -380,7 +384,7 @@ impl Writer {
                     poll(address.ok_or(SplitError::TOO_MANY_LOOPS)?, &mut self.code);
                 }
             }
-            EditKind::CheckLoop(counter) => {
+            AddedCode::CheckLoop(counter) => {
                 self.read(counter);
                 self.bound()?;
                 self.put(&[Instruction::I64LtS]);

@@ -21,9 +21,9 @@ fn charged_singly(module: &[u8]) -> Vec<u8> {
             let at = operators.original_position() - body.range().start;
             let operator = operators.read().unwrap();
             let counter = Counter::Global;
-            edits.push(Edit { at, kind: EditKind::Charge { cost: cost(&operator), counter } });
+            edits.push(Addition { at, kind: AddedCode::Charge { cost: cost(&operator), counter } });
             if is_bulk(&operator) {
-                edits.push(Edit { at, kind: EditKind::ChargeLength(counter) });
+                edits.push(Addition { at, kind: AddedCode::ChargeLength(counter) });
             }
         }
         bodies.add_edited(&body, &edits).unwrap();

@@ -13,15 +13,15 @@ use crate::engine::code::split_data::SplitError;
 
 /// An addition to a function: the place in its body, and the code to be added there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct Addition {
     /// The offset from the beginning of the body.
     pub(super) at: usize,
-    pub(super) kind: EditKind,
+    pub(super) kind: AddedCode,
 }
 
-/// The code that an [`Edit`] adds.
+/// The code that an [`Addition`] adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EditKind {
+pub(super) enum AddedCode {
     /// Charges the cost of a region, at its beginning.
     Charge {
         cost: i64,
@@ -46,7 +46,7 @@ pub(super) enum Counter {
 }
 
 /// Returns the edits of a function in the order of their places.
-pub(super) fn edits(body: &FunctionBody<'_>) -> Result<Vec<Edit>, SplitError> {
+pub(super) fn edits(body: &FunctionBody<'_>) -> Result<Vec<Addition>, SplitError> {
     let contents = Contents::read(body)?;
     let start = body.range().start;
     let mut operators = body.get_operators_reader()?;
@@ -54,7 +54,7 @@ pub(super) fn edits(body: &FunctionBody<'_>) -> Result<Vec<Edit>, SplitError> {
     let entry = operators.original_position().saturating_sub(start);
     regions.begin(entry);
     if contents.needs_entry_check {
-        regions.add(entry, EditKind::CheckEntry);
+        regions.add(entry, AddedCode::CheckEntry);
     }
     regions.frames.push(Frame::new(FrameKind::Block, regions.current, Counter::Global));
     while !operators.eof() {
@@ -173,7 +173,7 @@ impl Frame {
 }
 
 struct Regions {
-    edits: Vec<Edit>,
+    edits: Vec<Addition>,
     frames: Vec<Frame>,
     /// The region of the next instruction; `None` in code that is never reached.
     current: Option<Region>,
@@ -190,14 +190,14 @@ impl Default for Regions {
 }
 
 impl Regions {
-    fn add(&mut self, at: usize, kind: EditKind) {
-        self.edits.push(Edit { at, kind });
+    fn add(&mut self, at: usize, kind: AddedCode) {
+        self.edits.push(Addition { at, kind });
     }
 
     /// Begins a region.
     fn begin(&mut self, at: usize) {
         self.current = Some(self.edits.len());
-        self.add(at, EditKind::Charge { cost: 0, counter: self.counter });
+        self.add(at, AddedCode::Charge { cost: 0, counter: self.counter });
     }
 
     /// Takes an instruction that extends in the body from `from` to `to`.
@@ -243,7 +243,7 @@ impl Regions {
             }
             Operator::Unreachable => self.current = None,
             operator if is_bulk(operator) && self.current.is_some() => {
-                self.add(from, EditKind::ChargeLength(self.counter));
+                self.add(from, AddedCode::ChargeLength(self.counter));
             }
             operator if is_unknown_branch(operator) => {
                 return Err(SplitError::Unsupported("control flow of an unknown kind"));
@@ -256,7 +256,7 @@ impl Regions {
     /// Adds to the cost of the current region.
     fn charge(&mut self, more: i64) {
         let edit = self.current.and_then(|region| self.edits.get_mut(region));
-        if let Some(Edit { kind: EditKind::Charge { cost, .. }, .. }) = edit {
+        if let Some(Addition { kind: AddedCode::Charge { cost, .. }, .. }) = edit {
             *cost = cost.saturating_add(more);
         }
     }
@@ -273,11 +273,11 @@ impl Regions {
             return;
         }
         if self.counter == Counter::Global && !makes_calls {
-            self.add(from, EditKind::EnterLoop);
+            self.add(from, AddedCode::EnterLoop);
             self.counter = Counter::Local;
         }
         self.begin(to);
-        self.add(to, EditKind::CheckLoop(self.counter));
+        self.add(to, AddedCode::CheckLoop(self.counter));
     }
 
     fn begin_if_reached(&mut self, from: Option<Region>, at: usize) {

@@ -27,7 +27,7 @@ use crate::sandbox::run::deadline::{Deadline, Stopped};
 use crate::sandbox::run::ending::{crash, failure_of, is_stop};
 use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::run::job_text::job_text;
-use crate::sandbox::run::meter::Meter;
+use crate::sandbox::run::meter::FuelMeter;
 use crate::sandbox::run::profiling;
 use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
@@ -124,7 +124,7 @@ fn prepare(
 ) -> Result<Store<Guest>, SandboxError> {
     let mut mounts = sandbox.library.mounts().to_vec();
     mounts.extend(sandbox.attachments.mounts(spec)?);
-    let budget = Meter::bounded(spec.limits.fuel.unwrap_or(Fuel(u64::MAX)));
+    let budget = FuelMeter::bounded(spec.limits.fuel.unwrap_or(Fuel(u64::MAX)));
     let mode = spec.reproducible.map(|run| ClockAndRandomMode::of_reproducible(run, budget));
     let mode = mode.unwrap_or(sandbox.config.clock_and_random);
     let clock_and_random = ClockAndRandom::new(mode, sandbox.config.clock);

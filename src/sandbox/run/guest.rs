@@ -8,7 +8,7 @@ use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::sandbox::profile::Sampler;
-use crate::sandbox::run::meter::{Meter, Sampling, mark_passed};
+use crate::sandbox::run::meter::{FuelMeter, Sampling};
 use crate::units::{ByteCount, Fuel};
 
 /// The state of one run, which is dropped with its store.
@@ -17,9 +17,9 @@ pub(crate) struct Guest {
     pub(crate) account: HostCallAccount,
     pub(crate) ceiling: Ceiling,
     /// Its fuel, once it is attached, if its code is metered.
-    pub(crate) meter: Option<Meter>,
+    pub(crate) meter: Option<FuelMeter>,
     /// Looks at the guest in intervals of its fuel. Has to be set before the guest is attached.
-    pub(crate) sampling: Option<Sampling>,
+    pub(crate) sampling: Option<Sampling<Self>>,
     /// Gathers the profile, if there is to be one.
     pub(crate) sampler: Option<Sampler>,
     budget: Option<Fuel>,
@@ -199,6 +199,19 @@ fn call_host(
     Ok(if placed { ANSWERED } else { FAULT })
 }
 
+/// Answers metered code that says that its counter is below the mark: ends the run if its fuel is
+/// used up, calls the listener otherwise. Does nothing if the guest says so for no reason.
+fn mark_passed(caller: &mut Caller<'_, Guest>) -> wasmtime::Result<()> {
+    let Some(meter) = caller.data().meter else { return Ok(()) };
+    if meter.is_exceeded(&mut *caller) {
+        return Err(Trap::OutOfFuel.into());
+    }
+    let Some(mut sampling) = caller.data_mut().sampling.take() else { return Ok(()) };
+    let looked = sampling.look(caller, &meter);
+    caller.data_mut().sampling = Some(sampling);
+    looked
+}
+
 /// The bytes of guest memory at an address that the guest gave.
 fn slice(memory: &[u8], at: i32, length: i32) -> Option<&[u8]> {
     let start = usize::try_from(at.cast_unsigned()).ok()?;
@@ -230,7 +243,7 @@ pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime:
     };
     store.data_mut().exports = Some(exports);
     let Some(budget) = store.data().budget else { return Ok(()) };
-    let meter = Meter::start(&mut *store, instance, budget)?;
+    let meter = FuelMeter::start(&mut *store, instance, budget)?;
     store.data_mut().meter = meter;
     if let Some((sampling, meter)) = store.data_mut().sampling.take().zip(meter) {
         sampling.set_mark(&mut *store, &meter)?;

@@ -9,21 +9,20 @@
 
 use std::fmt;
 
-use wasmtime::{AsContextMut, Caller, Global, Instance, Trap, Val};
+use wasmtime::{AsContextMut, Caller, Global, Instance, Val};
 
 use crate::engine::code::metering::{FUEL_EXPORT, MARK_EXPORT, MOST_FUEL};
-use crate::sandbox::run::guest::Guest;
 use crate::units::Fuel;
 
 /// The counter of one guest.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Meter {
+pub(crate) struct FuelMeter {
     fuel: Global,
     mark: Global,
     budget: u64,
 }
 
-impl Meter {
+impl FuelMeter {
     /// Finds the counter of `instance` and sets it to `budget`. Returns `None` for code that does
     /// not count.
     pub(crate) fn start(
@@ -83,26 +82,46 @@ fn write(store: impl AsContextMut, global: Global, value: u64) -> wasmtime::Resu
 /// one; it is more if a stretch without an entry or a host call took longer. All intervals together
 /// are the run's fuel, divided by `every`, except for those that end after the last entry.
 ///
-/// The listener must not call into the guest. Its own work costs the guest no fuel. It is called
-/// once more than the program needs in no case: a run without a listener has the same fuel.
-pub(crate) struct Sampling {
+/// The listener must not call into the guest. A run with a listener uses the same fuel as one
+/// without, and ends the same.
+pub(crate) struct Sampling<T: 'static> {
     every: u64,
     /// Intervals that have ended.
     ended: u64,
-    listener: Listener,
+    listener: Listener<T>,
 }
 
 /// Hears of intervals that have ended. See [`Sampling`].
-pub(crate) type Listener = Box<dyn FnMut(&mut Caller<'_, Guest>, u64) + Send>;
+pub(crate) type Listener<T> = Box<dyn FnMut(&mut Caller<'_, T>, u64) + Send>;
 
-impl Sampling {
+impl<T: 'static> Sampling<T> {
     /// Calls `listener` each time that `every` units were used, at least one.
-    pub(crate) fn new(every: u64, listener: Listener) -> Self {
+    pub(crate) fn new(every: u64, listener: Listener<T>) -> Self {
         Self { every: every.max(1), ended: 0, listener }
     }
 
+    /// Calls the listener if intervals have ended, and sets the next mark.
+    pub(crate) fn look(
+        &mut self,
+        caller: &mut Caller<'_, T>,
+        meter: &FuelMeter,
+    ) -> wasmtime::Result<()> {
+        let Fuel(used) = meter.used(&mut *caller);
+        let ended = used / self.every;
+        let Some(more) = ended.checked_sub(self.ended).filter(|more| *more > 0) else {
+            return Ok(());
+        };
+        self.ended = ended;
+        (self.listener)(caller, more);
+        self.set_mark(caller, meter)
+    }
+
     /// Sets the mark at the end of the present interval. Must be called before the guest runs.
-    pub(crate) fn set_mark(&self, store: impl AsContextMut, meter: &Meter) -> wasmtime::Result<()> {
+    pub(crate) fn set_mark(
+        &self,
+        store: impl AsContextMut,
+        meter: &FuelMeter,
+    ) -> wasmtime::Result<()> {
         let end = self.ended.saturating_add(1).saturating_mul(self.every);
         // The guest calls when the counter is below the mark.
         let mark = meter.budget.saturating_sub(end).saturating_add(1);
@@ -110,29 +129,10 @@ impl Sampling {
     }
 }
 
-impl fmt::Debug for Sampling {
+impl<T: 'static> fmt::Debug for Sampling<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sampling").field("every", &self.every).finish_non_exhaustive()
     }
-}
-
-/// Answers metered code that says that its counter is below the mark: ends the run if its fuel is
-/// used up, calls the listener otherwise. Does nothing if the guest says so for no reason.
-pub(crate) fn mark_passed(caller: &mut Caller<'_, Guest>) -> wasmtime::Result<()> {
-    let Some(meter) = caller.data().meter else { return Ok(()) };
-    if meter.is_exceeded(&mut *caller) {
-        return Err(Trap::OutOfFuel.into());
-    }
-    let Fuel(used) = meter.used(&mut *caller);
-    let Some(mut sampling) = caller.data_mut().sampling.take() else { return Ok(()) };
-    let ended = used / sampling.every;
-    if let Some(more) = ended.checked_sub(sampling.ended).filter(|more| *more > 0) {
-        sampling.ended = ended;
-        (sampling.listener)(caller, more);
-        sampling.set_mark(&mut *caller, &meter)?;
-    }
-    caller.data_mut().sampling = Some(sampling);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use wasmtime::{Engine, Instance, Module, Store};
+use wasmtime::{Engine, Instance, Module, Store, Trap};
 
 use super::*;
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ use crate::sandbox::memory::{
 use crate::sandbox::preview1::Preview1 as _;
 use crate::sandbox::run::deadline::Deadline;
 use crate::sandbox::run::execute::wasi_for;
-use crate::sandbox::run::guest;
+use crate::sandbox::run::guest::{self, Guest};
 
 /// `turn` counts in memory, with a call for each number, and then spins for a while without calls.
 /// `asks` says that the mark is passed, for no reason.
@@ -65,7 +65,7 @@ struct Metered {
 }
 
 impl Metered {
-    fn new(budget: u64, sampling: Option<Sampling>) -> Self {
+    fn new(budget: u64, sampling: Option<Sampling<Guest>>) -> Self {
         let memories = SlotMemories::new(WASM_PAGE);
         let checks = Instrumentation::from(Variant::Metered);
         let mut config = compile::config(checks);
@@ -148,7 +148,7 @@ fn a_guest_that_asks_for_no_reason_gets_nothing() {
 fn heard(every: u64, budget: u64) -> (Vec<(u64, u64, i32)>, u64) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
-    let listener: Listener = Box::new(move |caller, intervals| {
+    let listener: Listener<Guest> = Box::new(move |caller, intervals| {
         let left = Guest::fuel_left(caller).unwrap();
         let memory = caller.data().memory().unwrap();
         let number = i32::from_le_bytes(*memory.data(caller).first_chunk().unwrap());

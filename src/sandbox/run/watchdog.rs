@@ -161,12 +161,13 @@ impl Drop for Watchdog {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use wasmtime::{Instance, Module, Store, Trap};
+    use wasmtime::{Instance, InstancePre, Linker, Module, Store, Trap, Val};
 
     use super::*;
     use crate::engine::code::compile::{self, MAX_WASM_STACK};
-    use crate::engine::code::instrumentation::Variant;
-    use crate::engine::code::polls::with_polls;
+    use crate::engine::code::instrumentation::{Instrumentation, Variant};
+    use crate::engine::code::metering::FUEL_EXPORT;
+    use crate::engine::code::polls::Interruption;
     use crate::sandbox::memory::{
         DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
     };
@@ -174,6 +175,7 @@ mod tests {
     /// Functions that never end by themselves and never access memory. `tree` makes exponentially
     /// many calls, never deeper than 100.
     const ENDLESS: &str = r#"(module
+        (import "host" "call" (func (param i32 i32 i32 i32) (result i32)))
         (memory (export "memory") 1)
         (func (export "spins") (loop br 0))
         (func (export "nested") (loop $outer (loop $inner (br_if $inner (i32.const 0))) br $outer))
@@ -190,27 +192,53 @@ mod tests {
 
     /// Code on slots of an empty image, as a sandbox has it.
     struct Fixture {
-        module: Module,
+        checks: Instrumentation,
+        template: InstancePre<()>,
         memories: Arc<SlotMemories>,
         pool: Arc<SlotPool>,
         watchdog: Watchdog,
     }
 
     impl Fixture {
-        fn new(variant: Variant) -> Self {
+        fn new(checks: Instrumentation) -> Self {
             let memories = SlotMemories::new(WASM_PAGE);
-            let mut config = compile::config(variant);
+            let mut config = compile::config(checks);
             config.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
             let engine = wasmtime::Engine::new(&config).unwrap();
-            let polled = with_polls(&wat::parse_str(ENDLESS).unwrap()).unwrap();
+            let source = wat::parse_str(ENDLESS).unwrap();
+            let module = Module::new(&engine, checks.apply(&source).unwrap()).unwrap();
+            let mut linker = Linker::new(&engine);
+            let nothing = |_: i32, _: i32, _: i32, _: i32| 0_i32;
+            linker.func_wrap("host", "call", nothing).unwrap();
             let image = MemoryImage::seal([0; WASM_PAGE].as_slice()).unwrap();
             let rules = SlotRules::new(1 << 20, Verify::Always, DirtyPages::best());
             Self {
-                module: Module::new(&engine, polled).unwrap(),
+                checks,
+                template: linker.instantiate_pre(&module).unwrap(),
                 memories,
                 pool: SlotPool::new(MemoryImage::open(image).unwrap(), rules),
                 watchdog: Watchdog::spawn().unwrap(),
             }
+        }
+
+        /// A guest with much fuel, and the way to interrupt it.
+        fn instantiate(&self, store: &mut Store<()>) -> (Instance, Interrupter) {
+            let has_epochs = self.checks.interruption == Interruption::Epochs;
+            if has_epochs {
+                store.set_epoch_deadline(1);
+            }
+            let engine = store.engine().clone();
+            let instantiate = || self.template.instantiate(&mut *store).unwrap();
+            let (instance, poll_page) = self.memories.assign_image(&self.pool, instantiate);
+            if let Some(fuel) = instance.get_global(&mut *store, FUEL_EXPORT) {
+                fuel.set(&mut *store, Val::I64(1 << 62)).unwrap();
+            }
+            let page = Interrupter::PollPage(poll_page.unwrap());
+            (instance, if has_epochs { Interrupter::Epoch(engine) } else { page })
+        }
+
+        fn store(&self) -> Store<()> {
+            Store::new(self.template.module().engine(), ())
         }
 
         fn run(
@@ -219,40 +247,52 @@ mod tests {
             time: Duration,
             is_cancelled: IsCancelled,
         ) -> (Option<Trap>, Option<Stopped>) {
-            let mut store = Store::new(self.module.engine(), ());
-            // Fails where fuel is not counted.
-            store.set_fuel(u64::MAX).ok();
-            let instantiate = || Instance::new(&mut store, &self.module, &[]);
-            let (instance, poll_page) = self.memories.assign_image(&self.pool, instantiate);
-            let export = instance.unwrap().get_typed_func::<(), ()>(&mut store, export).unwrap();
+            let mut store = self.store();
+            let (instance, interrupter) = self.instantiate(&mut store);
+            let export = instance.get_typed_func::<(), ()>(&mut store, export).unwrap();
             let deadline = Deadline::after(time);
-            let armed = self.watchdog.arm(poll_page.unwrap(), &deadline, is_cancelled);
+            let armed = self.watchdog.arm(interrupter, &deadline, is_cancelled);
             let end = export.call(&mut store, ());
             let trap = end.err().map(|error| *error.downcast_ref::<Trap>().unwrap());
             (trap, armed.disarm())
         }
 
+        fn trap(&self) -> Trap {
+            match self.checks.interruption {
+                Interruption::Polls => Trap::MemoryOutOfBounds,
+                Interruption::Epochs => Trap::Interrupt,
+            }
+        }
+
         fn stop(&self, export: &str) {
             let end = self.run(export, Duration::from_millis(5), Box::new(|| false));
-            assert_eq!(end, (Some(Trap::MemoryOutOfBounds), Some(Stopped::Deadline)), "{export}");
+            assert_eq!(end, (Some(self.trap()), Some(Stopped::Deadline)), "{export}");
         }
     }
 
     const HOUR: Duration = Duration::from_secs(3600);
 
     /// On a thread whose stack is as large as in a worker.
-    fn with_fixture(variant: Variant, act: impl FnOnce(&Fixture) + Send) {
+    fn with_fixture(checks: impl Into<Instrumentation>, act: impl FnOnce(&Fixture) + Send) {
+        let checks = checks.into();
         thread::scope(|scope| {
             let large = thread::Builder::new().stack_size(2 * MAX_WASM_STACK);
-            let acting = large.spawn_scoped(scope, || act(&Fixture::new(variant)));
+            let acting = large.spawn_scoped(scope, || act(&Fixture::new(checks)));
             acting.unwrap().join().unwrap();
         });
     }
 
+    fn all_checks() -> impl Iterator<Item = Instrumentation> {
+        Variant::ALL.into_iter().flat_map(|variant| {
+            [Interruption::Polls, Interruption::Epochs]
+                .map(|interruption| Instrumentation { variant, interruption })
+        })
+    }
+
     #[test]
     fn polls_everywhere_stop_every_endless_function() {
-        for variant in Variant::ALL {
-            with_fixture(variant, |fixture| {
+        for checks in all_checks() {
+            with_fixture(checks, |fixture| {
                 for export in ["spins", "nested", "inner", "counts", "tree", "spins"] {
                     fixture.stop(export);
                     let after = fixture.run("ends", HOUR, Box::new(|| false));
@@ -264,26 +304,27 @@ mod tests {
 
     #[test]
     fn an_abandoned_run_is_stopped_and_an_awaited_one_is_not() {
-        with_fixture(Variant::Timed, |fixture| {
-            let asked = Arc::new(AtomicBool::new(false));
-            let asks = Arc::clone(&asked);
-            let second_time = Box::new(move || asks.swap(true, Ordering::SeqCst));
-            let end = fixture.run("spins", HOUR, second_time);
-            assert_eq!(end, (Some(Trap::MemoryOutOfBounds), Some(Stopped::Cancelled)));
-            assert!(asked.load(Ordering::SeqCst));
-        });
+        for checks in all_checks() {
+            with_fixture(checks, |fixture| {
+                let asked = Arc::new(AtomicBool::new(false));
+                let asks = Arc::clone(&asked);
+                let second_time = Box::new(move || asks.swap(true, Ordering::SeqCst));
+                let end = fixture.run("spins", HOUR, second_time);
+                assert_eq!(end, (Some(fixture.trap()), Some(Stopped::Cancelled)));
+                assert!(asked.load(Ordering::SeqCst));
+            });
+        }
     }
 
     #[test]
     fn a_sleeping_guest_is_woken_when_its_run_is_abandoned() {
         with_fixture(Variant::Timed, |fixture| {
-            let mut store = Store::new(fixture.module.engine(), ());
-            let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
-            let (_, poll_page) = fixture.memories.assign_image(&fixture.pool, instantiate);
+            let mut store = fixture.store();
+            let (_, interrupter) = fixture.instantiate(&mut store);
             let (deadline, started) = (Deadline::after(HOUR), Instant::now());
             let gone = started + 3 * BEAT;
             let is_cancelled = Box::new(move || Instant::now() >= gone);
-            let armed = fixture.watchdog.arm(poll_page.unwrap(), &deadline, is_cancelled);
+            let armed = fixture.watchdog.arm(interrupter, &deadline, is_cancelled);
 
             assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
 
@@ -302,15 +343,18 @@ mod tests {
 
     #[test]
     fn only_the_armed_are_stopped() {
-        with_fixture(Variant::Timed, |fixture| {
-            for _ in 0..200 {
-                // The deadline strikes about when the guest ends, before or after.
-                let end = fixture.run("ends", Duration::from_micros(20), Box::new(|| false));
-                assert!(matches!(end, (None, _) | (Some(_), Some(Stopped::Deadline))), "{end:?}");
-                let after = fixture.run("ends", HOUR, Box::new(|| false));
-                assert_eq!(after, (None, None), "an alarm outlived its run");
-            }
-        });
+        for checks in all_checks() {
+            with_fixture(checks, |fixture| {
+                for _ in 0..200 {
+                    // The deadline strikes about when the guest ends, before or after.
+                    let end = fixture.run("ends", Duration::from_micros(20), Box::new(|| false));
+                    let is_known = matches!(end, (None, _) | (Some(_), Some(Stopped::Deadline)));
+                    assert!(is_known, "{end:?}");
+                    let after = fixture.run("ends", HOUR, Box::new(|| false));
+                    assert_eq!(after, (None, None), "an alarm outlived its run");
+                }
+            });
+        }
     }
 
     #[test]
@@ -318,11 +362,10 @@ mod tests {
         with_fixture(Variant::Timed, |fixture| {
             let watchdog = Watchdog::spawn().unwrap();
             let shared = Arc::downgrade(&watchdog.shared);
-            let mut store = Store::new(fixture.module.engine(), ());
-            let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
-            let (_, poll_page) = fixture.memories.assign_image(&fixture.pool, instantiate);
+            let mut store = fixture.store();
+            let (_, interrupter) = fixture.instantiate(&mut store);
             let deadline = Deadline::after(HOUR);
-            drop(watchdog.arm(poll_page.unwrap(), &deadline, Box::new(|| false)));
+            drop(watchdog.arm(interrupter, &deadline, Box::new(|| false)));
             drop(watchdog);
             assert!(shared.upgrade().is_none(), "the thread still holds its state");
         });

@@ -105,7 +105,7 @@ fn stacks(profile: &FuelProfile) -> Vec<(Vec<usize>, (u64, u64))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::fuel_profile::sums::tests::{LOADS, MODULE, WORK, profile};
+    use crate::cli::commands::fuel_profile::testing::{LOADS, MODULE, WORK, profile};
 
     fn example() -> FuelProfile {
         profile(&[

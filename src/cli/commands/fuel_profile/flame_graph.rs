@@ -259,7 +259,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::fuel_profile::sums::tests::{LOADS, MODULE, WORK, profile};
+    use crate::cli::commands::fuel_profile::testing::{LOADS, MODULE, WORK, profile};
 
     /// The numbers of an attribute of all boxes, in hundredths.
     fn numbers(svg: &str, attribute: &str) -> Vec<u64> {

@@ -4,6 +4,8 @@ mod exports;
 mod flame_graph;
 mod sums;
 mod table;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 

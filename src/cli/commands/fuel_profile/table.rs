@@ -73,7 +73,7 @@ fn align_numbers(header: &mut [String], rows: &mut [Vec<String>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::fuel_profile::sums::tests::{LOADS, MODULE, WORK, profile};
+    use crate::cli::commands::fuel_profile::testing::{LOADS, MODULE, WORK, profile};
 
     #[test]
     fn the_table_is_aligned_and_sorted_by_own_fuel() {
