@@ -81,7 +81,7 @@ impl ProfiledFunction {
 }
 
 /// Beginnings of the files of the guest's runner, and of those that it is loaded by.
-const RUNNER_FILES: [&str; 3] = ["<wardian>/", "<frozen importlib", "<reactor>"];
+const RUNNER_FILES: [&str; 4] = ["<wardian>/", "<frozen importlib", "<reactor>", "<turn "];
 
 /// Beginnings of the files of Python's library and of packages.
 const LIBRARY_FILES: [&str; 2] = ["/usr/local/lib/", "<frozen "];
