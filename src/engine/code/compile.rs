@@ -303,7 +303,7 @@ mod tests {
         assert_ne!(key.compatibility, stopped_by_epochs.compatibility);
 
         let code = compiled(Variant::Timed, THROWS).unwrap();
-        let error = loaded(&metered, &code).unwrap_err();
+        let error = loaded(&start(checks).unwrap(), &code).unwrap_err();
         assert_eq!(error.to_string(), "the engine's native code cannot be loaded");
         assert!(loaded(&timed, &code).is_ok());
     }

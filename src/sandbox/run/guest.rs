@@ -234,6 +234,9 @@ fn put(memory: &mut [u8], at: i32, bytes: &[u8]) -> bool {
 }
 
 /// Finds the exports that the host needs, and gives the guest its fuel.
+///
+/// INVARIANT(no-free-runs): a guest with a budget is attached only if its code counts. wasmtime does
+/// not notice if the code of the other variant was loaded.
 pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
     let missing = || wasmtime::Error::msg("the engine's module has no memory");
     let exports = Exports {
@@ -243,9 +246,10 @@ pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime:
     };
     store.data_mut().exports = Some(exports);
     let Some(budget) = store.data().budget else { return Ok(()) };
-    let meter = FuelMeter::start(&mut *store, instance, budget)?;
-    store.data_mut().meter = meter;
-    if let Some((sampling, meter)) = store.data_mut().sampling.take().zip(meter) {
+    let uncounted = || wasmtime::Error::msg("the engine's code does not count fuel");
+    let meter = FuelMeter::start(&mut *store, instance, budget)?.ok_or_else(uncounted)?;
+    store.data_mut().meter = Some(meter);
+    if let Some(sampling) = store.data_mut().sampling.take() {
         sampling.set_mark(&mut *store, &meter)?;
         store.data_mut().sampling = Some(sampling);
     }

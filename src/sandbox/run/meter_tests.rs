@@ -66,8 +66,16 @@ struct Metered {
 
 impl Metered {
     fn new(budget: u64, sampling: Option<Sampling<Guest>>) -> Self {
+        Self::attached(Variant::Metered, budget, sampling).unwrap()
+    }
+
+    fn attached(
+        variant: Variant,
+        budget: u64,
+        sampling: Option<Sampling<Guest>>,
+    ) -> wasmtime::Result<Self> {
         let memories = SlotMemories::new(WASM_PAGE);
-        let checks = Instrumentation::from(Variant::Metered);
+        let checks = Instrumentation::from(variant);
         let mut config = compile::config(checks);
         config.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
         let engine = Engine::new(&config).unwrap();
@@ -89,8 +97,8 @@ impl Metered {
         let linker = guest::linker(&engine).unwrap();
         let instantiate = || linker.instantiate(&mut store, &module).unwrap();
         let (instance, _) = memories.assign_image(&pool, instantiate);
-        guest::attach(&mut store, &instance).unwrap();
-        Self { store, instance }
+        guest::attach(&mut store, &instance)?;
+        Ok(Self { store, instance })
     }
 
     fn turn(&mut self) -> Result<i32, Trap> {
@@ -130,6 +138,14 @@ fn fuel_decides_if_a_run_completes() {
         }
         // At the entry of a function, the host ends the run.
         assert_eq!(Metered::new(50, None).turn(), Err(Trap::OutOfFuel));
+    });
+}
+
+#[test]
+fn no_free_runs_on_code_that_does_not_count() {
+    on_guest_thread(|| {
+        let refused = Metered::attached(Variant::Timed, 1_000, None).map(drop).unwrap_err();
+        assert!(refused.to_string().contains("does not count fuel"), "{refused}");
     });
 }
 
