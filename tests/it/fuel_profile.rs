@@ -115,7 +115,10 @@ const SHAPES: [(&str, &str); 9] = [
          total += i * i % 7\nthread = threading.Thread(target=in_thread)\nthread.start()\n\
          thread.join()\n",
     ),
-    ("squares", "def squares(n):\n    return [i * i % 7 for i in range(n)]\nsquares(200_000)\n"),
+    (
+        "squares",
+        "def squares(n):\n    return [i * i % 7 for i in range(n)]\nfound = squares(200_000)\n",
+    ),
     ("<lambda>", "f = lambda n: n * n % 7 + n % 5\nfor i in range(100_000): f(i)\n"),
     (
         "made",
@@ -227,9 +230,6 @@ fn a_repetition_has_the_same_profile_and_the_profile_costs_no_fuel() {
     let plain = place.run(&["run", "main.py", "--json", "--reproducible"]).with(0).json();
     assert_eq!(plain["fuel"], first["fuel"], "the profile costs fuel");
     assert_eq!(plain.get("fuel_profile"), None);
-    // Without time and chance in it, another run is a repetition, too.
-    let calm = || profiled(&place, HOT, &[]).with(0).json()["fuel_profile"].clone();
-    assert_eq!(calm(), calm());
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn the_table_goes_to_stderr_and_the_files_to_their_places() {
     let arguments: Vec<&str> =
         ["run", "main.py"].into_iter().chain(wanted.iter().map(String::as_str)).collect();
     let ended = place.run(&arguments).with(0);
-    assert_eq!(ended.stdout, "printed\n");
+    assert_eq!(ended.stdout, "printed\n{\n  \"result\": 399999\n}\n");
     let header = ["fuel by function: ", "OWN FUEL", "OWN %", "TOTAL %", "SAMPLES", "main.py:1"];
     assert!(contained(&ended.stderr, header).is_empty(), "{}", ended.stderr);
     let read = |file: &str| fs::read_to_string(place.folder().join(file)).unwrap();
@@ -287,7 +287,7 @@ work(150_000)
     let svg = read("a.svg");
     assert!(svg.contains("&lt;/title&gt;&lt;script&gt;") && !svg.contains("<script"), "{svg}");
     let folded = read("a.folded");
-    assert!(folded.contains("alert(1)</script>__[2J_"), "{folded}");
+    assert!(folded.contains("alert(1)</script>_\u{fffd}[2J\u{fffd} ("), "{folded}");
 }
 
 #[test]
