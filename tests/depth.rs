@@ -106,6 +106,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         image: base_digest(),
         stream_logs: false,
         reproducible: None,
+        profile: None,
         keep_files: KeepFiles::Nothing,
         environment: BTreeMap::new(),
         limits: RunLimits { wall_time, fuel, ..RunLimits::DEFAULT },

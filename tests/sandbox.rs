@@ -90,6 +90,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         environment: BTreeMap::new(),
         stream_logs: false,
         reproducible: None,
+        profile: None,
         keep_files: KeepFiles::Nothing,
         limits,
     };

@@ -24,6 +24,7 @@ Examples:
   wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
   wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
   wardian run --reproducible --record run.json --sign key.pem report.py
+  wardian run --fuel-profile=fuel.svg report.py   fuel by function, as a table and a flame graph
 
 What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
@@ -38,6 +39,7 @@ Examples:
   wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
   wardian --skills ./my-skills exec my.skill --json
   wardian exec my.skill --reproducible --record run.json
+  wardian exec my.skill --fuel-profile
 
 Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 

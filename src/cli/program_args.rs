@@ -1,9 +1,11 @@
 //! The options of `run` and `exec`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::job::profile::ProfileOrder;
 use crate::protocol::tools::{MAX_EPOCH, MAX_SEED};
 
 /// A file to store for a run.
@@ -59,6 +61,8 @@ pub(crate) struct RunOptions {
     /// Sign the record with this private key (PEM, PKCS #8, Ed25519).
     #[arg(long, value_name = "FILE", requires = "record")]
     pub(crate) sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) profile: ProfileOptions,
     /// Write the blobs that the program makes into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
@@ -66,6 +70,23 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Options of a profile.
+#[derive(Debug, Args)]
+pub(crate) struct ProfileOptions {
+    /// Count the fuel of each function of Python, and print a table of it to stderr. `FILE.svg`
+    /// becomes a flame graph; `FILE.folded`, `FILE.speedscope.json` and `FILE.json` are for other
+    /// programs. Can be given several times.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "-")]
+    pub(crate) fuel_profile: Vec<PathBuf>,
+    /// Fuel from one sample of the profile to the next [default: 100003].
+    #[arg(long, value_name = "COUNT", requires = "fuel_profile")]
+    #[arg(value_parser = clap::value_parser!(u64).range(INTERVALS))]
+    pub(crate) fuel_profile_interval: Option<u64>,
+}
+
+const INTERVALS: RangeInclusive<u64> = ProfileOrder::MIN_INTERVAL.0..=ProfileOrder::MAX_INTERVAL.0;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {

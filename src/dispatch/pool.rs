@@ -383,5 +383,6 @@ fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
         logs: Logs::default(),
         files: LeftFiles::default(),
         usage: RunUsage { wall_time, ..RunUsage::default() },
+        profile: None,
     }
 }

@@ -22,7 +22,29 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ids::Digest;
 use crate::job::attachment::{AttachedName, AttachmentKey, PackedFile};
+use crate::job::{LayerMount, LayerPlace};
 use crate::units::ByteCount;
+
+impl LayerMount {
+    /// The folder in which guests see the layer. Bytecode contains it, so it depends on the layer
+    /// alone.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self.place {
+            LayerPlace::Batteries => BATTERIES.to_owned(),
+            LayerPlace::Skill => {
+                let name: String = self.digest.to_string().chars().take(16).collect();
+                format!("{LAYERS}/{name}")
+            }
+        }
+    }
+}
+
+/// The folder in which guests see the batteries.
+const BATTERIES: &str = "/usr/local/lib/batteries";
+
+/// The folder in which guests see the layers of skills.
+const LAYERS: &str = "/usr/local/lib/layers";
 
 /// The beginning of every layer.
 const MAGIC: &[u8; 16] = b"wardian layer 1\n";

@@ -168,6 +168,7 @@ mod tests {
             environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
             stream_logs: false,
             reproducible: None,
+            profile: None,
             keep_files: crate::job::KeepFiles::Figures,
             limits: RunLimits::DEFAULT,
         };

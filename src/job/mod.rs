@@ -13,6 +13,7 @@ pub mod limits;
 pub mod message;
 pub mod network;
 pub mod outcome;
+pub mod profile;
 mod reproducible;
 pub mod socket;
 pub mod template;
@@ -25,6 +26,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
+use crate::job::profile::ProfileOrder;
 pub use crate::job::reproducible::Reproducible;
 use crate::secret_text::SecretText;
 use crate::units::ByteCount;
@@ -60,6 +62,8 @@ pub struct RunSpec {
     pub stream_logs: bool,
     /// The inputs of time and randomness; `None` for those of the machine.
     pub reproducible: Option<Reproducible>,
+    /// Whether and how the run is profiled. It must have a limit on fuel then.
+    pub profile: Option<ProfileOrder>,
     /// Ceilings on this run.
     pub limits: RunLimits,
 }
@@ -157,27 +161,6 @@ pub enum LayerPlace {
     /// The batteries: searched behind those of skills.
     Batteries,
 }
-
-impl LayerMount {
-    /// The folder in which guests see the layer. Bytecode contains it, so it depends on the layer
-    /// alone.
-    #[must_use]
-    pub fn path(&self) -> String {
-        match self.place {
-            LayerPlace::Batteries => BATTERIES.to_owned(),
-            LayerPlace::Skill => {
-                let name: String = self.digest.to_string().chars().take(16).collect();
-                format!("{LAYERS}/{name}")
-            }
-        }
-    }
-}
-
-/// The folder in which guests see the batteries.
-const BATTERIES: &str = "/usr/local/lib/batteries";
-
-/// The folder in which guests see the layers of skills.
-const LAYERS: &str = "/usr/local/lib/layers";
 
 /// The entry point of a skill's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ids::BlobId;
+use crate::job::profile::ProfileText;
 use crate::units::{ByteCount, Fuel};
 
 /// Longest class name of an exception, in bytes.
@@ -47,6 +48,9 @@ pub struct RunOutcome {
     pub files: LeftFiles,
     /// The resources that the run used.
     pub usage: RunUsage,
+    /// The profile, if one was ordered.
+    #[serde(default)]
+    pub profile: Option<ProfileText>,
 }
 
 /// The reason why a guest did not finish.

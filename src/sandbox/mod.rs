@@ -16,6 +16,7 @@ pub mod host_call;
 mod loaded;
 pub mod memory;
 pub mod preview1;
+mod profile;
 pub mod run;
 pub mod vfs;
 mod warm_up;

@@ -12,6 +12,7 @@ use crate::error::CauseChain;
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::Logs;
+use crate::job::profile::{ProfileOrder, ProfileText};
 use crate::job::{KeepFiles, Program};
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunResult};
 use crate::provenance::canonical::MAX_INTEGER;
@@ -52,6 +53,8 @@ pub struct LocalRun {
     pub listener: Option<LogListener>,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// Whether and how the run is profiled.
+    pub profile: Option<ProfileOrder>,
     /// Answers the requests of a skill in place of the world.
     pub recording: Option<Arc<Recording>>,
     /// Whether the run leaves a document.
@@ -119,6 +122,8 @@ pub struct LocalResult {
     pub network: Option<NetworkRecord>,
     /// The differences between the network record of a repetition and what was asked of it.
     pub network_differences: Vec<String>,
+    /// The profile of the run, if one was wanted and the run has ended with its worker.
+    pub profile: Option<ProfileText>,
 }
 
 impl Service {
@@ -151,6 +156,7 @@ impl Service {
             limits,
             listener,
             reproducible,
+            profile,
             recording,
             record,
         } = request;
@@ -171,6 +177,7 @@ impl Service {
                 secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 reproducible: None,
+                profile: None,
                 listener: None,
                 detach: None,
                 document: None,
@@ -186,7 +193,7 @@ impl Service {
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
         let script = self.record(&mut plan, record)?;
-        let mut plan = plan.with_reproducible(reproducible);
+        let mut plan = plan.with_reproducible(reproducible).with_profile(profile);
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
@@ -267,7 +274,8 @@ fn with_script(plan: &mut RunPlan, script: Option<NetworkScript>) -> Option<Arc<
 impl LocalResult {
     /// The end of a run, whose document names its network record.
     fn of(performed: Performed, ending: NetworkEnding) -> Self {
-        let Performed { result, logs, output_blob, mut document, mut unrepeatable } = performed;
+        let Performed { result, logs, output_blob, profile, .. } = performed;
+        let Performed { mut document, mut unrepeatable, .. } = performed;
         let NetworkEnding { record: network, is_too_much, differences } = ending;
         if is_too_much {
             document = None;
@@ -277,6 +285,15 @@ impl LocalResult {
             document.inputs.network = Some(network.blob.clone());
         }
         let network_differences = differences;
-        Self { result, logs, output_blob, document, unrepeatable, network, network_differences }
+        Self {
+            result,
+            logs,
+            output_blob,
+            document,
+            unrepeatable,
+            network,
+            network_differences,
+            profile,
+        }
     }
 }

@@ -94,6 +94,7 @@ impl Service {
             mount_skills: Vec::new(),
             listener: None,
             reproducible: None,
+            profile: None,
             recording: None,
             record: LocalRecord::Unwanted,
             input_blobs: Vec::new(),

@@ -208,7 +208,7 @@ impl Runner for ScriptedRunner {
             break;
         }
         let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
-        let outcome = RunOutcome { end, logs, files: LeftFiles::default(), usage };
+        let outcome = RunOutcome { end, logs, files: LeftFiles::default(), usage, profile: None };
         let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
         Ok(Ended { outcome, output, remains })
     }
@@ -248,6 +248,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         environment: BTreeMap::new(),
         stream_logs: false,
         reproducible: None,
+        profile: None,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: crate::job::limits::RunLimits::DEFAULT,
     })

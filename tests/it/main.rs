@@ -30,6 +30,7 @@ mod detached;
 mod discovery;
 mod failures;
 mod files;
+mod fuel_profile;
 mod http;
 mod idempotency;
 mod images;

@@ -472,6 +472,7 @@ async fn run(runtime: &Runtime) -> Finding {
             mount_skills: Vec::new(),
             listener: None,
             reproducible: None,
+            profile: None,
             recording: None,
             record: LocalRecord::Unwanted,
             input_blobs: Vec::new(),

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
+use crate::cli::commands::fuel_profile::{ProfileRequest, title_of};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
@@ -94,6 +95,7 @@ fn run(
         // A key that cannot be used is told before the run.
         private_key(key)?;
     }
+    let profile = ProfileRequest::of(&options.profile)?;
     let limits = RequestedLimits {
         timeout_ms: options.timeout_ms,
         fuel: options.fuel,
@@ -104,7 +106,7 @@ fn run(
         seed: options.seed.unwrap_or_default(),
         epoch: options.epoch.unwrap_or(DEFAULT_EPOCH),
     });
-    let is_metered = options.fuel.is_some() || options.reproducible;
+    let is_metered = options.fuel.is_some() || options.reproducible || profile.is_some();
     let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
     let Order { program, entrypoint, mount_skills } = order;
     let request = LocalRun {
@@ -116,6 +118,7 @@ fn run(
         limits,
         listener: None,
         reproducible,
+        profile: profile.map(|profile| profile.order),
         recording: None,
         record: match options.record {
             Some(_) if options.record_network => LocalRecord::WithNetwork,
@@ -215,6 +218,7 @@ async fn perform_on(
     request.args =
         to_raw_value(&args).map_err(|fault| Failed::at("write the arguments", &fault))?;
     let caller = Caller::local("command-line");
+    let title = title_of(&request.program);
     let mut shown = ShownLogs::default();
     // The terminal takes everything.
     let (listener, mut printed) = log_stream(ByteCount::bytes(u64::MAX));
@@ -230,14 +234,14 @@ async fn perform_on(
         tokio::join!(runtime.service.run_file(&caller, request), showing).0?
     };
     runtime.warn_of_missing_walls();
-    finish(runtime, &ended, shown, options)
+    finish(runtime, &ended, (shown, &title), options)
 }
 
 /// Prints the result and saves the blobs that the program stored.
 fn finish(
     runtime: &Runtime,
     ended: &LocalResult,
-    shown: ShownLogs,
+    (shown, title): (ShownLogs, &str),
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     let whole = match &ended.output_blob {
@@ -249,10 +253,14 @@ fn finish(
         Some(folder) => save_all(&*runtime.blobs, made, folder)?,
         None => Vec::new(),
     };
+    let profile = ProfileRequest::of(&options.profile)?;
     let exit = if options.json {
-        run_result::print_protocol(&ended.result)
+        let profile = profile.map(|profile| profile.to_json(ended, title)).transpose()?;
+        run_result::print_protocol(&ended.result, profile.as_ref())
     } else {
-        run_result::print_all(ended, shown, whole.as_deref())
+        let exit = run_result::print_all(ended, shown, whole.as_deref());
+        profile.map(|profile| profile.show(ended, title)).transpose()?;
+        exit
     };
     if let Some(file) = &options.record {
         record(file, options.sign.as_deref(), ended)?;

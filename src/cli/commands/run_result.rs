@@ -2,6 +2,9 @@
 
 use std::io::{self, IsTerminal as _};
 
+use serde::Serialize;
+use serde_json::Value;
+
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::json_layout::laid_out;
 use crate::cli::terminal::output::{note, print, print_error, print_json, print_line, shown};
@@ -9,9 +12,16 @@ use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::protocol::methods::execution::{RunResult, RunStatus};
 use crate::service::LocalResult;
 
-/// Prints the result as a call would return it.
-pub(crate) fn print_protocol(result: &RunResult) -> Exit {
-    print_json(result);
+/// Prints the result as a call would return it, and the profile as one more member, if there is one.
+pub(crate) fn print_protocol(result: &RunResult, profile: Option<&Value>) -> Exit {
+    #[derive(Serialize)]
+    struct Printed<'a> {
+        #[serde(flatten)]
+        result: &'a RunResult,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fuel_profile: Option<&'a Value>,
+    }
+    print_json(&Printed { result, fuel_profile: profile });
     exit_of(result)
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn print_table(header: &[&str], rows: Vec<Vec<String>>) {
 const MIN_WIDTH: u16 = 20;
 
 /// The rows in columns, fitted into `width` if it is the width of a real terminal.
-fn laid_out(header: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> String {
+pub(crate) fn laid_out(header: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
     if let Some(width) = width.filter(|width| *width >= MIN_WIDTH) {

@@ -86,6 +86,7 @@ fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
         logs,
         files: LeftFiles::default(),
         usage: RunUsage::default(),
+        profile: None,
     }))
 }
 

@@ -104,6 +104,7 @@ fn job(source: &str) -> Job {
         environment: BTreeMap::new(),
         stream_logs: false,
         reproducible: None,
+        profile: None,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     };

@@ -9,7 +9,7 @@ use tokio::time::timeout_at;
 
 use crate::dispatch::worker::channel::WorkerChannelError;
 use crate::dispatch::worker::handle::{AttachError, Worker};
-use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
+use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
 use crate::dispatch::worker::payload::{CheckedPayload, PayloadError};
 use crate::dispatch::worker::run_clock::{Patience, RunClock, Unanswered};
 use crate::dispatch::{Job, RunHost};
@@ -110,6 +110,8 @@ pub(crate) async fn perform(
                     (exchange.clock.elapsed(), exchange.worker.since_last_order());
                 let outcome = check_outcome(*outcome, limits, elapsed, since_last);
                 let outcome = outcome.map_err(Violation::from)?;
+                check_profile(outcome.profile.as_ref(), job.spec.profile)
+                    .map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
             }

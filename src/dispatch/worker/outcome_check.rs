@@ -8,6 +8,7 @@ use crate::job::outcome::{
     LeftFile, LeftFiles, Logs, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_MESSAGE, MAX_NOT_KEPT,
     MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
 };
+use crate::job::profile::{FuelProfile, ProfileOrder, ProfileText};
 use crate::units::ByteCount;
 
 /// Bytes that an invalid byte of output can become when it is replaced.
@@ -23,6 +24,9 @@ pub enum ImplausibleOutcome {
     /// An exception whose texts are longer than any sandbox sends, or whose class is no name.
     #[error("it has a failure that no sandbox reports")]
     Failure,
+    /// A profile that was not ordered, or is too long.
+    #[error("it has a profile that no sandbox makes")]
+    Profile,
     /// More files, or longer texts about them, than any sandbox lists.
     #[error("it lists files as no sandbox does")]
     Files,
@@ -60,6 +64,23 @@ pub fn check_outcome(
         last_reset: usage.last_reset.zip(since_last).map(|(time, since)| time.min(since)),
     };
     Ok(outcome)
+}
+
+/// Checks that an outcome has a profile only if one was ordered, and no longer one than a sandbox
+/// sends. Nothing looks into it here.
+///
+/// # Errors
+///
+/// It has another one.
+pub(crate) fn check_profile(
+    profile: Option<&ProfileText>,
+    order: Option<ProfileOrder>,
+) -> Result<(), ImplausibleOutcome> {
+    let is_bounded = |text: &ProfileText| text.as_str().len() <= FuelProfile::MAX_TEXT;
+    match profile {
+        Some(text) if order.is_none() || !is_bounded(text) => Err(ImplausibleOutcome::Profile),
+        _ => Ok(()),
+    }
 }
 
 fn can_be_logged(logs: &Logs, limits: &RunLimits) -> bool {
@@ -107,6 +128,7 @@ mod tests {
             logs: Logs::default(),
             files: LeftFiles::default(),
             usage: RunUsage::default(),
+            profile: None,
         };
         check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None)
     }
@@ -129,7 +151,7 @@ mod tests {
             ..RunUsage::default()
         };
         let (logs, files) = (Logs::default(), LeftFiles::default());
-        let outcome = RunOutcome { end: Ok(()), logs, files, usage };
+        let outcome = RunOutcome { end: Ok(()), logs, files, usage, profile: None };
         for since_last in [None, Some(elapsed * 3)] {
             let (outcome, limits) = (outcome.clone(), &RunLimits::DEFAULT);
             let checked = check_outcome(outcome, limits, elapsed, since_last).unwrap().usage;
@@ -164,6 +186,7 @@ mod tests {
                 logs: Logs::default(),
                 files: LeftFiles { listed, total: 1 },
                 usage: RunUsage::default(),
+                profile: None,
             };
             check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None).is_ok()
         };
@@ -172,6 +195,23 @@ mod tests {
         assert!(!passes(vec![longest; MAX_LEFT_FILES + 1]));
         assert!(!passes(vec![file(MAX_LEFT_PATH + 1, 0)]));
         assert!(!passes(vec![file(1, MAX_NOT_KEPT + 1)]));
+    }
+
+    #[test]
+    fn a_profile_that_was_not_ordered_or_is_too_long_is_refused() {
+        let text = |length: usize| -> ProfileText {
+            serde_json::from_str(&format!("\"{}\"", "a".repeat(length - 2))).unwrap()
+        };
+        let order = Some(ProfileOrder { interval: ProfileOrder::DEFAULT_INTERVAL });
+        let longest = text(FuelProfile::MAX_TEXT);
+        assert_eq!(check_profile(Some(&longest), order), Ok(()));
+        assert_eq!(check_profile(None, order), Ok(()));
+        assert_eq!(check_profile(None, None), Ok(()));
+        let too_long = text(FuelProfile::MAX_TEXT + 1);
+        for (profile, order) in [(&too_long, order), (&longest, None)] {
+            let refused = check_profile(Some(profile), order);
+            assert_eq!(refused, Err(ImplausibleOutcome::Profile));
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::job::RunSpec;
 use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
+use crate::job::profile::ProfileOrder;
 use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::sandbox::error::SandboxError;
@@ -27,6 +28,7 @@ use crate::sandbox::run::ending::{crash, failure_of, is_stop};
 use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::run::job_text::job_text;
 use crate::sandbox::run::meter::FuelMeter;
+use crate::sandbox::run::profiling;
 use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
@@ -100,7 +102,7 @@ fn run(
     let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
     let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
     let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
-    let end = execute(&mut store, (code, &image), watchdog);
+    let end = execute(&mut store, (code, &image), spec.profile, watchdog);
     let mut finished = finish(store, &image, spec, (end, started));
     let usage = &mut finished.outcome.usage;
     usage.cpu_time = Some(thread_time().saturating_sub(cpu));
@@ -163,9 +165,13 @@ pub(crate) fn wasi_for(
 fn execute(
     store: &mut Store<Guest>,
     (code, image): (&LoadedCode, &LoadedImage),
+    profile: Option<ProfileOrder>,
     watchdog: &Watchdog,
 ) -> wasmtime::Result<i32> {
     let (instance, interrupter) = code.instantiate(store, image)?;
+    if let Some(order) = profile {
+        profiling::begin(store, &instance, order);
+    }
     let guest = store.data();
     let armed = watchdog.arm(interrupter, &guest.wasi.deadline, guest.account.is_cancelled());
     let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
@@ -188,6 +194,7 @@ fn finish(
 ) -> Finished {
     let wall_time = started.elapsed();
     let fuel = used_fuel(&mut store, spec);
+    let profile = profiling::finish(&mut store, fuel);
     let guest = store.data_mut();
     let refused = guest.ceiling.refused;
     let room = guest.ceiling.room();
@@ -211,6 +218,7 @@ fn finish(
             .into_logs(),
         files,
         usage,
+        profile,
     };
     Finished { outcome, output, store: Some(store) }
 }

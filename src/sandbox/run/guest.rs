@@ -7,6 +7,7 @@ use crate::job::limits::RunLimits;
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::sandbox::preview1::{self, Preview1, Wasi};
+use crate::sandbox::profile::Sampler;
 use crate::sandbox::run::meter::{FuelMeter, Sampling};
 use crate::units::{ByteCount, Fuel};
 
@@ -19,6 +20,8 @@ pub(crate) struct Guest {
     pub(crate) meter: Option<FuelMeter>,
     /// Looks at the guest in intervals of its fuel. Has to be set before the guest is attached.
     pub(crate) sampling: Option<Sampling<Self>>,
+    /// Gathers the profile, if there is to be one.
+    pub(crate) sampler: Option<Sampler>,
     budget: Option<Fuel>,
     exports: Option<Exports>,
 }
@@ -41,7 +44,8 @@ impl Guest {
     ) -> Self {
         let ceiling = Ceiling::new(limits, length);
         let budget = limits.fuel;
-        Self { wasi, account, ceiling, meter: None, sampling: None, budget, exports: None }
+        let (meter, sampling, sampler, exports) = (None, None, None, None);
+        Self { wasi, account, ceiling, meter, sampling, sampler, budget, exports }
     }
 
     /// Answers the frame of a host call of a guest whose memory has this length, with this rest of

@@ -9,4 +9,5 @@ pub(crate) mod guest;
 pub(crate) mod interrupter;
 pub(crate) mod job_text;
 pub(crate) mod meter;
+pub(crate) mod profiling;
 pub(crate) mod watchdog;

@@ -98,6 +98,7 @@ impl Service {
             secrets,
             limits,
             reproducible: None,
+            profile: None,
             listener: None,
             detach: None,
             document: None,

@@ -73,6 +73,7 @@ impl Service {
             secrets: None,
             limits,
             reproducible: None,
+            profile: None,
             listener,
             detach: None,
             document: None,

@@ -124,6 +124,7 @@ impl Service {
             environment: BTreeMap::new(),
             stream_logs: false,
             reproducible: None,
+            profile: None,
             keep_files: KeepFiles::Nothing,
             limits,
         };

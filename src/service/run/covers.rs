@@ -37,6 +37,9 @@ pub(crate) async fn covered(
 fn cover_outcome(masks: &Masks, finished: &mut FinishedRun) {
     let outcome = &mut finished.outcome;
     cover_logs(masks, &mut outcome.logs);
+    // Names of functions are the program's, too. A profile that cannot be read is not shown.
+    let covered = outcome.profile.take().map(|text| text.with_names(|name| masks.cover_text(name)));
+    outcome.profile = covered.and_then(Result::ok);
     for file in &mut outcome.files.listed {
         masks.cover_text(&mut file.path);
         if let Some(problem) = &mut file.problem {

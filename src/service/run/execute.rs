@@ -218,6 +218,7 @@ impl Service {
             // Reports of progress are sent with them.
             stream_logs: plan.listener.is_some() || plan.detach.is_some(),
             reproducible: plan.reproducible,
+            profile: plan.profile,
             limits: plan.limits,
         };
         let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;

@@ -67,13 +67,13 @@ impl Service {
         inputs: Option<Box<RunInputs>>,
     ) -> Result<Performed, ServiceError> {
         let Some(inputs) = inputs else { return Ok(performed) };
-        let Performed { result, logs, output_blob, unrepeatable, .. } = performed;
+        let Performed { result, logs, output_blob, unrepeatable, profile, .. } = performed;
         let parts = Parts::of(&inputs, &result, &logs);
         let unrepeatable = unrepeatable.or_else(|| parts.too_many());
         let Some(record) = log.record() else {
             let document = || Box::new(document_of(&self.toolchain, *inputs, &result, &logs));
             let document = unrepeatable.is_none().then(document);
-            return Ok(Performed { result, logs, output_blob, document, unrepeatable });
+            return Ok(Performed { result, logs, output_blob, document, unrepeatable, profile });
         };
         if unrepeatable.is_none() && caller.memory.reserve(parts.memory()).is_ok() {
             let document = document_of(&self.toolchain, *inputs, &result, &logs);
@@ -86,8 +86,8 @@ impl Service {
             }
         }
         // The result has the preview of the logs, and nobody asked for all of them.
-        let logs = Logs::default();
-        Ok(Performed { result, logs, output_blob, document: None, unrepeatable })
+        let (logs, document) = (Logs::default(), None);
+        Ok(Performed { result, logs, output_blob, document, unrepeatable, profile })
     }
 }
 

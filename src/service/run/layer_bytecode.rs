@@ -233,6 +233,7 @@ impl Compiler {
             environment: BTreeMap::new(),
             stream_logs: false,
             reproducible: None,
+            profile: None,
             keep_files: KeepFiles::Nothing,
             limits,
         };

@@ -330,7 +330,13 @@ mod tests {
 
     fn finished(end: Result<(), RunFailure>) -> FinishedRun {
         let usage = RunUsage { wall_time: Duration::from_micros(1_500), ..RunUsage::default() };
-        let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
+        let outcome = RunOutcome {
+            end,
+            logs: Logs::default(),
+            files: LeftFiles::default(),
+            usage,
+            profile: None,
+        };
         let mut host_time = HostTime::default();
         host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
         let (worker, queued) = (WorkerId::default(), Duration::from_millis(7));

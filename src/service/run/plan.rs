@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use crate::ids::BlobId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::job::profile::ProfileOrder;
 use crate::job::{KeepFiles, Program, Reproducible};
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
 use crate::protocol::params_error::ParamsError;
@@ -43,6 +44,8 @@ pub(crate) struct RunPlan {
     pub(crate) secrets: Option<DeclaredSecrets>,
     pub(crate) limits: RunLimits,
     pub(crate) reproducible: Option<Reproducible>,
+    /// Present if the run is profiled.
+    pub(crate) profile: Option<ProfileOrder>,
     pub(crate) listener: Option<LogListener>,
     /// Present if the run goes on in the background.
     pub(crate) detach: Option<DetachOrder>,
@@ -82,6 +85,16 @@ impl RunPlan {
         self.reproducible = Some(Reproducible { seed, epoch: Duration::from_secs(epoch) });
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
+        self
+    }
+
+    /// Profiles the run if its caller asks for it. Such a run counts its fuel.
+    #[must_use]
+    pub(crate) fn with_profile(mut self, order: Option<ProfileOrder>) -> Self {
+        if order.is_some() {
+            self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
+        }
+        self.profile = order;
         self
     }
 
@@ -147,6 +160,7 @@ mod tests {
             secrets: None,
             limits: RunLimits::DEFAULT,
             reproducible: None,
+            profile: None,
             listener: None,
             detach: None,
             document: None,

@@ -10,6 +10,7 @@ use crate::dispatch::{CheckedPayload, FinishedRun};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
+use crate::job::profile::ProfileText;
 use crate::protocol::methods::execution::{
     MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
@@ -41,6 +42,8 @@ pub(crate) struct Performed {
     pub(crate) document: Option<Box<RunDocument>>,
     /// The reason why a repetition may end in another way.
     pub(crate) unrepeatable: Option<Unrepeatable>,
+    /// The profile, if one was wanted.
+    pub(crate) profile: Option<ProfileText>,
 }
 
 impl Performed {
@@ -79,7 +82,7 @@ impl Performed {
             fuel: None,
         };
         let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));
-        Self { result, logs, output_blob: None, document: None, unrepeatable }
+        Self { result, logs, output_blob: None, document: None, unrepeatable, profile: None }
     }
 }
 
@@ -129,7 +132,7 @@ impl Service {
         let masks = host.masks();
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
-        let RunOutcome { end, logs, files, usage } = finished.outcome;
+        let RunOutcome { end, logs, files, usage, profile } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
@@ -180,7 +183,8 @@ impl Service {
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
         };
-        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable })
+        let document = None;
+        Ok(Performed { result, logs, output_blob: stored, document, unrepeatable, profile })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a

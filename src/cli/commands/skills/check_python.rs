@@ -222,6 +222,7 @@ async fn look_at(
         mount_skills: Vec::new(),
         listener: None,
         reproducible: None,
+        profile: None,
         recording: None,
         record: LocalRecord::Unwanted,
         input_blobs: Vec::new(),

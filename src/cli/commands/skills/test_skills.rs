@@ -296,6 +296,7 @@ pub(crate) async fn run_case(
     };
     let request = LocalRun {
         reproducible: how.reproducible,
+        profile: None,
         program: LocalProgram::Skill {
             name: skill.name.clone(),
             version: Some(skill.version.clone()),

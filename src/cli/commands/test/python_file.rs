@@ -103,6 +103,7 @@ pub(crate) async fn run_file(
         limits: RequestedLimits { timeout_ms: how.timeout_ms, ..RequestedLimits::default() },
         listener: Some(listener),
         reproducible: how.reproducible,
+        profile: None,
         recording: None,
         record: LocalRecord::Unwanted,
     };

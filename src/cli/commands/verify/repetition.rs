@@ -132,6 +132,7 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
         limits: RequestedLimits::default(),
         listener: None,
         reproducible: Some(ReproducibleParam::Inputs { seed: inputs.seed, epoch: inputs.epoch }),
+        profile: None,
         recording: None,
         record: LocalRecord::Repeats(Box::new(RepeatedRun {
             inputs: inputs.clone(),
