@@ -171,6 +171,7 @@ impl Service {
                 secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 reproducible: None,
+                takes_kept: false,
                 listener: None,
                 detach: None,
                 document: None,

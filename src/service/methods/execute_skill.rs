@@ -98,6 +98,7 @@ impl Service {
             secrets,
             limits,
             reproducible: None,
+            takes_kept: false,
             listener: None,
             detach: None,
             document: None,

@@ -73,6 +73,7 @@ impl Service {
             secrets: None,
             limits,
             reproducible: None,
+            takes_kept: false,
             listener,
             detach: None,
             document: None,

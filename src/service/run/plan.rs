@@ -43,6 +43,8 @@ pub(crate) struct RunPlan {
     pub(crate) secrets: Option<DeclaredSecrets>,
     pub(crate) limits: RunLimits,
     pub(crate) reproducible: Option<Reproducible>,
+    /// True if the caller takes the kept result of an earlier run with the same inputs.
+    pub(crate) takes_kept: bool,
     pub(crate) listener: Option<LogListener>,
     /// Present if the run goes on in the background.
     pub(crate) detach: Option<DetachOrder>,
@@ -74,11 +76,12 @@ impl RunPlan {
     /// save fuel.
     #[must_use]
     pub(crate) fn with_reproducible(mut self, asked: Option<ReproducibleParam>) -> Self {
-        let (seed, epoch) = match asked {
+        let (seed, epoch, takes_kept) = match asked {
             None | Some(ReproducibleParam::Flag(false)) => return self,
-            Some(ReproducibleParam::Flag(true)) => (0, DEFAULT_EPOCH),
-            Some(ReproducibleParam::Inputs { seed, epoch }) => (seed, epoch),
+            Some(ReproducibleParam::Flag(true)) => (0, DEFAULT_EPOCH, false),
+            Some(ReproducibleParam::Inputs { seed, epoch, cache }) => (seed, epoch, cache),
         };
+        self.takes_kept = takes_kept;
         self.reproducible = Some(Reproducible { seed, epoch: Duration::from_secs(epoch) });
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
@@ -147,6 +150,7 @@ mod tests {
             secrets: None,
             limits: RunLimits::DEFAULT,
             reproducible: None,
+            takes_kept: false,
             listener: None,
             detach: None,
             document: None,

@@ -140,7 +140,11 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
         input_blobs: inputs.blobs.iter().map(|blob| blob.id.to_string()).collect(),
         limits: RequestedLimits::default(),
         listener: None,
-        reproducible: Some(ReproducibleParam::Inputs { seed: inputs.seed, epoch: inputs.epoch }),
+        reproducible: Some(ReproducibleParam::Inputs {
+            seed: inputs.seed,
+            epoch: inputs.epoch,
+            cache: false,
+        }),
         recording: None,
         record: LocalRecord::Repeats(Box::new(RepeatedRun {
             inputs: inputs.clone(),
