@@ -50,6 +50,7 @@ pub mod images;
 pub mod packages;
 pub mod records;
 pub mod registry;
+pub mod results;
 pub mod sandbox;
 pub mod secrets;
 pub mod tenants;

@@ -49,15 +49,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tenants",   &["error", "ids", "clock", "client_tls", "crypto", "database"]),
     ("records",   &["error", "ids", "units", "clock", "job", "database"]),
     ("audit",     &["clock"]),
+    ("results",   &["ids", "units", "clock"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "provenance", "blobs",
                     "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
-                    "telemetry", "database", "tenants", "records", "audit"]),
+                    "telemetry", "database", "tenants", "records", "audit", "results"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "http"]),
+                    "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "results", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "provenance", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
                     "records", "audit", "service", "http", "config"]),

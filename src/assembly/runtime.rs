@@ -151,6 +151,7 @@ impl Runtime {
             packages: Arc::clone(&packages),
             max_transfers: config.http.max_transfers,
             secrets: Arc::new(secret_access(config)),
+            results: config.results,
         });
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);

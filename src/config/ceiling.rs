@@ -49,6 +49,8 @@ pub struct GatewayMemory {
     pub network: ByteCount,
     /// Records that wait to be written, and the database's pages: `records.enabled`.
     pub records: ByteCount,
+    /// Results that are kept: `results.memory`.
+    pub results: ByteCount,
 }
 
 impl GatewayMemory {
@@ -82,14 +84,16 @@ impl GatewayMemory {
                 true => ByteCount::bytes(QUEUE_MEMORY.as_u64().saturating_add(PAGES.as_u64())),
                 false => ByteCount::bytes(0),
             },
+            results: config.results.memory,
         }
     }
 
     /// The sum: the most that the gateway takes, beside the files of all skills.
     #[must_use]
     pub fn total(&self) -> ByteCount {
-        let Self { at_rest, budget, outputs, connections, runs, queue, network, records } = self;
-        let parts = [at_rest, budget, outputs, connections, runs, queue, network, records];
+        let Self { at_rest, budget, outputs, connections, runs, queue, network, records, results } =
+            self;
+        let parts = [at_rest, budget, outputs, connections, runs, queue, network, records, results];
         ByteCount::bytes(parts.iter().map(|part| part.as_u64()).fold(0, u64::saturating_add))
     }
 }

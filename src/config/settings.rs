@@ -16,6 +16,7 @@ use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
 use crate::records::RecordsConfig;
 use crate::registry::TenantFolders;
+use crate::results::ResultsConfig;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::telemetry::traces::TracesConfig;
@@ -56,6 +57,8 @@ pub struct Config {
     pub blobs: BlobsConfig,
     /// Records of runs.
     pub records: RecordsConfig,
+    /// Kept results of reproducible runs.
+    pub results: ResultsConfig,
     /// The audit log.
     pub audit: AuditConfig,
     /// The source of the engine.

@@ -90,6 +90,11 @@ const REPRODUCIBLE: Parameter = Parameter::optional(
             }),
             "Time of day at the start, in seconds since 1970",
         ),
+        Parameter::optional(
+            "cache",
+            Shape::Flag,
+            "Answer with the kept result of an earlier run with the same inputs, if there is one",
+        ),
     ]),
     "Run so that every repetition gives the same result: true, or the seed and the time to use",
 );

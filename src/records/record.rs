@@ -97,6 +97,14 @@ pub struct RunRecord {
     pub log: RecordedLog,
     /// What it did in the network; none if it did nothing there.
     pub network: Option<NetworkUse>,
+    /// True if its result was that of an earlier run, and nothing was executed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cached: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// What the time and the randomness of a reproducible run followed from.

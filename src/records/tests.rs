@@ -99,6 +99,7 @@ fn record(owner: &str, number: u64) -> RunRecord {
         output_blobs_total: 0,
         log: RecordedLog::default(),
         network: None,
+        cached: false,
     }
 }
 

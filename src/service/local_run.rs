@@ -178,6 +178,7 @@ impl Service {
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 reproducible: None,
                 profile: None,
+                takes_kept: false,
                 listener: None,
                 detach: None,
                 document: None,

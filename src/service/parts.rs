@@ -5,12 +5,15 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use crate::blobs::BlobStore;
+use crate::clock::Clock;
 use crate::dispatch::{Pool, PoolReport};
 use crate::ids::TenantId;
 use crate::images::ImageCache;
+use crate::protocol::methods::execution::RunResult;
 use crate::provenance::Toolchain;
 use crate::quotas::CallRates;
 use crate::registry::Registry;
+use crate::results::{KeptValues, ResultsConfig};
 use crate::service::run::detach_policy::DetachPolicy;
 use crate::service::run::host::BlobWrites;
 use crate::service::run::limits::LimitPolicy;
@@ -42,6 +45,7 @@ pub struct Service {
     pub(super) transfers: BlobTransfers,
     pub(super) runs: RunHistory,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) results: Arc<KeptValues<RunResult>>,
     pub(super) toolchain: Toolchain,
     /// Runs in the background keep the service alive.
     pub(super) itself: Weak<Service>,
@@ -80,6 +84,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// The programs and the interpreter that execute runs.
     pub toolchain: Toolchain,
+    /// The bounds of results that are kept.
+    pub results: ResultsConfig,
 }
 
 impl Service {
@@ -106,6 +112,7 @@ impl Service {
             max_transfers,
             metrics,
             toolchain,
+            results,
         } = parts;
         let contents = Arc::default();
         let blob_writes = BlobWrites::at_most(pool.size());
@@ -128,6 +135,7 @@ impl Service {
             transfers,
             runs: RunHistory::default(),
             metrics,
+            results: Arc::new(KeptValues::new(results, Clock::System)),
             toolchain,
             itself,
         }
@@ -155,6 +163,8 @@ impl Service {
             blob_writes: self.blob_writes.clone(),
             runs: RunHistory::default(),
             metrics: Arc::clone(&self.metrics),
+            // Their blobs are others.
+            results: Arc::new(KeptValues::new(ResultsConfig::default(), Clock::System)),
             toolchain: self.toolchain.clone(),
             itself: itself.clone(),
         })

@@ -144,6 +144,7 @@ mod tests {
             duration_ms: 1,
             memory_peak_bytes: 1,
             fuel: None,
+            cached: false,
         }
     }
 

@@ -23,6 +23,7 @@ mod blob_commands;
 mod blob_faults;
 mod blob_transfer;
 mod blobs;
+mod cached_results;
 mod cgroups;
 mod command_line;
 mod conformance;

@@ -105,6 +105,7 @@ fn run(
     let reproducible = options.reproducible.then(|| ReproducibleParam::Inputs {
         seed: options.seed.unwrap_or_default(),
         epoch: options.epoch.unwrap_or(DEFAULT_EPOCH),
+        cache: false,
     });
     let is_metered = options.fuel.is_some() || options.reproducible || profile.is_some();
     let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };

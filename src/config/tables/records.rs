@@ -1,4 +1,4 @@
-//! The settings `records.*` and `audit.*`.
+//! The settings `records.*`, `results.*` and `audit.*`.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use crate::audit::AuditConfig;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::records::RecordsConfig;
+use crate::results::ResultsConfig;
 use crate::units::ByteCount;
 
 /// Reads the settings of records.
@@ -31,6 +32,17 @@ pub(crate) fn read_records(reader: &mut Reader) -> RecordsConfig {
         ),
         keeps_arguments: reader.read("records.arguments", usual.keeps_arguments),
         keeps_documents: reader.read("records.documents", usual.keeps_documents),
+    }
+}
+
+/// Reads the bounds of kept results.
+pub(crate) fn read_results(reader: &mut Reader) -> ResultsConfig {
+    let usual = ResultsConfig::default();
+    let largest = ByteCount::mebibytes(16 << 10);
+    ResultsConfig {
+        memory: reader.read_within("results.memory", usual.memory, ByteCount::bytes(0)..=largest),
+        max_age: reader.read("results.max_age", usual.max_age),
+        max_count: reader.read_within("results.max_count", usual.max_count, 0..=10_000_000),
     }
 }
 

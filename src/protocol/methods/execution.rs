@@ -153,6 +153,9 @@ pub enum ReproducibleParam {
         seed: u64,
         /// The time of day at the start, in seconds since the Unix epoch.
         epoch: u64,
+        /// Whether a kept result of the same run may answer.
+        #[serde(default)]
+        cache: bool,
     },
 }
 
@@ -222,7 +225,7 @@ impl RequestedLimits {
 }
 
 /// The result of `execute_skill` and `run_code`.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub struct RunResult {
     /// The end of the run.
     pub status: RunStatus,
@@ -258,6 +261,14 @@ pub struct RunResult {
     /// Executed WebAssembly instructions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
+    /// True if the result was kept from an earlier run with the same inputs, and nothing was executed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cached: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// The result of a call with `detach`: the run goes on.
@@ -383,6 +394,7 @@ mod tests {
             duration_ms: 12,
             memory_peak_bytes: 1 << 20,
             fuel: None,
+            cached: false,
         }
     }
 

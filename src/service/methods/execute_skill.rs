@@ -99,6 +99,7 @@ impl Service {
             limits,
             reproducible: None,
             profile: None,
+            takes_kept: false,
             listener: None,
             detach: None,
             document: None,

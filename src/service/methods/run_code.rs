@@ -74,6 +74,7 @@ impl Service {
             limits,
             reproducible: None,
             profile: None,
+            takes_kept: false,
             listener,
             detach: None,
             document: None,

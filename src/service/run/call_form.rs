@@ -108,7 +108,8 @@ impl CallPieces<'_> {
             add(limit.map(|limit| limit.to_string()).as_deref());
         }
         match self.reproducible {
-            Some(ReproducibleParam::Inputs { seed, epoch }) => {
+            // A call with a key is never answered from the cache.
+            Some(ReproducibleParam::Inputs { seed, epoch, cache: _ }) => {
                 add(Some(&format!("{seed} {epoch}")));
             }
             Some(ReproducibleParam::Flag(true)) => add(Some("reproducible")),
@@ -148,7 +149,7 @@ mod tests {
             change(&mut limits);
             CallPieces { limits, ..base }
         };
-        let inputs = |seed, epoch| ReproducibleParam::Inputs { seed, epoch };
+        let inputs = |seed, epoch| ReproducibleParam::Inputs { seed, epoch, cache: false };
         let calls = [
             base,
             CallPieces { method: "execute_skill", ..base },

@@ -52,6 +52,10 @@ impl Service {
         plan: RunPlan,
         form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
+        if plan.takes_kept && (form.is_detached || form.key.is_some()) {
+            let without = "without `cache` in a call with `detach` or `idempotency_key`";
+            return Err(ParamsError::wrong("reproducible", without, "both").into());
+        }
         if form.is_detached {
             let begun = Box::pin(self.begin_detached(caller, plan, form));
             return begun.await.map(MethodResult::Detached);

@@ -192,6 +192,8 @@ impl Service {
     ) -> Result<Performed, ServiceError> {
         let run_id = active.id.clone();
         plan.ensure_recordable()?;
+        // A value that no key has could decide the result.
+        let takes_kept = plan.takes_kept && plan.secrets.is_none();
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
@@ -221,6 +223,13 @@ impl Service {
             profile: plan.profile,
             limits: plan.limits,
         };
+        let key = match takes_kept {
+            true => self.key_of_result(caller, &spec, &self.toolchain)?,
+            false => None,
+        };
+        if let Some(kept) = self.kept_result(caller, key.as_ref(), &spec.run_id).await? {
+            return Ok(kept);
+        }
         let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
         let layers = layers.contents;
         let prepared = (&spec, &*image, secrets.masks.as_ref());
@@ -248,7 +257,9 @@ impl Service {
             let finished = covered(caller, secrets.masks, finished).await?;
             log.note(&finished);
             let performed = self.result_of(caller, run_id, finished, host, form).await?;
-            self.with_document(caller, log, performed, inputs).await
+            let performed = self.with_document(caller, log, performed, inputs).await?;
+            self.keep_result(caller, key, &performed);
+            Ok(performed)
         };
         answered.await.map_err(|error| ServiceError::AfterRun(Box::new(error)))
     }

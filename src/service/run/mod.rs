@@ -2,6 +2,7 @@
 
 pub(crate) mod broker;
 pub(crate) mod bytecode;
+pub(crate) mod cached_result;
 pub(crate) mod call_form;
 pub(crate) mod compiled;
 pub(crate) mod covers;

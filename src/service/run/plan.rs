@@ -46,6 +46,8 @@ pub(crate) struct RunPlan {
     pub(crate) reproducible: Option<Reproducible>,
     /// Present if the run is profiled.
     pub(crate) profile: Option<ProfileOrder>,
+    /// True if the caller takes the kept result of an earlier run with the same inputs.
+    pub(crate) takes_kept: bool,
     pub(crate) listener: Option<LogListener>,
     /// Present if the run goes on in the background.
     pub(crate) detach: Option<DetachOrder>,
@@ -77,11 +79,12 @@ impl RunPlan {
     /// save fuel.
     #[must_use]
     pub(crate) fn with_reproducible(mut self, asked: Option<ReproducibleParam>) -> Self {
-        let (seed, epoch) = match asked {
+        let (seed, epoch, takes_kept) = match asked {
             None | Some(ReproducibleParam::Flag(false)) => return self,
-            Some(ReproducibleParam::Flag(true)) => (0, DEFAULT_EPOCH),
-            Some(ReproducibleParam::Inputs { seed, epoch }) => (seed, epoch),
+            Some(ReproducibleParam::Flag(true)) => (0, DEFAULT_EPOCH, false),
+            Some(ReproducibleParam::Inputs { seed, epoch, cache }) => (seed, epoch, cache),
         };
+        self.takes_kept = takes_kept;
         self.reproducible = Some(Reproducible { seed, epoch: Duration::from_secs(epoch) });
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
@@ -161,6 +164,7 @@ mod tests {
             limits: RunLimits::DEFAULT,
             reproducible: None,
             profile: None,
+            takes_kept: false,
             listener: None,
             detach: None,
             document: None,

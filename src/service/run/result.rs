@@ -80,6 +80,7 @@ impl Performed {
             duration_ms: 0,
             memory_peak_bytes: 0,
             fuel: None,
+            cached: false,
         };
         let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));
         Self { result, logs, output_blob: None, document: None, unrepeatable, profile: None }
@@ -182,6 +183,7 @@ impl Service {
             duration_ms,
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
+            cached: false,
         };
         let document = None;
         Ok(Performed { result, logs, output_blob: stored, document, unrepeatable, profile })

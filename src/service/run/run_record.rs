@@ -121,6 +121,7 @@ impl DraftRecord {
             output_blobs_total: 0,
             log: RecordedLog::default(),
             network: None,
+            cached: false,
         };
         Ok(Self {
             recorder: recorder.clone(),
@@ -264,6 +265,7 @@ impl DraftRecord {
     fn note_answer(&mut self, result: &RunResult) {
         let record = &mut *self.record;
         let blobs = &result.output_blobs;
+        record.cached = result.cached;
         record.output_blobs = blobs.iter().take(MAX_LISTED).cloned().collect::<Vec<BlobId>>();
         record.output_blobs_total = u64::try_from(blobs.len()).unwrap_or(u64::MAX);
         record.output = result.output.as_ref().map(|value| RecordedContent {

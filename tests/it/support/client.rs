@@ -183,6 +183,11 @@ impl Client {
         answer(request.send_empty().unwrap())
     }
 
+    /// Removes what a path names.
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        answer(self.authorized(self.agent.delete(format!("{}{path}", self.url))).call().unwrap())
+    }
+
     /// Asks for a path.
     pub(crate) fn get(&self, path: &str) -> Answer {
         answer(self.authorized(self.agent.get(format!("{}{path}", self.url))).call().unwrap())

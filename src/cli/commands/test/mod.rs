@@ -65,7 +65,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     }
     let epoch = args.epoch.unwrap_or(DEFAULT_EPOCH);
     let how = HowToRun {
-        reproducible: Some(ReproducibleParam::Inputs { seed: args.seed, epoch }),
+        reproducible: Some(ReproducibleParam::Inputs { seed: args.seed, epoch, cache: false }),
         timeout_ms: Some(args.timeout.saturating_mul(1_000)),
     };
     let workers = config.workers.count.max(1);

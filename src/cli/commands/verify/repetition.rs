@@ -131,8 +131,12 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
         input_blobs: inputs.blobs.iter().map(|blob| blob.id.to_string()).collect(),
         limits: RequestedLimits::default(),
         listener: None,
-        reproducible: Some(ReproducibleParam::Inputs { seed: inputs.seed, epoch: inputs.epoch }),
         profile: None,
+        reproducible: Some(ReproducibleParam::Inputs {
+            seed: inputs.seed,
+            epoch: inputs.epoch,
+            cache: false,
+        }),
         recording: None,
         record: LocalRecord::Repeats(Box::new(RepeatedRun {
             inputs: inputs.clone(),
