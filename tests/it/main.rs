@@ -26,6 +26,7 @@ mod blobs;
 mod cgroups;
 mod command_line;
 mod conformance;
+mod console;
 mod detached;
 mod discovery;
 mod failures;

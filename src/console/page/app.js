@@ -65,6 +65,7 @@ async function show() {
     add(main, h("h1", {}, found ? found[1] : "Nothing here"), found
       ? empty("This key does not open this page", `It needs the scope ${found[3].join(" or ")}.`)
       : empty("There is no such page", "Choose one above."));
+    main.dataset.shown = location.hash;
     return;
   }
   document.title = `${parts[0] ? `${parts[0]} – ` : ""}${found[1]} – Wardian`;

@@ -63,7 +63,8 @@ function schedule(look, signal) {
     if (!document.hidden) await look().catch(() => {});
     if (!signal.aborted) setTimeout(again, PERIOD);
   };
-  setTimeout(again, PERIOD);
+  // Rates need two readings: the second one comes soon.
+  setTimeout(again, samples.length > 1 ? PERIOD : PERIOD / 3);
 }
 
 async function readiness(place, signal) {

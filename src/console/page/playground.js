@@ -14,9 +14,16 @@ const FIRST = `import pandas as pd
 
 
 def main(args):
-    rows = pd.DataFrame({"city": ["Bern", "Zürich", "Basel"], "people": [134, 448, 176]})
+    rows = pd.DataFrame({
+        "city": ["Bern", "Zürich", "Basel"],
+        "people": [134, 448, 176],
+    })
     print(rows)
-    return {"largest": rows.loc[rows.people.idxmax(), "city"], "rows": rows.to_dict("records")}
+    largest = rows.loc[rows.people.idxmax()]
+    return {
+        "largest": largest.city,
+        "rows": rows.to_dict("records"),
+    }
 `;
 
 function readDraft() {

@@ -64,7 +64,7 @@ async function show(place, id, { signal, name, compact }) {
   const sort = sortOf(kind);
   const most = sort === "picture" || sort === "pdf" ? PICTURE : sort === "tree" ? TREE : TEXT;
   const bar = h("div", { class: "preview-bar" },
-    name ? h("strong", { class: "cut" }, name) : h("code", { class: "cut", title: id }, short(id)),
+    name ? h("strong", { class: "cut" }, name) : compact ? h("code", { class: "cut", title: id }, short(id)) : null,
     h("span", { class: "quiet" }, `${kind} · ${bytes(size)}`),
     compact ? h("a", { href: `#/blobs/${encodeURIComponent(id)}` }, "Open") : null,
     button("Download", () => download(id, name?.split("/").at(-1)).catch((error) => add(place, problem(error)))));
@@ -106,7 +106,7 @@ export function picture(content, type, name) {
   return h("figure", {}, image);
 }
 
-/** A PDF, in a frame that may do nothing; a browser that shows none there offers the download above. */
+/** A PDF is for a download: viewers of browsers do not work in frames that are kept away from the page. */
 function pdf(content) {
   if (decode(content.subarray(0, 5)) !== "%PDF-") {
     return problem(new Error("this is not a PDF, whatever its kind says"));
@@ -114,7 +114,7 @@ function pdf(content) {
   const facts = decode(content).match(/\/Type\s*\/Page(?![s\w])/g)?.length;
   return h("div", { class: "empty" }, h("p", { class: "empty-title" }, "A PDF document"),
     h("p", {}, facts ? `It seems to have ${facts} ${facts === 1 ? "page" : "pages"}. ` : null,
-      "Download it to read it: browsers show no PDF in a frame that keeps it away from this page."));
+      "Download it to read it: this page opens no frames."));
 }
 
 function grid(shown, cut, kind) {

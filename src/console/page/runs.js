@@ -105,6 +105,7 @@ async function more(place, wanted, cursor, pick, signal) {
 async function one(main, id, signal) {
   const body = h("div", {});
   add(main, h("p", { class: "trail" }, h("a", { href: "#/runs" }, "Runs")), h("h1", { class: "mono" }, short(id, 24)), body);
+  body.className = "stack";
   for (;;) {
     const run = await getJson(`/v1/runs/${encodeURIComponent(id)}`, { signal });
     if (run.status === "ended") { fill(body); return record(body, run, signal); }

@@ -59,22 +59,20 @@ async function one(main, name, query, signal) {
     ["Read me", (panel) => add(panel, h("article", { class: "boxed" }, markdown(skill.skill_md_content ?? "")))],
     ["Manifest", (panel) => add(panel, h("div", { class: "boxed" }, tree(manifest)), skill.input_schema
       ? [h("h2", {}, "Schema of the arguments"), h("div", { class: "boxed" }, tree(skill.input_schema))] : null)],
-    ["Files", (panel) => files(panel, which, manifest, signal)],
+    ["Files", (panel) => files(panel, which, manifest, skill.skill_md_content ?? "", signal)],
   ];
   const entries = runs ? [["Execute", (panel) => executor(panel, which, manifest, signal)], ...about] : about;
   add(main, tabs("Parts of the skill", entries, { chosen: 0 }));
 }
 
 /** Files that the protocol can read: it has no list, so those that the manifest and SKILL.md name, and any other by its path. */
-function files(panel, which, manifest, signal) {
-  const known = new Set(["SKILL.md", "skill.toml"]);
-  if (manifest.runtime?.entrypoint) known.add(manifest.runtime.entrypoint);
+function files(panel, which, manifest, content, signal) {
+  const offered = new Set();
   const place = h("div", {});
   const read = async (path) => {
     fill(place, h("p", { class: "quiet" }, "Loading…"));
     try {
       const file = await call("read_skill_file", { ...which, path }, { signal });
-      if (path.endsWith(".md") && !file.encoding) for (const [, found] of file.content.matchAll(/\]\(([\w./-]{1,200})\)/g)) offer(found);
       const shown = file.encoding === "base64" ? h("p", { class: "quiet" }, `Not a text: ${file.content.length} characters of base64.`)
         : h("pre", { tabindex: 0 }, path.endsWith(".py") ? highlight(file.content) : file.content);
       fill(place, h("div", { class: "preview-bar" }, h("strong", { class: "mono" }, path), button("Copy", () => copy(file.content, "The file"))), shown);
@@ -84,16 +82,17 @@ function files(panel, which, manifest, signal) {
   };
   const chips = h("div", { class: "chips" });
   const offer = (path) => {
-    if (path !== "SKILL.md" && known.has(path) && chips.dataset.drawn) return;
-    known.add(path);
+    if (offered.has(path) || offered.size > 40) return;
+    offered.add(path);
     add(chips, button(path, () => read(path), { class: "chip mono" }));
   };
-  for (const path of [...known]) add(chips, button(path, () => read(path), { class: "chip mono" }));
-  chips.dataset.drawn = "yes";
   const path = h("input", { type: "text", placeholder: "code/helper.py", maxlength: 1024 });
   add(panel, chips, h("form", { class: "inline", on: { submit: (event) => { event.preventDefault(); if (path.value) read(path.value); } } },
     field("Another file", path, "A path below the skill's folder."), h("button", { type: "submit" }, "Open")), place);
-  read(manifest.runtime?.entrypoint ?? "SKILL.md");
+  const entry = manifest.runtime?.entrypoint;
+  for (const known of ["SKILL.md", "skill.toml", entry]) if (known) offer(known);
+  for (const [, found] of content.matchAll(/\]\((?:\.\/)?([\w-][\w./-]{0,200})\)/g)) offer(found);
+  read(entry ?? "SKILL.md");
 }
 
 /** The longest arguments that the tab remembers, as JSON. */

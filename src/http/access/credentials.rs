@@ -102,8 +102,19 @@ mod tests {
         ] {
             assert!(is_public(path), "{path}");
         }
-        for path in ["/rpc", "/", "", "/healthz/", "//healthz", "/HEALTHZ", "/v1/blobs", "/tools/x", "/consoles", "/v1/console", "//console"]
-        {
+        for path in [
+            "/rpc",
+            "/",
+            "",
+            "/healthz/",
+            "//healthz",
+            "/HEALTHZ",
+            "/v1/blobs",
+            "/tools/x",
+            "/consoles",
+            "/v1/console",
+            "//console",
+        ] {
             assert!(!is_public(path), "{path}");
         }
     }
