@@ -51,9 +51,8 @@ import sys
 from runtime import blobs, log
 import runtime
 
-bad = args["bad"]
-
 def main(args):
+    bad = args["bad"]
     print(bad)
     print(bad, file=sys.stderr)
     log.info(bad)
@@ -68,8 +67,6 @@ def main(args):
     open(name + ".csv", "w").write(bad)
     open(name + ".png", "wb").write(bad.encode())
     return {"summary": bad, bad: bad, "rows": [{bad: bad}, {"x": [bad]}], "made": made, "__proto__": {"x": bad}}
-
-main(args)
 """
 
 HOSTILE_ERROR = """
@@ -357,7 +354,7 @@ class Hostile(InBrowser):
         self.show("/skills/evil.skill")
         self.browser.wait_text(SEEN, ".lead")
         self.browser.wait_text("<img src=x", ".inputs")
-        self.browser.fill(".inputs input", HOSTILE.replace("\0", ""))
+        self.browser.fill(".inputs textarea", HOSTILE.replace("\0", ""))
         self.browser.click(".inputs button[type=submit]")
         self.browser.wait_text("completed", ".run-status")
         self.browser.wait_text(SEEN, ".run-result")

@@ -73,7 +73,10 @@ async function show() {
   try {
     await found[2](main, { parts, query, signal });
   } catch (error) {
-    if (error.name !== "AbortError" && !signal.aborted) add(main, problem(error));
+    if (error.name !== "AbortError" && !signal.aborted) {
+      if (!main.querySelector("h1")) add(main, h("h1", {}, found[1]));
+      add(main, problem(error));
+    }
   }
   if (!signal.aborted) main.dataset.shown = location.hash;
 }

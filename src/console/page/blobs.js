@@ -59,14 +59,14 @@ async function more(place, cursor, signal) {
     body = h("tbody");
     add(place, h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Blobs" }, h("table", {},
       h("caption", { class: "unseen" }, "Blobs"),
-      h("thead", {}, h("tr", {}, [["Blob"], ["Kind"], ["Size", "number"], ["Stored", "number wide-only"], ["Last use", "number"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
+      h("thead", {}, h("tr", {}, [["Blob"], ["Kind"], ["Size", "number"], ["Stored", "number wide-only"], ["Last use", "number wide-only"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
   }
   add(body, page.blobs.map((blob) => h("tr", {},
     h("td", {}, h("a", { href: `#/blobs/${encodeURIComponent(blob.blob_id)}`, title: blob.blob_id }, h("code", {}, short(blob.blob_id)))),
-    h("td", {}, blob.kind ?? h("span", { class: "badge badge-bad" }, "damaged")),
+    h("td", { class: "kind" }, blob.kind ?? h("span", { class: "badge badge-bad" }, "damaged")),
     h("td", { class: "number" }, bytes(blob.size_bytes)),
     h("td", { class: "number wide-only", title: moment(blob.created_ms) }, ago(blob.created_ms)),
-    h("td", { class: "number", title: moment(blob.last_used_ms) }, ago(blob.last_used_ms)))));
+    h("td", { class: "number wide-only", title: moment(blob.last_used_ms) }, ago(blob.last_used_ms)))));
   if (page.next_cursor) {
     const next = button("Show more", () => {
       next.remove();

@@ -118,7 +118,7 @@ function cards() {
   const now = (list) => list.length ? number(list.slice(-3).reduce((sum, value) => sum + value, 0) / Math.min(3, list.length)) : "–";
   return h("div", { class: "cards" },
     card("Runs ended", now(ends), "per second", [sparkline(ends, "Runs ended in a second"), small(`${now(failed)} failed · ${number(total(values, "wardian_runs_total"), 0)} since the start`)]),
-    card("Calls", now(calls), "per second", [sparkline(calls, "Calls in a second"), small(`${number(total(values, "wardian_http_connections"), 0)} connections`)]),
+    card("Calls", now(calls), "per second", [sparkline(calls, "Calls in a second"), small(`open connections: ${number(total(values, "wardian_http_connections"), 0)}`)]),
     card("Workers", `${busy}`, `of ${busy + idle} busy`, [meter([["busy", busy, "accent"], ["idle", idle, "idle"]], Math.max(busy + idle, total(values, "wardian_worker_slots")), "Workers"),
       small(`${number(total(values, "wardian_worker_events_total", ({ event }) => event === "run_crashed"), 0)} crashed runs · ${number(total(values, "wardian_worker_events_total", ({ event }) => event === "started"), 0)} workers started`)]),
     card("Queue", `${waiting}`, waiting === 1 ? "run waits" : "runs wait", [sparkline(gauges("wardian_runs_queued"), "Runs that wait", { most: 4 }), small(`${number(total(values, "wardian_runs_running"), 0)} running`)]),
