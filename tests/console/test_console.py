@@ -277,7 +277,7 @@ buffer = io.BytesIO(); Image.new("RGB", (40, 30), "red").save(buffer, "PNG")
             self.browser.wait_text(text, ".preview")
 
     def test_an_address_that_leads_nowhere_says_so(self):
-        for place, text in [("/nothing", "There is no such page"), ("/runs/run_" + "0" * 32, "run"), ("/blobs/blob%3Ax", "status 404"), ("/skills/no.such", "no skill is called")]:
+        for place, text in [("/nothing", "There is no such page"), ("/runs/run_" + "0" * 32, "run"), ("/blobs/blob%3Ax", "there is no such blob"), ("/skills/no.such", "no skill is called")]:
             self.show(place)
             self.browser.wait_text(text, "#main")
 

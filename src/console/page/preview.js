@@ -58,7 +58,11 @@ export function preview(id, { signal, name = null, compact = false } = {}) {
 }
 
 async function show(place, id, { signal, name, compact }) {
-  const head = await request(blobPath(id), { method: "HEAD", signal });
+  const head = await request(blobPath(id), { method: "HEAD", signal }).catch((error) => {
+    // The answer to HEAD has no body that says it.
+    if (error.status === 404) error.message = "there is no such blob, or it has expired";
+    throw error;
+  });
   const kind = head.headers.get("Content-Type") ?? "application/octet-stream";
   const size = Number(head.headers.get("Content-Length") ?? 0);
   const sort = sortOf(kind);

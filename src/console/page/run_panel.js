@@ -55,15 +55,15 @@ export function resultView(result, { jump = null, signal = null } = {}) {
     parts.push(h("section", { class: "problem", "aria-label": "Error" }, h("strong", {}, result.error.type), ": ",
       h("span", { class: "message" }, result.error.message), result.error.traceback ? traceback(result.error.traceback, jump) : null));
   }
-  if (result.output !== null && result.output !== undefined) {
-    parts.push(h("section", {}, h("h3", {}, "Output"), output(result.output)));
-  }
   const named = new Map((result.files ?? []).filter((file) => file.blob_id).map((file) => [file.blob_id, file.path]));
   const blobs = [...new Set([...(result.output_blobs ?? [])])];
   if (blobs.length) {
     parts.push(h("section", {}, h("h3", {}, blobs.length === 1 ? "Blob" : `${blobs.length} blobs`),
       h("div", { class: "previews" }, blobs.slice(0, 12).map((id) => preview(id, { signal, name: named.get(id), compact: true }))),
       blobs.length > 12 ? h("ul", {}, blobs.slice(12).map((id) => h("li", {}, h("a", { href: `#/blobs/${encodeURIComponent(id)}` }, short(id))))) : null));
+  }
+  if (result.output !== null && result.output !== undefined) {
+    parts.push(h("section", {}, h("h3", {}, "Output"), output(result.output)));
   }
   const others = (result.files ?? []).filter((file) => !file.blob_id);
   if (others.length) {
