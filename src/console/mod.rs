@@ -156,7 +156,7 @@ mod tests {
                 "outerHTML",
                 "insertAdjacentHTML",
                 "document.write",
-                "srcdoc",
+                ".srcdoc",
                 "DOMParser",
                 "eval(",
                 "new Function",
