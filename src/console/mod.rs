@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn no_script_makes_markup_of_text() {
+    #[test]
+    fn no_script_makes_markup_of_text() {
         for file in FILES.iter().filter(|file| file.name.ends_with(".js")) {
             let text = std::str::from_utf8(file.bytes).unwrap();
             for sink in [

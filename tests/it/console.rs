@@ -1,7 +1,6 @@
 //! The console: its pages, what they may ask, and the pages in a browser.
 
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
 use serde_json::json;
@@ -97,9 +96,10 @@ struct Checked {
 
 /// Runs `scripts/check-console` with the program that is tested.
 fn check_console(environment: &[(&str, &str)]) -> Checked {
-    let python = ["/usr/bin/python3", "/usr/local/bin/python3"];
-    let python = python.into_iter().find(|path| Path::new(path).exists()).unwrap_or("python3");
-    let ended = Process::new(python)
+    // By its path: some tests take the folders of programs away.
+    let found = Process::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let python = String::from_utf8(found.unwrap().stdout).unwrap();
+    let ended = Process::new(python.trim_end())
         .arg(repository("scripts/check-console"))
         .env("WARDIAN", env!("CARGO_BIN_EXE_wardian"))
         .envs(environment.iter().copied())
