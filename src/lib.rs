@@ -10,7 +10,7 @@
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
 //! use cases    service
-//! edges        http
+//! edges        http  console
 //! program      config  assembly  cli
 //! ```
 //!
@@ -58,6 +58,7 @@ pub mod worker;
 
 pub mod service;
 
+pub mod console;
 pub mod http;
 
 pub mod assembly;

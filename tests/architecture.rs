@@ -56,6 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "telemetry", "database", "tenants", "records", "audit", "results"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service"]),
+    ("console",   &["ids"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "results", "http"]),
@@ -64,13 +65,13 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "records", "audit", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "client_tls", "private_file", "subprocess", "job", "skill", "protocol", "provenance", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
-                    "http", "config", "assembly"]),
+                    "http", "console", "config", "assembly"]),
 ];
 
 /// Words that may appear only under the given paths: one place for each dependency.
 const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
-    ("axum::", &["http/"]),
+    ("axum::", &["http/", "console/"]),
     ("clap::", &["cli/"]),
     ("pep508_rs::", &["packages/"]),
     ("pep440_rs::", &["packages/"]),

@@ -37,6 +37,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
     let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
+    let serves_console = reader.read("console.enabled", http.serves_console);
+    let http = HttpConfig { serves_console, ..http };
     let auth = read_auth(&mut reader, surroundings);
     let mut workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
@@ -154,6 +156,7 @@ fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surrounding
         admin_listen: None,
         allowed_hosts,
         allowed_origins,
+        serves_console: usual.serves_console,
         max_connections,
         max_connections_per_address: reader.read_within(
             "http.max_connections_per_address",

@@ -31,6 +31,7 @@ const MAX_CONNECTIONS: usize = 64;
 pub(crate) fn admin_config(listen: SocketAddr, config: &HttpConfig) -> HttpConfig {
     HttpConfig {
         allowed_hosts: config.allowed_hosts.clone(),
+        serves_console: false,
         max_connections: MAX_CONNECTIONS,
         max_connections_per_address: MAX_CONNECTIONS,
         max_body: ByteCount::default(),

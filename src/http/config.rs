@@ -30,6 +30,9 @@ pub struct HttpConfig {
     pub allowed_hosts: Vec<String>,
     /// Origins from which browsers may call; `*` allows all. Default none.
     pub allowed_origins: Vec<String>,
+    /// Whether pages of the server itself may call it: those of the console. Default true on
+    /// loopback addresses.
+    pub serves_console: bool,
     /// Most open connections. For a further one, the longest-idle connection is closed. Default
     /// 1,024.
     pub max_connections: usize,
@@ -116,6 +119,7 @@ impl HttpConfig {
             admin_listen: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            serves_console: listen.ip().to_canonical().is_loopback(),
             max_connections: 1_024,
             max_connections_per_address: share_of_an_address(1_024),
             unlimited_addresses: loopback_addresses(),

@@ -11,7 +11,7 @@ use crate::budget::MemoryBudget;
 use crate::telemetry::{MetricReading, MetricSource, Metrics, number_of};
 
 /// The routes that are counted each by itself.
-const ROUTES: [&str; 14] = [
+const ROUTES: [&str; 19] = [
     "/rpc",
     "/v1/blobs",
     "/v1/blobs/{id}",
@@ -21,6 +21,11 @@ const ROUTES: [&str; 14] = [
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
     "/v1/runs/{id}/log",
+    "/v1/caller",
+    "/v1/keys",
+    "/v1/metrics",
+    "/console",
+    "/console/{file}",
     "/healthz",
     "/readyz",
     "/version",

@@ -24,6 +24,7 @@ mod edge;
 mod exchange;
 mod metrics;
 mod operations;
+mod operator;
 mod readiness;
 mod router;
 mod rpc;

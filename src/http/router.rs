@@ -25,6 +25,7 @@ use crate::http::exchange::respond::{closing, refuse};
 use crate::http::exchange::traced::trace_request;
 use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, openrpc, readyz, tools, version};
+use crate::http::operator;
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::http::runs;
@@ -36,7 +37,15 @@ pub fn router<M: Methods + Status + Transfers + Runs>(
     readiness: Arc<Readiness<M>>,
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
-    router_within(config, readiness, budget, Authentication::Open, Observers::default())
+    router_within(config, readiness, budget, Authentication::Open, Attached::default())
+}
+
+/// What a server has beside its calls.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    pub(crate) observers: Observers,
+    /// Pages that everybody may read, below `/console`.
+    pub(crate) pages: Router,
 }
 
 /// Builds the routes, with this memory budget and these callers.
@@ -45,9 +54,9 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
-    observers: Observers,
+    attached: Attached,
 ) -> Router {
-    let Observers { audit, metrics, tracer } = observers;
+    let Attached { observers: Observers { audit, metrics, tracer }, pages } = attached;
     let edge = Edge::new(config, readiness, budget, authentication, audit, metrics);
     let edge = Arc::new(edge);
     let routes = Router::new()
@@ -61,11 +70,15 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/v1/runs/{id}/cancel", post(runs::cancel::<M>))
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
         .route("/v1/runs/{id}/record", get(runs::document::<M>))
+        .route("/v1/caller", get(operator::caller::<M>))
+        .route("/v1/keys", get(operator::keys::<M>))
+        .route("/v1/metrics", get(operator::metrics::<M>))
         .route("/healthz", get(healthz::<M>))
         .route("/readyz", get(readyz::<M>))
         .route("/version", get(version::<M>))
         .route("/tools", get(tools::<M>))
         .route("/openrpc.json", get(openrpc::<M>))
+        .merge(pages.with_state(()))
         .method_not_allowed_fallback(wrong_method::<M>)
         .fallback(nothing_here::<M>);
     // Only requests of callers that are known have spans, so strangers fill no queue.

@@ -35,7 +35,7 @@ use crate::http::connection::write_timeouts::TimedWrites;
 use crate::http::edge::Observers;
 use crate::http::metrics::RequestMemory;
 use crate::http::readiness::Readiness;
-use crate::http::router::router_within;
+use crate::http::router::{Attached, router_within};
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
 use crate::service::{ActiveRuns, Authentication, Methods, Runs, Status, Transfers};
@@ -89,6 +89,7 @@ pub struct Server {
     audit: AuditLog,
     metrics: Arc<Metrics>,
     tracer: Tracer,
+    pages: Router,
 }
 
 /// The settings of a server, of which some can change while it serves: the time-outs of
@@ -143,7 +144,19 @@ impl Server {
         let metrics = Metrics::new();
         metrics.add(RequestMemory(Arc::clone(&budget)));
         let (audit, tracer) = (AuditLog::default(), Tracer::default());
-        Ok(Self { listener, address, config, tls, budget, authentication, audit, metrics, tracer })
+        let pages = Router::new();
+        Ok(Self {
+            listener,
+            address,
+            config,
+            tls,
+            budget,
+            authentication,
+            audit,
+            metrics,
+            tracer,
+            pages,
+        })
     }
 
     /// Starts to listen on the address for operators. Nothing is encrypted there.
@@ -204,6 +217,12 @@ impl Server {
         Self { tracer, ..self }
     }
 
+    /// Serves these pages to everybody, below `/console`.
+    #[must_use]
+    pub fn with_pages(self, pages: Router) -> Self {
+        Self { pages, ..self }
+    }
+
     /// The settings, some of which can change while the server serves.
     #[must_use]
     pub const fn live_config(&self) -> &LiveHttpConfig {
@@ -238,7 +257,7 @@ impl Server {
                 Arc::clone(&readiness),
                 self.budget,
                 self.authentication,
-                observers,
+                Attached { observers, pages: self.pages },
             ),
             config: self.config,
             tls: self.tls,

@@ -10,6 +10,15 @@ pub(super) fn ensure_may_call(caller: &Caller, call: &MethodCall) -> Result<(), 
     ensure_has(caller, right_for(call))
 }
 
+/// Refuses a caller that may not operate the server.
+///
+/// # Errors
+///
+/// [`ServiceError::Forbidden`].
+pub fn ensure_may_operate(caller: &Caller) -> Result<(), ServiceError> {
+    ensure_has(caller, Right::Admin)
+}
+
 /// Refuses a caller without `right`.
 pub(super) fn ensure_has(caller: &Caller, right: Right) -> Result<(), ServiceError> {
     if caller.rights.contains(right) {
@@ -69,6 +78,15 @@ mod tests {
             }
             assert!(ensure_may_call(&caller(Rights::ALL), &call).is_ok());
         }
+    }
+
+    #[test]
+    fn operating_the_server_takes_the_right_to_do_so() {
+        for right in RIGHTS {
+            let only = caller(Rights::NONE.with(right));
+            assert_eq!(ensure_may_operate(&only).is_ok(), right == Right::Admin, "{right:?}");
+        }
+        assert!(ensure_may_operate(&caller(Rights::USUAL)).is_err());
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod transfers;
 
 pub use crate::job::outcome::{LogChunk, ProgressReport, Stream};
 pub use crate::service::authentication::{Authentication, RefusedCaller};
+pub use crate::service::authorisation::ensure_may_operate;
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{
@@ -43,4 +44,4 @@ pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBl
 pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};
 pub use crate::service::transfers::upload::{BlobUpload, UploadOrder, UploadedBlob};
 pub use crate::service::transfers::{BlobTransfers, Transfers};
-pub use crate::tenants::{CallerCredential, CallerIdentity, Right, Rights};
+pub use crate::tenants::{ApiKey, CallerCredential, CallerIdentity, Right, Rights};

@@ -17,7 +17,7 @@ use crate::crypto::is_equal;
 use crate::database::DatabaseError;
 use crate::error::CauseChain;
 use crate::ids::Digest;
-use crate::tenants::api_key::StoredKey;
+use crate::tenants::api_key::{ApiKey, StoredKey};
 use crate::tenants::caller::{CallerCredential, CallerIdentity, UnknownCaller};
 use crate::tenants::key_table::KeyTable;
 use crate::tenants::token::{KeyPrefix, prefix_of};
@@ -84,6 +84,32 @@ impl KeyRing {
     pub fn is_empty(&self) -> bool {
         let (keys, now) = (Arc::clone(&self.keys.read()), self.clock.now());
         !keys.by_prefix.values().any(|known| known.stored.key.is_valid_at(now))
+    }
+
+    /// The number of keys, those that ended and were revoked included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.keys.read().by_prefix.len()
+    }
+
+    /// All keys with their last use, by tenant and time. None of it is secret.
+    #[must_use]
+    pub fn list(&self) -> Vec<ApiKey> {
+        let keys = Arc::clone(&self.keys.read());
+        let listed = keys.by_prefix.values().map(|known| {
+            let used = match known.used.load(Ordering::Relaxed) {
+                0 => None,
+                milliseconds => Some(Duration::from_millis(milliseconds)),
+            };
+            let key = known.stored.key.clone();
+            ApiKey { last_used: key.last_used.max(used), ..key }
+        });
+        let mut listed: Vec<ApiKey> = listed.collect();
+        let text = |text: &str| text.to_owned();
+        listed.sort_by_cached_key(|key| {
+            (text(key.tenant.as_str()), key.created, text(key.prefix.as_str()))
+        });
+        listed
     }
 
     /// Finds the caller that presents this credential.
@@ -285,6 +311,22 @@ mod tests {
         let found = identify(&ring, &acme).unwrap();
         assert_eq!((found.tenant.as_str(), found.rights.names()), ("acme", vec!["code"]));
         assert_eq!(identify(&ring, &beta).unwrap().tenant.as_str(), "beta");
+    }
+
+    #[tokio::test]
+    async fn keys_are_listed_by_tenant_with_their_last_use() {
+        let place = Place::new().await;
+        let used = place.key("beta", None).await;
+        place.key("acme", Some(NOW / 2)).await;
+        let ring = place.ring().await;
+        identify(&ring, &used).unwrap();
+        let listed = ring.list();
+        let shown = |key: &ApiKey| (key.tenant.as_str().to_owned(), key.expires, key.last_used);
+        assert_eq!(
+            listed.iter().map(shown).collect::<Vec<_>>(),
+            [("acme".to_owned(), Some(NOW / 2), None), ("beta".to_owned(), None, Some(NOW))]
+        );
+        assert_eq!(ring.count(), 2);
     }
 
     #[tokio::test]

@@ -27,6 +27,7 @@ mod cached_results;
 mod cgroups;
 mod command_line;
 mod conformance;
+mod console;
 mod detached;
 mod discovery;
 mod failures;

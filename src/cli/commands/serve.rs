@@ -22,6 +22,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
+use crate::console;
 use crate::database::Database;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
@@ -128,6 +129,10 @@ async fn listen(
     let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
+    let server = match config.http.serves_console {
+        true => server.with_pages(console::pages()),
+        false => server,
+    };
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");

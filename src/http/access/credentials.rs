@@ -22,9 +22,13 @@ const SCHEME: &[u8] = b"Bearer ";
 /// The challenge to a client that has sent no credential.
 const WANTED: HeaderValue = HeaderValue::from_static("Bearer realm=\"wardian\"");
 
+/// The pages of the console, which ask for a credential themselves. They tell nothing of the server.
+const PAGES: &str = "/console";
+
 /// True if everybody may ask for this path.
 pub(crate) fn is_public(path: &str) -> bool {
-    PUBLIC.contains(&path)
+    let is_page = |rest: &str| rest.is_empty() || rest.starts_with('/');
+    PUBLIC.contains(&path) || path.strip_prefix(PAGES).is_some_and(is_page)
 }
 
 /// The credential of a request. A request with two has none: it is unclear who calls.
@@ -85,12 +89,32 @@ mod tests {
     }
 
     #[test]
-    fn only_four_paths_are_public() {
-        for path in ["/healthz", "/readyz", "/version", "/tools", "/openrpc.json"] {
+    fn only_five_paths_and_the_console_are_public() {
+        for path in [
+            "/healthz",
+            "/readyz",
+            "/version",
+            "/tools",
+            "/openrpc.json",
+            "/console",
+            "/console/",
+            "/console/app.js",
+        ] {
             assert!(is_public(path), "{path}");
         }
-        for path in ["/rpc", "/", "", "/healthz/", "//healthz", "/HEALTHZ", "/v1/blobs", "/tools/x"]
-        {
+        for path in [
+            "/rpc",
+            "/",
+            "",
+            "/healthz/",
+            "//healthz",
+            "/HEALTHZ",
+            "/v1/blobs",
+            "/tools/x",
+            "/consoles",
+            "/v1/console",
+            "//console",
+        ] {
             assert!(!is_public(path), "{path}");
         }
     }

@@ -6,10 +6,13 @@
 use std::net::IpAddr;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use crate::http::access::cors::Permission;
 use crate::http::config::HttpConfig;
+
+/// Where the page lies that sent a request, as the browser sees it. Pages cannot set it.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The reason why a request's host or origin is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,9 @@ pub(crate) struct Hosts {
     any_name: bool,
     any_origin: bool,
     listening: IpAddr,
+    /// True if pages of this server call it.
+    has_pages: bool,
+    is_encrypted: bool,
 }
 
 impl Hosts {
@@ -42,6 +48,8 @@ impl Hosts {
             any_name: has_any(&config.allowed_hosts),
             any_origin: has_any(&config.allowed_origins),
             listening: config.listen.ip(),
+            has_pages: config.serves_console,
+            is_encrypted: config.tls.is_some(),
         }
     }
 
@@ -61,6 +69,9 @@ impl Hosts {
         if origins.next().is_some() {
             return Err(HostFault::Origin);
         }
+        if self.is_own_page(origin, headers) {
+            return Ok(None);
+        }
         if self.any_origin {
             return Ok(Some(Permission::of_any()));
         }
@@ -71,6 +82,27 @@ impl Hosts {
     /// True if answers differ from website to website.
     pub(crate) const fn depend_on_origin(&self) -> bool {
         !self.origins.is_empty() && !self.any_origin
+    }
+
+    /// True if a page of this server itself sent the request. The name that the browser knows the
+    /// server by must be one that is allowed as such: with `*` alone any website could make its own
+    /// name lead here, and be the origin of what it reads.
+    fn is_own_page(&self, origin: &HeaderValue, headers: &HeaderMap) -> bool {
+        let text = |value: &HeaderValue| value.to_str().ok().map(str::to_ascii_lowercase);
+        let host = headers.get(header::HOST).and_then(text);
+        let (Some(origin), Some(host)) = (text(origin), host) else { return false };
+        let authority = match (origin.strip_prefix("https://"), self.is_encrypted) {
+            (Some(authority), _) => Some(authority),
+            // A page that was not encrypted may come from anybody in between.
+            (None, true) => None,
+            (None, false) => origin.strip_prefix("http://"),
+        };
+        // Browsers tell it of encrypted and of loopback addresses, also behind a proxy that encrypts.
+        let site = headers.get(SEC_FETCH_SITE);
+        self.has_pages
+            && authority == Some(&host)
+            && site.is_none_or(|site| site == "same-origin")
+            && Authority::try_from(host.as_str()).is_ok_and(|host| self.allows_name(host.host()))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -117,8 +149,6 @@ impl Hosts {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn hosts(listen: &str, names: &[&str], origins: &[&str]) -> Hosts {
@@ -194,6 +224,58 @@ mod tests {
             Err(HostFault::Host)
         );
         assert_eq!(check(&hosts("0.0.0.0:80", &["*"], &[]), &["any.example"], &[]), Ok(()));
+    }
+
+    /// The answers to a page at `origin` that a browser sends to `host`.
+    fn check_page(ours: &Hosts, host: &str, origin: &str, site: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+        headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
+        if let Some(site) = site {
+            headers.insert("sec-fetch-site", HeaderValue::from_str(site).unwrap());
+        }
+        matches!(ours.check(&Uri::from_static("/rpc"), &headers), Ok(None))
+    }
+
+    #[test]
+    fn only_pages_of_the_server_itself_are_its_own() {
+        let ours = hosts("127.0.0.1:8080", &["skills.example"], &[]);
+        let same = Some("same-origin");
+        assert!(check_page(&ours, "localhost:8080", "http://localhost:8080", same));
+        assert!(check_page(&ours, "127.0.0.1:8080", "http://127.0.0.1:8080", None));
+        assert!(check_page(&ours, "skills.example", "https://skills.example", same));
+        for (host, origin, site) in [
+            ("localhost:8080", "http://localhost:3000", Some("same-site")),
+            ("localhost:8080", "http://localhost:8080", Some("cross-site")),
+            ("localhost:8080", "http://127.0.0.1:8080", None),
+            ("localhost:8080", "http://evil.example", None),
+            ("localhost:8080", "ftp://localhost:8080", None),
+            ("localhost:8080", "null", None),
+            ("skills.example", "http://skills.example.evil", None),
+        ] {
+            assert!(!check_page(&ours, host, origin, site), "{host} {origin} {site:?}");
+        }
+    }
+
+    #[test]
+    fn a_website_that_rebinds_its_name_is_no_page_of_the_server() {
+        let open = hosts("0.0.0.0:8080", &["*"], &[]);
+        let open = Hosts { has_pages: true, ..open };
+        assert!(!check_page(&open, "evil.example:8080", "http://evil.example:8080", None));
+        assert!(check_page(&open, "10.0.0.5:8080", "http://10.0.0.5:8080", None));
+    }
+
+    #[test]
+    fn a_page_that_was_not_encrypted_is_none_of_a_server_with_tls() {
+        let ours = Hosts { is_encrypted: true, ..hosts("127.0.0.1:8443", &[], &[]) };
+        assert!(check_page(&ours, "localhost:8443", "https://localhost:8443", None));
+        assert!(!check_page(&ours, "localhost:8443", "http://localhost:8443", None));
+    }
+
+    #[test]
+    fn without_the_console_no_page_is_its_own() {
+        let ours = Hosts { has_pages: false, ..hosts("127.0.0.1:8080", &[], &[]) };
+        assert!(!check_page(&ours, "localhost:8080", "http://localhost:8080", None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tests of the edge, with fake methods.
 
+mod operator;
 mod rules;
 mod sockets;
 mod support;

@@ -10,8 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::budget::MemoryBudget;
-use crate::http::edge::Observers;
-use crate::http::router::router_within;
+use crate::http::router::{Attached, router_within};
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
 use crate::http::{HttpConfig, Readiness, router};
 use crate::service::Authentication;
@@ -360,7 +359,7 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
         Arc::new(readiness),
         Arc::clone(&budget),
         Authentication::Open,
-        Observers::default(),
+        Attached::default(),
     );
     let call =
         r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;

@@ -1,0 +1,210 @@
+// Shows what a blob holds: tables, trees of JSON, pictures, texts, PDF. Content of guests is read as
+// data and set as text. Pictures get an address of an image type that this page chooses, so a picture
+// that is something else is a broken picture; SVG is shown as an image, in which no script runs.
+
+import { blobPath, download, readBlob, request } from "./api.js";
+import { numberColumns, parse } from "./csv.js";
+import { add, button, empty, fill, h, problem, table } from "./dom.js";
+import { bytes, short } from "./format.js";
+import { markdown } from "./markdown.js";
+import { highlight } from "./python.js";
+
+/** Bytes of a text or a table that are read for a preview. */
+const TEXT = 256 << 10;
+/** Bytes of a JSON text that becomes a tree, and of a picture or a PDF. */
+const TREE = 2 << 20;
+const PICTURE = 32 << 20;
+
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/svg+xml"]);
+const bare = (kind) => kind.split(";", 1)[0].trim().toLowerCase();
+
+/** The way in which a kind is shown. */
+export function sortOf(kind) {
+  const type = bare(kind);
+  if (PICTURES.has(type)) return "picture";
+  if (type === "application/pdf") return "pdf";
+  if (["text/csv", "text/tab-separated-values", "application/csv"].includes(type)) return "table";
+  if (type === "application/json" || type.endsWith("+json")) return "tree";
+  if (type === "text/markdown") return "markdown";
+  if (["text/x-python", "application/x-python", "text/python", "application/python"].includes(type)) return "python";
+  if (type.startsWith("text/") || /(json|xml|yaml|toml|javascript|sql|sh|latex|graphql)$/.test(type)) return "text";
+  return "bytes";
+}
+
+const decode = (content) => new TextDecoder("utf-8").decode(content);
+
+/** The addresses that were made for the page that shows. They end with it. */
+const addresses = new Set();
+
+function addressOf(content, type) {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  addresses.add(address);
+  return address;
+}
+
+/** Gives back what the pictures of the last page held. */
+export function forgetAddresses() {
+  for (const address of addresses) URL.revokeObjectURL(address);
+  addresses.clear();
+}
+
+/** An element that shows a blob, filled when the content is there. */
+export function preview(id, { signal, name = null, compact = false } = {}) {
+  const place = h("div", { class: "preview" }, h("p", { class: "quiet" }, "Loading…"));
+  show(place, id, { signal, name, compact }).catch((error) => {
+    if (error.name !== "AbortError") fill(place, problem(error));
+  });
+  return place;
+}
+
+async function show(place, id, { signal, name, compact }) {
+  const head = await request(blobPath(id), { method: "HEAD", signal }).catch((error) => {
+    // The answer to HEAD has no body that says it.
+    if (error.status === 404) error.message = "there is no such blob, or it has expired";
+    throw error;
+  });
+  const kind = head.headers.get("Content-Type") ?? "application/octet-stream";
+  const size = Number(head.headers.get("Content-Length") ?? 0);
+  const sort = sortOf(kind);
+  const most = sort === "picture" || sort === "pdf" ? PICTURE : sort === "tree" ? TREE : TEXT;
+  const bar = h("div", { class: "preview-bar" },
+    name ? h("strong", { class: "cut" }, name) : compact ? h("code", { class: "cut", title: id }, short(id)) : null,
+    h("span", { class: "quiet" }, `${kind} · ${bytes(size)}`),
+    compact ? h("a", { href: `#/blobs/${encodeURIComponent(id)}` }, "Open") : null,
+    button("Download", () => download(id, name?.split("/").at(-1)).catch((error) => add(place, problem(error)))));
+  if ((sort === "picture" || sort === "pdf") && size > most) {
+    fill(place, bar, empty("Too large to show here", `${bytes(size)} – download it instead.`));
+    return;
+  }
+  if (sort === "bytes" && size > 0) {
+    const { content } = await readBlob(id, 256, { signal });
+    fill(place, bar, hexadecimal(content, size));
+    return;
+  }
+  const { content } = await readBlob(id, most, { signal });
+  fill(place, bar, body(sort, bare(kind), content, size, name ?? id));
+}
+
+function body(sort, kind, content, size, name) {
+  const cut = content.length < size;
+  if (size === 0) return empty("This blob is empty");
+  switch (sort) {
+    case "picture": return picture(content, kind, name);
+    case "pdf": return pdf(content);
+    case "table": return grid(decode(content), cut, kind);
+    case "tree": return cut ? text(decode(content), true) : json(decode(content));
+    case "markdown": return h("div", { class: "boxed" }, markdown(decode(content)));
+    case "python": return h("pre", { tabindex: 0 }, highlight(decode(content)));
+    default: return text(decode(content), cut);
+  }
+}
+
+function text(shown, cut) {
+  return h("div", {}, h("pre", { tabindex: 0 }, shown),
+    cut ? h("p", { class: "quiet" }, `The first ${bytes(TEXT)} are shown.`) : null);
+}
+
+export function picture(content, type, name) {
+  const image = h("img", { src: addressOf(content, type), alt: `Picture ${name}`, class: "picture" });
+  image.addEventListener("error", () => image.replaceWith(problem(new Error(`this is no picture that the browser can show (${type})`))));
+  return h("figure", {}, image);
+}
+
+/** A PDF is for a download: viewers of browsers do not work in frames that are kept away from the page. */
+function pdf(content) {
+  if (decode(content.subarray(0, 5)) !== "%PDF-") {
+    return problem(new Error("this is not a PDF, whatever its kind says"));
+  }
+  const facts = decode(content).match(/\/Type\s*\/Page(?![s\w])/g)?.length;
+  return h("div", { class: "empty" }, h("p", { class: "empty-title" }, "A PDF document"),
+    h("p", {}, facts ? `It seems to have ${facts} ${facts === 1 ? "page" : "pages"}. ` : null,
+      "Download it to read it: this page opens no frames."));
+}
+
+function grid(shown, cut, kind) {
+  const { rows, more } = parse(shown, { cut, mark: kind.includes("tab") ? "\t" : undefined });
+  if (!rows.length) return text(shown, cut);
+  const [head, ...rest] = rows;
+  return h("div", {}, table("Rows of the table", head, rest.map((row) => head.map((_, at) => row[at] ?? "")), { right: numberColumns(rows) }),
+    h("p", { class: "quiet" }, more ? `The first ${rest.length} rows and ${head.length} columns are shown.` : `${rest.length} rows, ${head.length} columns`));
+}
+
+/** JSON as a tree, or as text if it is none. */
+export function json(shown) {
+  let value;
+  try {
+    value = JSON.parse(shown);
+  } catch {
+    return text(shown, false);
+  }
+  return tree(value);
+}
+
+/** Entries of an object or array that are shown at once. */
+const ENTRIES = 100;
+
+/** A value of JSON as a tree. What is closed is made when it is opened. */
+export function tree(value, name = null, level = 0) {
+  const label = name === null ? null : [h("span", { class: "tree-key" }, name), ": "];
+  if (value === null || typeof value !== "object") {
+    return h("div", { class: "leaf" }, label, leaf(value));
+  }
+  const entries = Array.isArray(value) ? value.map((item, at) => [String(at), item]) : Object.entries(value);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  if (!entries.length) return h("div", { class: "leaf" }, label, open, close);
+  const count = `${entries.length} ${Array.isArray(value) ? (entries.length === 1 ? "item" : "items") : (entries.length === 1 ? "member" : "members")}`;
+  const branch = h("details", { class: "tree" }, h("summary", {}, label, h("span", { class: "quiet" }, `${open} ${count} ${close}`)));
+  let shown = 0;
+  const more = () => {
+    for (const [key, item] of entries.slice(shown, shown + ENTRIES)) add(branch, tree(item, key, level + 1));
+    shown += ENTRIES;
+    if (shown < entries.length) {
+      const next = button(`Show more of ${entries.length}`, () => { next.remove(); more(); }, { class: "plain" });
+      add(branch, next);
+    }
+  };
+  branch.addEventListener("toggle", () => { if (branch.open && shown === 0) more(); });
+  if (level < 2 && entries.length <= 40) {
+    more();
+    branch.open = true;
+  }
+  return branch;
+}
+
+function leaf(value) {
+  if (typeof value === "string") {
+    const text = value.length > 2000 ? `${value.slice(0, 2000)}…` : value;
+    if (/^blob:[a-z2-7]{52}$/.test(value)) return h("a", { href: `#/blobs/${encodeURIComponent(value)}`, title: value }, short(value));
+    return h("span", { class: "py-string" }, JSON.stringify(text));
+  }
+  return h("span", { class: value === null || typeof value === "boolean" ? "py-value" : "py-number" }, String(value));
+}
+
+function hexadecimal(content, size) {
+  const lines = [];
+  for (let at = 0; at < content.length; at += 16) {
+    const row = [...content.subarray(at, at + 16)];
+    const digits = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+    const letters = row.map((byte) => byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".").join("");
+    lines.push(`${at.toString(16).padStart(6, "0")}  ${digits}  ${letters}`);
+  }
+  return h("div", {}, h("pre", { tabindex: 0 }, lines.join("\n")),
+    size > content.length ? h("p", { class: "quiet" }, `The first ${content.length} bytes are shown.`) : null);
+}
+
+/** A value that a run returned: a table if it is one, and the tree. */
+export function output(value) {
+  const rows = tableIn(value);
+  return h("div", {}, rows ? table("Rows of the output", rows.columns, rows.rows, { right: numberColumns([rows.columns, ...rows.rows]) }) : null, tree(value));
+}
+
+/** The first list of objects in an output, as columns and rows. */
+function tableIn(value) {
+  const lists = Array.isArray(value) ? [value] : Object.values(value ?? {}).filter(Array.isArray);
+  const isRow = (row) => row && typeof row === "object" && !Array.isArray(row);
+  const list = lists.find((items) => items.length > 0 && items.slice(0, 50).every(isRow));
+  if (!list) return null;
+  const columns = [...new Set(list.slice(0, 50).flatMap((row) => Object.keys(row)))].slice(0, 20);
+  const cell = (item) => item === null || item === undefined ? "" : typeof item === "object" ? JSON.stringify(item).slice(0, 120) : String(item).slice(0, 300);
+  return { columns, rows: list.slice(0, 50).map((row) => columns.map((name) => cell(Object.hasOwn(row, name) ? row[name] : null))) };
+}

@@ -1,0 +1,195 @@
+//! What a caller may know of itself and, with the scope `admin`, of the server: `GET /v1/caller`,
+//! `/v1/metrics` and `/v1/keys`. Nothing here changes anything.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::Response;
+use serde::Serialize;
+use tracing::error;
+
+use crate::budget::{BudgetExhausted, CallMemory, Charge};
+use crate::error::ErrorKind;
+use crate::http::access::audited::{PeerAddress, note_refusal};
+use crate::http::edge::Edge;
+use crate::http::exchange::answer::Answer;
+use crate::http::exchange::respond::{Failure, json_bytes};
+use crate::protocol::request_id::RequestId;
+use crate::service::{
+    ApiKey, Caller, CallerCredential, CallerIdentity, Methods, ServiceError, Status,
+    ensure_may_operate,
+};
+use crate::telemetry::CONTENT_TYPE;
+use crate::units::ByteCount;
+
+/// Memory of one key while the list is made, with its part of the answer.
+const LISTED_KEY: ByteCount = ByteCount::kibibytes(1);
+
+/// The answer of `/v1/caller`.
+#[derive(Serialize)]
+struct CallerView<'a> {
+    tenant: &'a str,
+    scopes: Vec<&'static str>,
+    /// The prefix of a key, or `token:` and the subject of a token.
+    credential: Option<&'a str>,
+}
+
+/// The answer of `/v1/keys`.
+#[derive(Serialize)]
+struct KeyListView<'a> {
+    /// False if the server takes no keys.
+    accepted: bool,
+    keys: Vec<KeyView<'a>>,
+}
+
+/// A key, without anything secret. Times are in milliseconds since the Unix epoch.
+#[derive(Serialize)]
+struct KeyView<'a> {
+    prefix: &'a str,
+    tenant: &'a str,
+    name: &'a str,
+    scopes: Vec<&'static str>,
+    created_ms: u64,
+    expires_ms: Option<u64>,
+    revoked_ms: Option<u64>,
+    last_used_ms: Option<u64>,
+}
+
+impl<'a> KeyView<'a> {
+    fn of(key: &'a ApiKey) -> Self {
+        Self {
+            prefix: key.prefix.as_str(),
+            tenant: key.tenant.as_str(),
+            name: &key.name,
+            scopes: key.rights.names(),
+            created_ms: milliseconds(key.created),
+            expires_ms: key.expires.map(milliseconds),
+            revoked_ms: key.revoked.map(milliseconds),
+            last_used_ms: key.last_used.map(milliseconds),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// One request about the caller or the server.
+struct Inquiry<'a, M> {
+    edge: &'a Edge<M>,
+    caller: Caller,
+    request_id: String,
+}
+
+impl<'a, M: Methods + Status> Inquiry<'a, M> {
+    /// Begins to answer a request of this caller, which counts as a call of its tenant.
+    fn begin(
+        edge: &'a Edge<M>,
+        identity: CallerIdentity,
+        address: Option<Extension<PeerAddress>>,
+    ) -> Result<Self, Box<Response>> {
+        let request_id = edge.next_request_id();
+        let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
+        let caller = caller.at(address.map(|Extension(PeerAddress(address))| address));
+        let inquiry = Self { edge, caller, request_id };
+        // A server that is starting has no rates yet, and an operator may want to look at it.
+        match edge.readiness.methods().map(|methods| methods.count_call(&inquiry.caller.tenant)) {
+            None | Some(Ok(())) => Ok(inquiry),
+            Some(Err(error)) => Err(inquiry.failed(&error)),
+        }
+    }
+
+    fn failed(&self, error: &ServiceError) -> Box<Response> {
+        note_refusal(&self.edge.audit, &self.caller, error);
+        let failure = Failure::of(error, &self.request_id);
+        Box::new(failure.into_response(RequestId::Null, &self.request_id))
+    }
+
+    fn no_room(&self) -> Box<Response> {
+        self.failed(&BudgetExhausted.into())
+    }
+
+    fn ensure_operator(&self) -> Result<(), Box<Response>> {
+        ensure_may_operate(&self.caller).map_err(|error| self.failed(&error))
+    }
+
+    fn json(&self, value: &impl Serialize) -> Result<Response, Box<Response>> {
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        answer.write_json(value).map_err(|_no_room| self.no_room())?;
+        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+    }
+
+    fn caller(&self) -> Result<Response, Box<Response>> {
+        self.json(&CallerView {
+            tenant: self.caller.tenant.as_str(),
+            scopes: self.caller.rights.names(),
+            credential: self.caller.credential.as_ref().map(CallerCredential::name),
+        })
+    }
+
+    fn keys(&self) -> Result<Response, Box<Response>> {
+        self.ensure_operator()?;
+        let ring = self.edge.authentication.keys();
+        let count = ring.map_or(0, |ring| u64::try_from(ring.count()).unwrap_or(u64::MAX));
+        let needed = ByteCount::bytes(LISTED_KEY.as_u64().saturating_mul(count));
+        self.caller.memory.reserve(needed).map_err(|_no_room| self.no_room())?;
+        let keys = ring.map(|ring| ring.list()).unwrap_or_default();
+        let keys = keys.iter().map(KeyView::of).collect();
+        self.json(&KeyListView { accepted: ring.is_some(), keys })
+    }
+
+    fn metrics(&self) -> Result<Response, Box<Response>> {
+        self.ensure_operator()?;
+        let text = self.edge.metrics.text().map_err(|fault| {
+            error!(request.id = self.request_id, "the metrics cannot be written: {fault}");
+            let failure = Failure::of_kind(ErrorKind::Internal, "the metrics cannot be written");
+            Box::new(failure.into_response(RequestId::Null, &self.request_id))
+        })?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        answer.write_all(text.as_bytes()).map_err(|_no_room| self.no_room())?;
+        let mut answer = guarded(json_bytes(200, answer.into_bytes(), &self.request_id));
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+        Ok(answer)
+    }
+}
+
+/// Answers `GET /v1/caller`: the tenant and the scopes of whoever asks.
+pub(crate) async fn caller<M: Methods + Status>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+) -> Response {
+    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.caller());
+    answer.unwrap_or_else(|refusal| *refusal)
+}
+
+/// Answers `GET /v1/keys`: the keys of all tenants, for an operator.
+pub(crate) async fn keys<M: Methods + Status>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+) -> Response {
+    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.keys());
+    answer.unwrap_or_else(|refusal| *refusal)
+}
+
+/// Answers `GET /v1/metrics`: the metrics of the server, for an operator.
+pub(crate) async fn metrics<M: Methods + Status>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+) -> Response {
+    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.metrics());
+    answer.unwrap_or_else(|refusal| *refusal)
+}
+
+/// No page of another origin may embed the answer.
+fn guarded(mut answer: Response) -> Response {
+    let own = HeaderValue::from_static("same-origin");
+    answer.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), own);
+    answer
+}
