@@ -23,6 +23,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
         environment: BTreeMap::new(),
         stream_logs: false,
         reproducible: None,
+        profile: None,
         keep_files: KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     })

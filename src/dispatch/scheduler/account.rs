@@ -16,6 +16,10 @@ pub(crate) const LEAST_COST: Duration = Duration::from_micros(100);
 /// The time that a run is expected to take as long as none of its tenant has ended.
 pub(crate) const UNKNOWN_COST: Duration = Duration::from_millis(10);
 
+/// How often other runs may start before a run that waits for memory. After that, runs behind it
+/// wait until it fits, so that small runs cannot keep a large one waiting for ever.
+pub(crate) const MAX_OVERTAKEN: u32 = 32;
+
 /// Accounts that are kept before any is forgotten.
 pub(crate) const FEW_ACCOUNTS: usize = 128;
 

@@ -38,7 +38,7 @@ pub(crate) enum RunRefusal {
     NeverFits,
 }
 
-/// The decision about a new run.
+/// The decision of the queue about a new run.
 #[derive(Debug)]
 pub(crate) enum Offered<T> {
     /// The run starts now.
@@ -47,6 +47,19 @@ pub(crate) enum Offered<T> {
     Waits { ticket: Ticket, displaced: Option<T> },
     /// The run is refused.
     Refused(RunRefusal, T),
+}
+
+/// The decision of a pool about a new run.
+#[derive(Debug)]
+pub(crate) enum Admission<W, G> {
+    /// The run starts now, on this worker.
+    Granted(Ticket, W),
+    /// The run waits. If another waiting run has lost its place to it, that run is overloaded.
+    Queued { ticket: Ticket, displaced: Option<G> },
+    /// The run is refused.
+    Refused(RunRefusal),
+    /// The pool admits no runs any more.
+    ShuttingDown,
 }
 
 /// The bounds of a queue.

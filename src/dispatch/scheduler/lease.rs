@@ -10,10 +10,9 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::dispatch::error::DispatchError;
-use crate::dispatch::scheduler::claim::{Claim, Ticket};
+use crate::dispatch::scheduler::claim::{Admission, Claim, Ticket};
 use crate::dispatch::scheduler::queued_run::QueuedRun;
 use crate::dispatch::scheduler::shared::Scheduler;
-use crate::dispatch::scheduler::state::Admission;
 use crate::dispatch::worker::cpu_meter::CpuMeter;
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;

@@ -39,8 +39,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::dispatch::scheduler::account::{
-    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_RESTING, NextRun, StartedRun, UNKNOWN_COST,
-    Waiting, average,
+    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_OVERTAKEN, MAX_RESTING, NextRun, StartedRun,
+    UNKNOWN_COST, Waiting, average,
 };
 use crate::dispatch::scheduler::claim::{
     Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
@@ -48,10 +48,6 @@ use crate::dispatch::scheduler::claim::{
 use crate::dispatch::scheduler::run_time::ratio;
 use crate::dispatch::scheduler::virtual_time::VirtualTime;
 use crate::ids::TenantId;
-
-/// How often other runs may start before a run that waits for memory. After that, runs behind it
-/// wait until it fits, so that small runs cannot keep a large one waiting for ever.
-pub(crate) const MAX_OVERTAKEN: u32 = 32;
 
 /// The shortest and the longest delay that a refused caller is told.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
@@ -314,9 +310,7 @@ impl<T> FairQueue<T> {
         let usual = account.and_then(|account| account.usual).or(self.usual);
         let count = |count: usize| u128::try_from(count.max(1)).unwrap_or(u128::MAX);
         let runs = count(self.line_of(&claim.tenant));
-        let busy =
-            |account: &&Account<T>| !account.running.is_empty() || !account.waiting.is_empty();
-        let weights = self.accounts.values().filter(busy);
+        let weights = self.accounts.values().filter(|account| account.is_busy());
         let weights: u128 = weights.map(|account| u128::from(account.limits.weight.get())).sum();
         let weight = u128::from(claim.limits.weight.get());
         let usual = usual.unwrap_or(UNKNOWN_COST);

@@ -16,9 +16,11 @@ use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
 use crate::dispatch::isolation::Isolation;
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
-use crate::dispatch::scheduler::claim::{Claim, OutOfTime, QueueBounds, RunRefusal, Ticket};
+use crate::dispatch::scheduler::claim::{
+    Admission, Claim, OutOfTime, QueueBounds, RunRefusal, Ticket,
+};
 use crate::dispatch::scheduler::growth::Capacity;
-use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState};
+use crate::dispatch::scheduler::state::{Closing, Phase, SchedulerState};
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use crate::dispatch::isolation::WorkerOwner;
 use crate::dispatch::report::Counters;
 use crate::dispatch::scheduler::claim::{
-    Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
+    Admission, Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
 };
 use crate::dispatch::scheduler::growth::{Capacity, Growth};
 use crate::dispatch::scheduler::idle::IdleWorkers;
@@ -41,19 +41,6 @@ pub(crate) enum Phase {
     Draining,
     /// Every process is killed.
     Closed,
-}
-
-/// The decision about a new run.
-#[derive(Debug)]
-pub(crate) enum Admission<W, G> {
-    /// The run starts now, on this worker.
-    Granted(Ticket, W),
-    /// The run waits. If another waiting run has lost its place to it, that run is overloaded.
-    Queued { ticket: Ticket, displaced: Option<G> },
-    /// The run is refused.
-    Refused(RunRefusal),
-    /// The pool admits no runs any more.
-    ShuttingDown,
 }
 
 /// The accounts of one worker, whether it is idle or busy.

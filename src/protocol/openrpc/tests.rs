@@ -202,6 +202,7 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         duration_ms: 1,
         memory_peak_bytes: 1,
         fuel,
+        cached: fuel.is_some(),
     };
     let full = run(
         RunStatus::Failed,

@@ -96,7 +96,6 @@ pub(crate) type Listener<T> = Box<dyn FnMut(&mut Caller<'_, T>, u64) + Send>;
 
 impl<T: 'static> Sampling<T> {
     /// Calls `listener` each time that `every` units were used, at least one.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no profile asks for it yet"))]
     pub(crate) fn new(every: u64, listener: Listener<T>) -> Self {
         Self { every: every.max(1), ended: 0, listener }
     }

@@ -94,8 +94,14 @@ impl Service {
         };
         let (run_id, result) = (run_id.clone(), (*kept).clone());
         let result = RunResult { run_id, cached: true, duration_ms: 0, ..result };
-        let (logs, document, unrepeatable) = (Logs::default(), None, None);
-        Ok(Some(Performed { result, logs, output_blob: None, document, unrepeatable }))
+        Ok(Some(Performed {
+            result,
+            logs: Logs::default(),
+            output_blob: None,
+            document: None,
+            unrepeatable: None,
+            profile: None,
+        }))
     }
 
     /// Keeps the result of a run with this key, if every repetition gives it.
@@ -218,7 +224,7 @@ mod tests {
             |i| i.layers[1].digest = digest("other"),
             |i| i.layers[1].place = LayerPlace::Batteries,
             |i| i.layers.swap(0, 1),
-            |i| drop(i.layers.pop()),
+            |i| i.layers.truncate(1),
             |i| i.blobs[0] = blob("other"),
             |i| i.blobs[0].kind = "text/csv".into(),
             |i| i.blobs.swap(0, 1),

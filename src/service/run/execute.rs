@@ -10,10 +10,11 @@ use tracing::{Instrument as _, Span, debug};
 use crate::blobs::{BlobPin, BlobStore};
 use crate::clock::Clock;
 use crate::dispatch::{BlobSource, DispatchError, FinishedRun, Job, SkillContent};
-use crate::ids::{BlobId, RunId, TenantId};
+use crate::ids::{BlobId, Digest, RunId, TenantId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
+use crate::provenance::RunInputs;
 use crate::records::RunKind;
 use crate::secrets::mask::Masks;
 use crate::service::authorisation::ensure_has;
@@ -65,6 +66,18 @@ pub(crate) struct EnteredRun {
 struct Steps {
     bytecode: Bytecode,
     purpose: RunPurpose,
+}
+
+/// A run that has ended, and what its answer is made with.
+struct EndedRun {
+    run_id: RunId,
+    finished: FinishedRun,
+    masks: Option<Arc<Masks>>,
+    form: ResultForm,
+    /// The inputs that its document names, if it leaves one.
+    inputs: Option<Box<RunInputs>>,
+    /// The key under which its result is kept, if it is.
+    key: Option<Digest>,
 }
 
 impl Service {
@@ -253,15 +266,26 @@ impl Service {
         let shows_duration = plan.reproducible.is_none();
         let whole_logs = plan.whole_logs || inputs.is_some();
         let form = ResultForm { whole_logs, shows_duration };
-        let answered = async {
-            let finished = covered(caller, secrets.masks, finished).await?;
-            log.note(&finished);
-            let performed = self.result_of(caller, run_id, finished, host, form).await?;
-            let performed = self.with_document(caller, log, performed, inputs).await?;
-            self.keep_result(caller, key, &performed);
-            Ok(performed)
-        };
-        answered.await.map_err(|error| ServiceError::AfterRun(Box::new(error)))
+        let ended = EndedRun { run_id, finished, masks: secrets.masks, form, inputs, key };
+        let answered = self.answer(caller, log, host, ended).await;
+        answered.map_err(|error| ServiceError::AfterRun(Box::new(error)))
+    }
+
+    /// The answer to the call of a run that has ended.
+    async fn answer(
+        &self,
+        caller: &Caller,
+        log: &mut RunLog,
+        host: TenantHost,
+        ended: EndedRun,
+    ) -> Result<Performed, ServiceError> {
+        let EndedRun { run_id, finished, masks, form, inputs, key } = ended;
+        let finished = covered(caller, masks, finished).await?;
+        log.note(&finished);
+        let performed = self.result_of(caller, run_id, finished, host, form).await?;
+        let performed = self.with_document(caller, log, performed, inputs).await?;
+        self.keep_result(caller, key, &performed);
+        Ok(performed)
     }
 
     /// The layers of a run, with the bytecode that it may use.
