@@ -106,6 +106,8 @@ export type RunResult = {
   memory_peak_bytes: number;
   /** Executed instructions, if they were counted. */
   fuel?: number | undefined;
+  /** True if the result was kept from an earlier run with the same inputs. */
+  cached?: boolean | undefined;
 };
 
 /** The result of a call with `detach`: the run goes on. */
@@ -216,6 +218,8 @@ export type ExecuteSkillParams = {
     seed?: number | undefined;
     /** Time of day at the start, in seconds since 1970. */
     epoch?: number | undefined;
+    /** Answer with the kept result of an earlier run with the same inputs, if there is one. */
+    cache?: boolean | undefined;
   } | undefined;
   /** Execution timeout in milliseconds. */
   timeout_ms?: number | undefined;
@@ -259,6 +263,8 @@ export type RunCodeParams = {
     seed?: number | undefined;
     /** Time of day at the start, in seconds since 1970. */
     epoch?: number | undefined;
+    /** Answer with the kept result of an earlier run with the same inputs, if there is one. */
+    cache?: boolean | undefined;
   } | undefined;
   /** Execution limits. */
   limits?: {

@@ -20,6 +20,7 @@ class Reproducible(TypedDict, total=False):
 
     seed: int
     epoch: int
+    cache: bool
 
 
 class RunOptions(TypedDict, total=False):
