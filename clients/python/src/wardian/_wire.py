@@ -91,6 +91,11 @@ def flag(members: JsonObject, name: str) -> bool:
     raise BadAnswer(f"`{name}` should be true or false")
 
 
+def flag_or_none(members: JsonObject, name: str) -> bool | None:
+    """A member that is true or false, or that is missing."""
+    return None if members.get(name) is None else flag(members, name)
+
+
 def texts(members: JsonObject, name: str) -> list[str]:
     """A member that is an array of strings; empty if it is left out."""
     found = as_list(members.get(name, []), name)

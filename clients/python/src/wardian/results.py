@@ -163,8 +163,8 @@ class RunResult:
     duration_ms: int
     memory_peak_bytes: int
     fuel: int | None
-    cached: bool
-    """Whether the result was kept from an earlier run, so that nothing was executed."""
+    cached: bool | None
+    """True if the result was kept from an earlier run, so that nothing was executed."""
     raw: JsonObject = raw_field()
 
     @property
@@ -196,7 +196,7 @@ class RunResult:
             duration_ms=_wire.integer(raw, "duration_ms"),
             memory_peak_bytes=_wire.integer(raw, "memory_peak_bytes"),
             fuel=_wire.integer_or_none(raw, "fuel"),
-            cached=bool(raw.get("cached", False)),
+            cached=_wire.flag_or_none(raw, "cached"),
             raw=raw,
         )
 
