@@ -37,7 +37,7 @@ use crate::job::frame::outcome_max;
 use crate::packages::LayerStore;
 use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
 use crate::quotas::CallRates;
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError};
 use crate::secrets::Secrets;
 use crate::service::{
     DetachPolicy, LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess,
@@ -76,6 +76,30 @@ pub struct Runtime {
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// Skills that a thread of its own reads.
+struct ReadingSkills(thread::JoinHandle<Result<Registry, RegistryError>>);
+
+impl ReadingSkills {
+    /// Waits until all skills are read. Blocks the thread that it is on.
+    fn wait(self) -> Result<Registry, AssemblyError> {
+        let ended_early = |_panic| AssemblyError::System {
+            what: "read the skills",
+            cause: io::Error::other("a thread ended early"),
+        };
+        Ok(block_in_place(|| self.0.join()).map_err(ended_early)??)
+    }
+}
+
+/// Begins to read all skills.
+fn read_skills(config: &Config, skills: SkillsRead) -> Result<ReadingSkills, AssemblyError> {
+    let (settings, built_in) = registry_settings(config, skills)?;
+    let reading = thread::Builder::new()
+        .name("skills".to_owned())
+        .spawn(move || Registry::open(settings, &built_in));
+    let reading = reading.map_err(|cause| AssemblyError::System { what: "start a thread", cause });
+    Ok(ReadingSkills(reading?))
+}
+
 impl Runtime {
     /// Opens the stores, prepares the engine and begins to start workers. This takes a fraction of
     /// a second if the engine is installed, and otherwise minutes, which `progress` shows. Workers get
@@ -96,36 +120,23 @@ impl Runtime {
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
         // Skills are read concurrently with the engine, because thousands of them take a second.
-        let (settings, built_in) = registry_settings(config, skills)?;
-        let registry = thread::Builder::new()
-            .name("skills".to_owned())
-            .spawn(move || Registry::open(settings, &built_in))
-            .map_err(|cause| AssemblyError::System { what: "start a thread", cause })?;
+        let reading = read_skills(config, skills)?;
         let blobs: Arc<dyn BlobStore> = Arc::new(open_blobs(config)?);
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         // A default fuel limit applies to every run, so the metered code is needed from the start.
         let is_wanted = config.limits.default.fuel.is_some();
         let metered = if is_wanted { MeteredCode::Wanted } else { metered };
         let (files, base) = block_in_place(|| EngineFiles::prepare(config, metered, progress))?;
-        let limits = LimitPolicy {
-            default: config.limits.default,
-            cap: config.limits.max,
-            least_memory: base.content.length(),
-        };
+        let limits = limit_policy(config, &base);
         let metering = metering(config, &files);
         let tenant_images = block_in_place(|| images_of_tenants(config, &files, progress))?;
         let images = shared_images(config, &files, base);
         let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?, cgroups))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
-        let batteries = block_in_place(|| packages.open_batteries());
-        if let Err(error) = batteries {
+        if let Err(error) = block_in_place(|| packages.open_batteries()) {
             warn!("the batteries cannot be read: {}", CauseChain(&error));
         }
-        let ended_early = |_panic| AssemblyError::System {
-            what: "read the skills",
-            cause: io::Error::other("a thread ended early"),
-        };
-        let registry = Arc::new(block_in_place(|| registry.join()).map_err(ended_early)??);
+        let registry = Arc::new(reading.wait()?);
         let (images, metering) = (Arc::new(images), Arc::new(metering));
         let resolver = Arc::new(SystemResolver::default());
         let egress = block_in_place(|| Egress::new(config.network.egress.clone(), resolver))?;
@@ -239,6 +250,14 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn limit_policy(config: &Config, base: &Image) -> LimitPolicy {
+    LimitPolicy {
+        default: config.limits.default,
+        cap: config.limits.max,
+        least_memory: base.content.length(),
     }
 }
 

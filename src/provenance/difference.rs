@@ -55,8 +55,9 @@ impl fmt::Display for OtherInputs {
 impl Difference {
     /// A request to the network that is on one side only, in a sentence.
     #[must_use]
-    pub fn in_network(sentence: String) -> Self {
-        Self::of(format!("network: {sentence}"), None, None)
+    pub fn in_network(mut sentence: String) -> Self {
+        sentence.insert_str(0, "network: ");
+        Self::of(sentence, None, None)
     }
 
     fn of(what: impl Into<String>, recorded: Option<String>, found: Option<String>) -> Self {

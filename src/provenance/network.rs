@@ -268,7 +268,7 @@ mod tests {
             (whole.replace("\"format_version\":1", "\"format_version\":2"), "newer"),
             (whole.replace("\"granted\":true", "\"granted\": true"), "canonical"),
             (whole.replace("\"granted\":true", "\"granted\":true,\"more\":1"), "unknown"),
-            (whole[..whole.len() - 1].to_owned(), "network record"),
+            (whole.strip_suffix('}').unwrap().to_owned(), "network record"),
         ] {
             let error = NetworkDocument::read(wrong.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}: {wrong}");

@@ -129,10 +129,8 @@ async fn listen(
     let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
-    let server = match config.http.serves_console {
-        true => server.with_pages(console::pages()),
-        false => server,
-    };
+    let pages = config.http.serves_console.then(console::pages);
+    let server = pages.into_iter().fold(server, Server::with_pages);
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");

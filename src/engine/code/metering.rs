@@ -30,7 +30,7 @@ use wasm_encoder::{
     GlobalType, Instruction, MemArg, Module, RawSection, SectionId, ValType,
 };
 use wasmparser::{
-    BinaryReader, FuncType, FunctionBody, Parser, Payload, TypeRef, ValType as ParsedType,
+    BinaryReader, FuncType, FunctionBody, Import, Parser, Payload, TypeRef, ValType as ParsedType,
 };
 
 use crate::engine::code::polls::{Interruption, POLL_PAGE, poll};
@@ -95,6 +95,18 @@ struct Original<'a> {
 }
 
 impl<'a> Original<'a> {
+    fn add_import(&mut self, import: &Import<'_>) -> Result<(), SplitError> {
+        let TypeRef::Func(of) = import.ty else {
+            return Err(SplitError::Unsupported("an import that is no function"));
+        };
+        if (import.module, import.name) == HOST_CALL {
+            self.host_call = Some(self.imported);
+        }
+        self.functions.push(of);
+        self.imported = self.imported.saturating_add(1);
+        Ok(())
+    }
+
     fn read(module: &'a [u8]) -> Result<Self, SplitError> {
         let mut original = Self::default();
         for payload in Parser::new(0).parse_all(module) {
@@ -110,15 +122,7 @@ impl<'a> Original<'a> {
                 }
                 Payload::ImportSection(imports) => {
                     for import in imports.into_imports() {
-                        let import = import?;
-                        let TypeRef::Func(of) = import.ty else {
-                            return Err(SplitError::Unsupported("an import that is no function"));
-                        };
-                        if (import.module, import.name) == HOST_CALL {
-                            original.host_call = Some(original.imported);
-                        }
-                        original.functions.push(of);
-                        original.imported = original.imported.saturating_add(1);
+                        original.add_import(&import?)?;
                     }
                 }
                 Payload::FunctionSection(functions) => {

@@ -92,9 +92,8 @@ impl Contents {
                 operator if is_call(&operator) => {
                     contents.needs_entry_check = true;
                     for number in open.iter().flatten() {
-                        if let Some(has_calls) = contents.loops_with_calls.get_mut(*number) {
-                            *has_calls = true;
-                        }
+                        let has_calls = contents.loops_with_calls.get_mut(*number);
+                        has_calls.into_iter().for_each(|has_calls| *has_calls = true);
                     }
                 }
                 operator => contents.needs_entry_check |= is_bulk(&operator),

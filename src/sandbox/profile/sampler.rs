@@ -255,13 +255,16 @@ mod tests {
         assert!(found[0].0.starts_with(&format!("{LEFT_OUT};middle;")), "{found:?}");
     }
 
+    /// A change of the memory in which a frame lies at an address.
+    type Change<'code> = &'code dyn Fn(&mut FakePython, u32);
+
     #[test]
     fn hostile_stacks_end_and_read_nothing_outside() {
         let mut python = FakePython::new();
         let code = python.code("f", "main.py", 1);
         let end = u32::try_from(python.memory.len()).unwrap();
         let long = python.text(&"\u{1b}x".repeat(MAX_LETTERS));
-        let changes: [&dyn Fn(&mut FakePython, u32); 9] = [
+        let changes: [Change<'_>; 9] = [
             &|python, frame| python.write(frame + 4, frame), // a circle
             &|python, frame| python.write(frame + 4, u32::MAX),
             &|python, frame| python.write(frame, u32::MAX),

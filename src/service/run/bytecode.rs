@@ -91,7 +91,7 @@ impl Service {
             drop(permit);
             packed
         };
-        let bytecode = caller.memory.on_thread(read).await.map_err(|_| NotCompiled::Failed)?;
+        let bytecode = caller.memory.on_thread(read).await.map_err(|_panic| NotCompiled::Failed)?;
         if bytecode.is_none() {
             warn!(skill.name = %name, "the code of skill `{name}` cannot be kept compiled");
         }

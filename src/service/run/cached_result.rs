@@ -51,8 +51,23 @@ fn key_of(tenant: &TenantId, made_by: &MadeBy, mut inputs: RunInputs) -> Option<
 }
 
 impl Service {
+    /// The key of a run whose caller takes a kept result, and the end of the run if one is kept.
+    pub(super) async fn kept_for(
+        &self,
+        caller: &Caller,
+        takes_kept: bool,
+        spec: &RunSpec,
+    ) -> Result<(Option<Digest>, Option<Performed>), ServiceError> {
+        if !takes_kept {
+            return Ok((None, None));
+        }
+        let key = self.key_of_result(caller, spec, &self.toolchain)?;
+        let kept = self.kept_result(caller, key.as_ref(), &spec.run_id).await?;
+        Ok((key, kept))
+    }
+
     /// The key of a run that may be answered from a kept result; none without memory to make it.
-    pub(super) fn key_of_result(
+    fn key_of_result(
         &self,
         caller: &Caller,
         spec: &RunSpec,
@@ -71,7 +86,7 @@ impl Service {
     }
 
     /// The end of a run whose result is kept. A result whose blobs are gone is forgotten.
-    pub(super) async fn kept_result(
+    async fn kept_result(
         &self,
         caller: &Caller,
         key: Option<&Digest>,

@@ -176,7 +176,7 @@ impl Service {
                 was_interrupted = reason == StopReason::Interrupted;
                 Ok(Performed::stopped(run_id.clone(), reason))
             }
-            performed = self.perform_logged(caller, &active, plan, steps, &mut log) => performed,
+            performed = Box::pin(self.perform_logged(caller, &active, plan, steps, &mut log)) => performed,
         };
         if is_detached {
             if active.was_admitted() {
@@ -205,8 +205,7 @@ impl Service {
     ) -> Result<Performed, ServiceError> {
         let run_id = active.id.clone();
         plan.ensure_recordable()?;
-        // A value that no key has could decide the result.
-        let takes_kept = plan.takes_kept && plan.secrets.is_none();
+        let takes_kept = plan.may_take_kept();
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
@@ -236,11 +235,8 @@ impl Service {
             profile: plan.profile,
             limits: plan.limits,
         };
-        let key = match takes_kept {
-            true => self.key_of_result(caller, &spec, &self.toolchain)?,
-            false => None,
-        };
-        if let Some(kept) = self.kept_result(caller, key.as_ref(), &spec.run_id).await? {
+        let (key, kept) = self.kept_for(caller, takes_kept, &spec).await?;
+        if let Some(kept) = kept {
             return Ok(kept);
         }
         let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
@@ -250,22 +246,20 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
         log.watch(&network);
-        let is_call = steps.purpose == RunPurpose::Call;
         let mut host = self.host_of(
             caller,
             HostParts {
                 listener: plan.listener,
                 network,
                 masks: secrets.masks.clone(),
-                active: is_call.then(|| active.shared()),
+                active: (steps.purpose == RunPurpose::Call).then(|| active.shared()),
                 longest_wait: plan.detach.and_then(|order| self.detach.longest_wait_of(&order)),
             },
         );
         let finished = self.run_job(&job, &mut host, steps.purpose).await?;
         drop(job);
-        let shows_duration = plan.reproducible.is_none();
         let whole_logs = plan.whole_logs || inputs.is_some();
-        let form = ResultForm { whole_logs, shows_duration };
+        let form = ResultForm { whole_logs, shows_duration: plan.reproducible.is_none() };
         let ended = EndedRun { run_id, finished, masks: secrets.masks, form, inputs, key };
         let answered = self.answer(caller, log, host, ended).await;
         answered.map_err(|error| ServiceError::AfterRun(Box::new(error)))

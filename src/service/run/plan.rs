@@ -58,6 +58,12 @@ pub(crate) struct RunPlan {
 }
 
 impl RunPlan {
+    /// True if the kept result of another run may answer. One with secrets is none: a value that no
+    /// key has could decide it.
+    pub(crate) const fn may_take_kept(&self) -> bool {
+        self.takes_kept && self.secrets.is_none()
+    }
+
     /// Adds the blobs that a call names to those of its arguments.
     ///
     /// # Errors

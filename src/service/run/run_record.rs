@@ -86,7 +86,6 @@ impl DraftRecord {
             Program::Skill { name } => mounted.iter().find(|skill| skill.name == *name).cloned(),
             Program::Code { .. } => None,
         };
-        let entrypoint = plan.entrypoint.as_ref();
         let record = RunRecord {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),
@@ -101,7 +100,7 @@ impl DraftRecord {
             error: None,
             skill,
             code,
-            entrypoint: entrypoint.map(|name| head(name, MAX_ENTRYPOINT).to_owned()),
+            entrypoint: plan.entrypoint.as_ref().map(|name| head(name, MAX_ENTRYPOINT).to_owned()),
             arguments: RecordedArguments { digest, size_bytes, value: None },
             mounted_skills: mounted,
             layers: Vec::new(),

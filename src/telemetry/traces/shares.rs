@@ -84,7 +84,7 @@ mod tests {
             steps in proptest::collection::vec((0_usize..20, any::<bool>()), 0..4_000),
         ) {
             let mut shares = SpanShares::new(MOST);
-            let mut model = vec![0_usize; 20];
+            let mut model = [0_usize; 20];
             for (number, is_new) in steps {
                 if is_new {
                     model[number] += usize::from(shares.admit(&tenant(number)));

@@ -3,8 +3,12 @@
 use crate::job::profile::{FuelProfile, ProfiledCall, ProfiledFunction};
 use crate::units::Fuel;
 
-/// A profile of stacks, the outermost function first, each with its fuel and its samples.
-pub(crate) fn profile(stacks: &[(&[(&str, &str, u32)], u64, u64)]) -> FuelProfile {
+/// A stack, the outermost function first, with its fuel and its samples. A function has a name, a
+/// file and a line.
+type Stack<'text> = (&'text [(&'text str, &'text str, u32)], u64, u64);
+
+/// A profile of stacks.
+pub(crate) fn profile(stacks: &[Stack<'_>]) -> FuelProfile {
     let (mut functions, mut calls) = (Vec::new(), Vec::<ProfiledCall>::new());
     for (stack, fuel, samples) in stacks {
         let mut caller = None;
