@@ -60,7 +60,7 @@ impl Methods for Done {
             duration_ms: 1,
             memory_peak_bytes: 1 << 20,
             fuel: None,
-        cached: false,
+            cached: false,
         }))
     }
 

@@ -88,11 +88,11 @@ fn lasting_results() {
     for (code, more, kind) in [
         ("while True: pass", json!({"timeout_ms": 300}), "Timeout"),
         ("import os\nos.abort()", json!({}), "SandboxCrash"),
-        ("x = bytearray(1 << 40)", json!({}), "MemoryError"),
+        ("x = bytearray(1 << 40)", json!({}), "OverflowError"),
     ] {
         let first = ask(&client, code, &more);
         let second = ask(&client, code, &more);
-        let is_kept = kind == "MemoryError";
+        let is_kept = kind == "OverflowError";
         assert_eq!(failed(&first).0, kind, "{first}");
         assert_eq!(is_cached(&second), is_kept, "{second}");
     }

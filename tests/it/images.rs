@@ -124,7 +124,7 @@ fn an_image_that_cannot_be_is_refused_before_anything_starts() {
 pub(crate) fn cache_without_images() -> tempfile::TempDir {
     let users = dirs::cache_dir().unwrap().join("wardian");
     let cache = tempfile::tempdir_in(users.parent().unwrap()).unwrap();
-    for area in ["engine", "native"] {
+    for area in ["engine", "native", "layers"] {
         for key in fs::read_dir(users.join(area)).unwrap() {
             let key = key.unwrap();
             let target = cache.path().join(area).join(key.file_name());

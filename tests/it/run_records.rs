@@ -715,5 +715,5 @@ fn the_runs_of_a_loaded_server_are_identical_when_they_are_executed_again() {
         .unwrap();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
-    assert!(said.ends_with("8 of 8 identical\n"), "{said}");
+    assert!(said.contains("\n8 of 8 identical, "), "{said}");
 }

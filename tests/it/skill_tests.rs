@@ -320,7 +320,7 @@ fn tests_of_skills_that_are_interrupted_leave_no_files() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("ok     acme.naps a"), "{line}");
-    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1);
+    assert_ne!(fs::read_dir(&temporary).unwrap().count(), 0);
     Watched::of(child.id()).unwrap().interrupt();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
