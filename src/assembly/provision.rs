@@ -96,8 +96,10 @@ pub(super) fn provide_batteries(
     provision: Arc<dyn Provision>,
 ) -> JoinHandle<()> {
     let (service, packages) = (Arc::clone(service), Arc::clone(packages));
+    packages.set_batteries_on_their_way(true);
     tokio::spawn(async move {
         sleep(BATTERIES_DELAY).await;
+        let access = Arc::clone(&packages);
         let fetched = spawn_blocking(move || -> Result<bool, ProvisionError> {
             if packages.open_batteries()? {
                 return Ok(true);
@@ -105,7 +107,9 @@ pub(super) fn provide_batteries(
             provision.batteries()?;
             Ok(packages.open_batteries()?)
         });
-        match fetched.await {
+        let ended = fetched.await;
+        access.set_batteries_on_their_way(false);
+        match ended {
             Ok(Ok(true)) => service.compile_batteries_beside(),
             Ok(Ok(false)) => {
                 warn!("runs go without the batteries: `wardian engine install` fetches them");

@@ -175,6 +175,26 @@ fn every_repetition_gives_the_same_on_an_image_that_was_made_again() {
 }
 
 #[test]
+fn without_the_batteries_a_run_is_refused_that_has_to_be_the_same_everywhere() {
+    let cache = cache_without_images();
+    fs::remove_dir_all(cache.path().join("layers")).unwrap();
+    // No registry has them.
+    let nowhere = [("PIP_INDEX_URL", "http://127.0.0.1:9/simple"), ("PIP_FIND_LINKS", "")];
+    let nowhere = [&nowhere[..], &[("PIP_RETRIES", "0")]].concat();
+    let server = TestServer::start_in(&["--cache-dir", cache.path().to_str().unwrap()], &nowhere);
+    let client = server.client();
+    let params = json!({"language": "python", "code": "", "reproducible": true});
+    let refusal = eventually(Duration::from_secs(120), || {
+        let refusal = client.refusal("run_code", params.clone());
+        // As long as pip tries.
+        (refusal.kind != "overloaded").then_some(refusal)
+    });
+    assert_eq!(refusal.kind, "packages_missing", "{refusal:?}");
+    assert!(refusal.message.contains("`wardian engine install`"), "{refusal:?}");
+    assert_eq!(client.run("1")["status"], "completed");
+}
+
+#[test]
 fn faults_for_the_corpus_fit_the_source() {
     let script = repository("scripts/inject-faults");
     let ended = process::Command::new("python3").arg(script).arg("--check").output().unwrap();

@@ -28,6 +28,7 @@ use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
+use crate::service::run::packages_error::PackagesError;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
@@ -35,11 +36,12 @@ use crate::service::run::run_trace::RunTrace;
 use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
 use crate::tenants::Right;
 
-/// The longest time that a run waits for the image of reproducible runs, which is made in seconds.
-const IMAGE_PATIENCE: Duration = Duration::from_secs(30);
+/// The longest time that a reproducible run waits for its image, which is made in seconds, and for
+/// the batteries, which are fetched in seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often it looks for the image.
-const IMAGE_POLL: Duration = Duration::from_millis(50);
+/// How often it looks for them.
+const PATIENCE_POLL: Duration = Duration::from_millis(50);
 
 /// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +209,9 @@ impl Service {
         plan.ensure_recordable()?;
         let takes_kept = plan.may_take_kept();
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
+        if plan.reproducible.is_some() {
+            self.wait_for_batteries().await?;
+        }
         let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(caller, &plan).await?;
@@ -282,6 +287,19 @@ impl Service {
         Ok(performed)
     }
 
+    /// Waits for the batteries, which all reproducible runs have.
+    async fn wait_for_batteries(&self) -> Result<(), PackagesError> {
+        let last = Instant::now() + PATIENCE;
+        loop {
+            match self.packages.ensure_batteries() {
+                Err(PackagesError::BatteriesOnTheirWay) if Instant::now() < last => {
+                    sleep(PATIENCE_POLL).await;
+                }
+                found => return found,
+            }
+        }
+    }
+
     /// The layers of a run, with the bytecode that it may use.
     async fn layers_with(
         &self,
@@ -310,11 +328,11 @@ impl Service {
             let images = self.images_of(&caller.tenant);
             return Ok(images.pick(plan.packages(), plan.limits.memory));
         }
-        let last = Instant::now() + IMAGE_PATIENCE;
+        let last = Instant::now() + PATIENCE;
         loop {
             match self.images.reproducible() {
                 Err(NotReproducible::InTheMaking) if Instant::now() < last => {
-                    sleep(IMAGE_POLL).await;
+                    sleep(PATIENCE_POLL).await;
                 }
                 found => return Ok(found?),
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -14,6 +14,7 @@ use crate::packages::layer::LayerKey;
 use crate::packages::lock::Lock;
 use crate::packages::{GuestPlatform, LayerStore, OpenLayer, SkillNeeds, StoreError};
 use crate::registry::folders::snapshot::Snapshot;
+use crate::service::run::packages_error::PackagesError;
 
 /// Most layers that stay open for later runs. Each can cost two descriptors.
 const MAX_OPEN: usize = 128;
@@ -29,6 +30,7 @@ pub struct PackageAccess {
     batteries: Lock,
     /// Names the layer of the batteries. It is a digest over the lock, which every run would pay.
     batteries_layer: Option<LayerKey>,
+    are_batteries_on_their_way: AtomicBool,
     open: Mutex<HashMap<LayerKey, Arc<UsedLayer>>>,
     /// Held while a layer is compiled: one at a time.
     pub(crate) compiling: tokio::sync::Mutex<()>,
@@ -68,7 +70,18 @@ impl PackageAccess {
         let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
         let batteries_layer = batteries.layer();
         let of_record = OnceLock::new();
-        Self { store, of_record, guest, engine, batteries, batteries_layer, open, compiling }
+        let are_batteries_on_their_way = AtomicBool::new(false);
+        Self {
+            store,
+            of_record,
+            guest,
+            engine,
+            batteries,
+            batteries_layer,
+            are_batteries_on_their_way,
+            open,
+            compiling,
+        }
     }
 
     /// Opens the batteries if they are there, which reads all of them once. Returns false if they
@@ -80,6 +93,26 @@ impl PackageAccess {
     pub fn open_batteries(&self) -> Result<bool, StoreError> {
         let Some(key) = self.batteries_layer else { return Ok(true) };
         Ok(self.find(key, LayerPlace::Batteries)?.is_some())
+    }
+
+    /// Says whether somebody is fetching the batteries, for which reproducible runs wait.
+    pub fn set_batteries_on_their_way(&self, are_they: bool) {
+        self.are_batteries_on_their_way.store(are_they, Ordering::Release);
+    }
+
+    /// Refuses a reproducible run without batteries: it would search fewer folders for its modules,
+    /// and use other fuel than elsewhere.
+    pub(crate) fn ensure_batteries(&self) -> Result<(), PackagesError> {
+        // Read before the look at the layers, which are open before nobody fetches them any more.
+        let are_on_their_way = self.are_batteries_on_their_way.load(Ordering::Acquire);
+        if self.batteries_layer.is_none() || self.batteries().is_some() {
+            return Ok(());
+        }
+        Err(if are_on_their_way {
+            PackagesError::BatteriesOnTheirWay
+        } else {
+            PackagesError::NotReproducible
+        })
     }
 
     /// Searches layers in this store, too. A layer of it is not trusted to belong to its key: it is

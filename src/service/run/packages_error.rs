@@ -36,6 +36,17 @@ pub enum PackagesError {
         /// The skill.
         skill: SkillName,
     },
+    /// The batteries are being fetched, and a reproducible run has to have them.
+    #[error(
+        "the batteries, which reproducible runs have, are being fetched: try again in a minute"
+    )]
+    BatteriesOnTheirWay,
+    /// The batteries are not on this machine, and a reproducible run has to have them.
+    #[error(
+        "reproducible runs have the batteries, which are not on this server: \
+         `wardian engine install` fetches them"
+    )]
+    NotReproducible,
     /// Two skills of one run cannot have their packages side by side.
     #[error(
         "skills `{one}` and `{other}` need different versions of package `{package}`, so no run \
@@ -59,9 +70,11 @@ impl PackagesError {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unknown { .. } | Self::NotSynced { .. } | Self::NoBatteries { .. } => {
-                ErrorKind::PackagesMissing
-            }
+            Self::Unknown { .. }
+            | Self::NotSynced { .. }
+            | Self::NoBatteries { .. }
+            | Self::NotReproducible => ErrorKind::PackagesMissing,
+            Self::BatteriesOnTheirWay => ErrorKind::Overloaded,
             Self::Conflict { .. } => ErrorKind::InvalidParams,
             Self::Store(_) => ErrorKind::Internal,
         }
