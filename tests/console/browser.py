@@ -1,6 +1,7 @@
 """A headless Chromium, driven through chromedriver with the WebDriver protocol over plain HTTP."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -94,6 +95,19 @@ class Browser:
 
     def open(self, url):
         self.do("POST", "/url", {"url": url})
+
+    @contextlib.contextmanager
+    def new_tab(self):
+        """The tab that the page has just opened, which is closed afterwards."""
+        first = self.do("GET", "/window")
+        def look():
+            return [tab for tab in self.do("GET", "/window/handles") if tab != first]
+        self.do("POST", "/window", {"handle": wait(look, "a new tab")[0]})
+        try:
+            yield
+        finally:
+            self.do("DELETE", "/window")
+            self.do("POST", "/window", {"handle": first})
 
     def run(self, script, *arguments):
         """The value of a script in the page: `return …`, of a promise its result."""

@@ -276,6 +276,16 @@ buffer = io.BytesIO(); Image.new("RGB", (40, 30), "red").save(buffer, "PNG")
             self.browser.find(f".preview {selector}")
             self.browser.wait_text(text, ".preview")
 
+    def test_a_pdf_has_a_tab_of_its_own_in_which_nothing_is_html(self):
+        hostile = b"%PDF-1.4\n<html><script>document.title = 'owned'</script><img src=x onerror=alert(1)>\n%%EOF"
+        blob = self.server.blob(hostile, "application/pdf")
+        self.show(f"/blobs/{blob.replace(':', '%3A')}")
+        self.browser.click_text(".preview a", "Open it in a new tab")
+        with self.browser.new_tab():
+            wait(lambda: self.browser.run("return document.readyState === 'complete'"), "the document")
+            seen = self.browser.run("return [document.contentType, document.title, document.scripts.length, document.images.length, window.opener === null]")
+            self.assertEqual(seen, ["application/pdf", "", 0, 0, True])
+
     def test_an_address_that_leads_nowhere_says_so(self):
         for place, text in [("/nothing", "There is no such page"), ("/runs/run_" + "0" * 32, "run"), ("/blobs/blob%3Ax", "there is no such blob"), ("/skills/no.such", "no skill is called")]:
             self.show(place)

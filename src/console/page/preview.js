@@ -110,7 +110,10 @@ export function picture(content, type, name) {
   return h("figure", {}, image);
 }
 
-/** A PDF is for a download: viewers of browsers do not work in frames that are kept away from the page. */
+/**
+ * A PDF has a tab of its own, where the browser's viewer shows it: viewers do not work in frames that are
+ * kept away from the page. The type is fixed, so whatever the content is, it is never read as HTML.
+ */
 function pdf(content) {
   if (decode(content.subarray(0, 5)) !== "%PDF-") {
     return problem(new Error("this is not a PDF, whatever its kind says"));
@@ -118,7 +121,7 @@ function pdf(content) {
   const facts = decode(content).match(/\/Type\s*\/Page(?![s\w])/g)?.length;
   return h("div", { class: "empty" }, h("p", { class: "empty-title" }, "A PDF document"),
     h("p", {}, facts ? `It seems to have ${facts} ${facts === 1 ? "page" : "pages"}. ` : null,
-      "Download it to read it: this page opens no frames."));
+      h("a", { href: addressOf(content, "application/pdf"), target: "_blank", rel: "noopener" }, "Open it in a new tab")));
 }
 
 function grid(shown, cut, kind) {
