@@ -137,6 +137,20 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+    /// Print the manual page, or write those of all commands.
+    #[command(after_help = examples::MAN)]
+    Man {
+        /// Write the pages of all commands into this folder.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
+    /// Print the licences of everything that this program contains and installs.
+    #[command(after_help = examples::LICENSES)]
+    Licenses {
+        /// Print the list of all parts instead: a software bill of materials, CycloneDX 1.6 JSON.
+        #[arg(long)]
+        sbom: bool,
+    },
     /// The process that runs guests; started by the server.
     #[command(hide = true)]
     Worker {

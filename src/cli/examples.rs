@@ -241,6 +241,17 @@ Examples:
   wardian completions zsh > ~/.zfunc/_wardian
   wardian completions fish > ~/.config/fish/completions/wardian.fish";
 
+pub(crate) const MAN: &str = "\
+Examples:
+  wardian man | man -l -
+  wardian man --out ~/.local/share/man/man1    one page for each command";
+
+pub(crate) const LICENSES: &str = "\
+Examples:
+  wardian licenses | less
+  wardian licenses --sbom > wardian.cdx.json
+  wardian licenses --sbom | jq -r '.components[] | .name + \" \" + .version'";
+
 pub(crate) const SKILLS: &str = "\
 Examples:
   wardian skills list

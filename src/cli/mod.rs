@@ -28,7 +28,7 @@ use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, run, runs, secrets, serve, show_config, test, top,
+    blobs, conformance, doctor, engine, keys, licenses, man, run, runs, secrets, serve, show_config, test, top,
     verify,
 };
 use crate::cli::exit_code::Exit;
@@ -81,6 +81,8 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
             output::print_bytes(&script);
             return Ok(Exit::Done);
         }
+        Command::Man { out } => return man::man(Cli::command(), out.as_deref()),
+        Command::Licenses { sbom } => return Ok(licenses::licenses(*sbom)),
         Command::Skills(SkillsCommand::New { name, instruction, parent }) => {
             return new_skill::new_skill(name, *instruction, parent);
         }
@@ -194,6 +196,10 @@ fn with_config(
             Ok(exit)
         }
         // These were executed without the configuration.
-        Command::Worker { .. } | Command::Completions { .. } | Command::Skills(_) => Ok(Exit::Done),
+        Command::Worker { .. }
+        | Command::Completions { .. }
+        | Command::Man { .. }
+        | Command::Licenses { .. }
+        | Command::Skills(_) => Ok(Exit::Done),
     }
 }

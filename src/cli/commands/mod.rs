@@ -7,6 +7,8 @@ pub(crate) mod engine;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
 pub(crate) mod keys;
+pub(crate) mod licenses;
+pub(crate) mod man;
 pub(crate) mod reload;
 pub(crate) mod run;
 pub(crate) mod run_result;
