@@ -1,25 +1,80 @@
 """Makes the wheel: the package, and the server's program as a script beside it.
 
 A backend of its own, because it takes a program that was built already (`WARDIAN_BINARY`), so that
-nothing is compiled twice; without one it lets cargo build it. It needs nothing but Python.
+nothing is compiled twice; without one it lets cargo build it. It needs nothing but Python. The source
+distribution has the sources of the server in the folder `server`.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import io
 import os
 import platform
 import re
+import shutil
 import subprocess
+import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parent.parent
+SERVER = HERE / "server"
+# A source distribution has the server inside; in the repository it is around the client.
+REPOSITORY = SERVER if SERVER.is_dir() else HERE.parent.parent
 EPOCH = (1980, 1, 1, 0, 0, 0)
+# What cargo needs to build the server.
+SERVER_SOURCES = ["Cargo.toml", "Cargo.lock", "LICENSE", "build.rs", "benches", "conformance", "skills"]
+SERVER_SOURCES += ["src", "third-party", "wasm"]
+LICENSE_FILES = ["LICENSE", "third-party/crates.txt"]
+CLIENT_SOURCES = ["README.md", "build_backend.py", "pyproject.toml", "src"]
+LEFT_OUT = re.compile(r"__pycache__|\.pyc$|egg-info|^conformance/build/|^benches/.*results/|advisories\.tar\.xz$")
+NO_CARGO = """\
+this builds the server of Wardian from its source, which needs Rust: there is no `cargo` here.
+Install Rust 1.95 or later (https://rustup.rs), or a wheel of wardian for this machine: there are some
+for Linux with glibc on x86-64. WARDIAN_BINARY can name a program that was built elsewhere.\
+"""
+
+
+def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
+    """Writes the source distribution, and returns its name."""
+    project: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    stem = f"{project['name']}-{project['version']}"
+    archived = io.BytesIO()
+    with tarfile.open(fileobj=archived, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        contents = {f"{stem}/PKG-INFO": metadata(project).encode()}
+        for folder, names, place in (
+            (HERE, CLIENT_SOURCES, stem),
+            (REPOSITORY, SERVER_SOURCES, f"{stem}/server"),
+        ):
+            for path in source_files(folder, names):
+                contents[f"{place}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+        for name, content in sorted(contents.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    name = f"{stem}.tar.gz"
+    (Path(sdist_directory) / name).write_bytes(gzip.compress(archived.getvalue(), mtime=0))
+    return name
+
+
+def source_files(folder: Path, names: list[str]) -> Iterator[Path]:
+    """The files with these names, and those in the folders with these names."""
+    for name in names:
+        top = folder / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            if path.is_file() and not LEFT_OUT.search(path.relative_to(folder).as_posix()):
+                yield path
+
+
+def get_requires_for_build_sdist(config_settings: object = None) -> list[str]:
+    """Nothing."""
+    return []
 
 
 def get_requires_for_build_wheel(config_settings: object = None) -> list[str]:
@@ -46,7 +101,10 @@ def build_wheel(
         add(archive, record, f"{stem}.data/scripts/wardian", program.read_bytes(), 0o755)
         add(archive, record, f"{info}/METADATA", metadata(project).encode())
         add(archive, record, f"{info}/WHEEL", wheel.encode())
-        add(archive, record, f"{info}/licenses/LICENSE", (REPOSITORY / "LICENSE").read_bytes())
+        for file in LICENSE_FILES:
+            add(archive, record, f"{info}/licenses/{file}", (REPOSITORY / file).read_bytes())
+        sbom = (REPOSITORY / "third-party" / "sbom.cdx.json").read_bytes()
+        add(archive, record, f"{info}/sboms/wardian.cdx.json", sbom)
         lines = "\n".join([*record, f"{info}/RECORD,,", ""])
         add(archive, [], f"{info}/RECORD", lines.encode())
     return name
@@ -57,6 +115,8 @@ def find_program() -> Path:
     named = os.environ.get("WARDIAN_BINARY")
     if named:
         return Path(named)
+    if shutil.which("cargo") is None:
+        raise SystemExit(NO_CARGO)
     subprocess.run(["cargo", "build", "--release", "--locked"], cwd=REPOSITORY, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
     return target / "release" / "wardian"
@@ -78,7 +138,7 @@ def metadata(project: dict[str, Any]) -> str:
         f"Version: {project['version']}",
         f"Summary: {project['description']}",
         f"License-Expression: {project['license']}",
-        "License-File: LICENSE",
+        *(f"License-File: {file}" for file in LICENSE_FILES),
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {needed}" for needed in project["dependencies"]),
     ]

@@ -28,8 +28,8 @@ use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, licenses, man, run, runs, secrets, serve, show_config, test, top,
-    verify,
+    blobs, conformance, doctor, engine, keys, licenses, man, run, runs, secrets, serve,
+    show_config, test, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;

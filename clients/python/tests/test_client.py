@@ -274,6 +274,33 @@ def test_a_program_that_is_no_server_is_an_error_with_its_words(tmp_path: Path) 
         wardian.local(binary=tmp_path / "missing")
 
 
+SLOW_START = """#!/bin/sh
+echo '2026-11-22T21:20:50.8Z  INFO listening on http://127.0.0.1:1' >&2
+echo '{"level":"INFO"}' >&2
+echo 'compiling the engine (once; usually about 59 s) ...' >&2
+sleep 0.7
+printf 'compiled the eng' >&2
+sleep 0.7
+echo 'ine in 59 s' >&2
+echo 'serving on http://127.0.0.1:1'
+"""
+
+
+def test_the_first_start_tells_what_it_does(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake = tmp_path / "wardian"
+    fake.write_text(SLOW_START)
+    fake.chmod(0o755)
+    with wardian.LocalServer(binary=fake) as server:
+        assert server.url == "http://127.0.0.1:1"
+    told = [record.getMessage() for record in caplog.records if record.name == "wardian"]
+    assert told == [
+        "compiling the engine (once; usually about 59 s) ...",
+        "compiled the engine in 59 s",
+    ]
+
+
 def events_of(pieces: list[bytes]) -> Iterator[Event]:
     reader = EventReader()
     for piece in pieces:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -55,3 +58,57 @@ def test_the_wheel_asks_for_the_pinned_engine(wheel: Path) -> None:
     assert f"Version: {wardian.__version__}" in lines
     cargo = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["package"]
     assert cargo["version"] == wardian.__version__
+
+
+def test_the_wheel_has_the_licences_and_the_list_of_its_parts(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        metadata = archive.read(f"wardian-{wardian.__version__}.dist-info/METADATA").decode()
+    info = f"wardian-{wardian.__version__}.dist-info"
+    assert f"{info}/sboms/wardian.cdx.json" in names
+    files = [line.split(": ")[1] for line in metadata.splitlines() if line.startswith("License-File")]
+    assert files == ["LICENSE", "third-party/crates.txt"]
+    assert {f"{info}/licenses/{file}" for file in files} <= names
+
+
+def make_sdist(folder: Path) -> Path:
+    """The source distribution, unpacked."""
+    program = "import build_backend, sys; print(build_backend.build_sdist(sys.argv[1]))"
+    made = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], cwd=PROJECT, check=True, capture_output=True
+    )
+    with tarfile.open(folder / made.stdout.decode().strip()) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / f"wardian-{wardian.__version__}"
+
+
+def test_a_source_distribution_has_all_that_cargo_reads(tmp_path: Path) -> None:
+    sources = make_sdist(tmp_path)
+    assert (sources / "PKG-INFO").read_text().startswith("Metadata-Version: 2.4\n")
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    told = subprocess.run(command, cwd=sources / "server", check=True, capture_output=True)
+    (package,) = json.loads(told.stdout)["packages"]
+    for target in package["targets"]:
+        assert Path(target["src_path"]).is_file(), target
+    tracked = subprocess.run(
+        ["git", "ls-files", "src", "skills", "wasm", "third-party/*.txt", "third-party/*.json"],
+        cwd=REPOSITORY,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    missing = [path for path in tracked.stdout.split() if not (sources / "server" / path).is_file()]
+    assert not missing
+
+
+def test_without_rust_the_build_says_what_to_do(tmp_path: Path) -> None:
+    sources = make_sdist(tmp_path)
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    if shutil.which("cargo", path=environment["PATH"]):
+        pytest.skip("this machine has a cargo of its system")
+    program = "import build_backend; build_backend.build_wheel('.')"
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=sources, env=environment, capture_output=True, text=True
+    )
+    assert told.returncode != 0
+    assert "needs Rust" in told.stderr and "Traceback" not in told.stderr

@@ -78,14 +78,17 @@ mod tests {
             dependencies: BTreeMap<String, toml::Value>,
         }
         let manifest: Manifest =
-            toml::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))).unwrap();
+            toml::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")))
+                .unwrap();
         let locked: Locked =
-            toml::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"))).unwrap();
+            toml::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock")))
+                .unwrap();
         let own = locked.package.iter().find(|package| package.name == "wardian").unwrap();
         let listed = listed("cargo");
         for name in manifest.dependencies.keys() {
             // `name`, or `name version` where several versions are locked.
-            let needed = own.dependencies.iter().find(|needed| needed.split(' ').next() == Some(name));
+            let needed =
+                own.dependencies.iter().find(|needed| needed.split(' ').next() == Some(name));
             let needed = needed.unwrap_or_else(|| panic!("{name} is not locked"));
             let version = needed.split_once(' ').map_or_else(
                 || &locked.package.iter().find(|package| package.name == *name).unwrap().version,

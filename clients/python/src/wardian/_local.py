@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import re
 import selectors
 import shutil
 import subprocess
@@ -14,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TextIO
 
 import anyio.to_thread
 
@@ -24,6 +27,11 @@ from wardian.errors import LocalServerError
 KEPT_VARIABLES = ("WARDIAN_SECRET_", "WARDIAN_CACHE_DIR")
 LOG_SHOWN = 2_000
 END_PATIENCE = 10.0
+TELL_INTERVAL = 0.5
+# Lines of the server's log begin with a time, or are JSON; what it does before it is ready does not.
+LOG_LINE = re.compile(r"\s|\d{4}-|\{|$")
+
+_logger = logging.getLogger("wardian")
 
 
 def find_binary(binary: str | PathLike[str] | None = None) -> Path:
@@ -49,7 +57,8 @@ class LocalServer:
     variables of the user do not change it, except for secrets and the cache. Without `data_dir` its
     data lie in a folder that is removed in the end. If this program is killed, the server ends too.
 
-    The first start on a machine compiles the engine for some minutes.
+    The first start on a machine compiles the engine for some minutes. Meanwhile the logger `wardian`
+    tells what is done; Python shows its messages unless a program decides otherwise.
     """
 
     def __init__(
@@ -126,11 +135,16 @@ class LocalServer:
         stdout = self._process.stdout
         assert stdout is not None
         text = b""
-        with selectors.DefaultSelector() as selector:
+        with selectors.DefaultSelector() as selector, self._log.open(errors="replace") as log:
             selector.register(stdout, selectors.EVENT_READ)
             while b"\n" not in text:
-                if not selector.select(max(0.0, end - time.monotonic())):
+                left = end - time.monotonic()
+                is_told = selector.select(max(0.0, min(left, TELL_INTERVAL)))
+                _tell_progress(log)
+                if not is_told and left <= 0:
                     raise LocalServerError(f"the server is not ready in time:\n{self._end_of_log()}")
+                if not is_told:
+                    continue
                 piece = os.read(stdout.fileno(), 4_096)
                 if not piece:
                     raise LocalServerError(f"the server does not start:\n{self._end_of_log()}")
@@ -140,6 +154,19 @@ class LocalServer:
 
     def _end_of_log(self) -> str:
         return self.log[-LOG_SHOWN:].strip()
+
+
+def _tell_progress(log: TextIO) -> None:
+    """Passes on what the server says before it is ready: the steps of the first start."""
+    place = log.tell()
+    while line := log.readline():
+        if not line.endswith("\n"):
+            # It is not written completely yet.
+            log.seek(place)
+            return
+        place = log.tell()
+        if not LOG_LINE.match(line):
+            _logger.warning("%s", line.rstrip())
 
 
 def local(
