@@ -14,6 +14,7 @@ use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
 use crate::cgroup::CgroupTree;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
+use crate::cli::terminal::output::note;
 use crate::config::{Config, Flags};
 use crate::engine::code::instrumentation::Variant;
 use crate::engine::progress::{Lines, Progress, Terminal};
@@ -24,6 +25,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Niceness of background work.
 const LOW_PRIORITY: i32 = 10;
+
+/// What a user is told who waits for the engine.
+const FIRST_START: &str = "the engine is made ready for this machine, once: that takes one to three minutes, and later \
+                           starts take a second";
 
 /// The time that blocking work gets at the end of the program.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -119,6 +124,7 @@ impl Installer {
         if is_ready {
             return Ok(());
         }
+        note(FIRST_START);
         let failed = |fault: io::Error| Failed::at("start the installation of the engine", &fault);
         let more: &[&str] = if is_metered { &["--metered"] } else { &[] };
         let mut installation = Installation(self.start(more, Stdio::inherit()).map_err(failed)?);

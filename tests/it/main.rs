@@ -30,6 +30,7 @@ mod conformance;
 mod console;
 mod detached;
 mod discovery;
+mod documents;
 mod failures;
 mod files;
 mod fuel_profile;

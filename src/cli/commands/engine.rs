@@ -83,6 +83,11 @@ fn install_batteries(config: &Config) {
         Some(path) if path.is_dir() => WheelSource::Folder(path),
         Some(path) => WheelSource::Folder(path.parent().unwrap_or(path)),
     };
+    if let Ok(batteries) = assembly::batteries(config)
+        && !batteries.is_there
+    {
+        note(&format!("fetching the batteries, {} packages ...", batteries.packages.len()));
+    }
     match assembly::install_batteries(config, source, &|_| ()) {
         Ok(true) => note("the batteries were fetched"),
         Ok(false) => {}
