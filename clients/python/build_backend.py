@@ -29,8 +29,9 @@ SERVER = HERE / "server"
 REPOSITORY = SERVER if SERVER.is_dir() else HERE.parent.parent
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # What cargo needs to build the server.
-SERVER_SOURCES = ["Cargo.toml", "Cargo.lock", "LICENSE", "build.rs", "benches", "conformance", "skills"]
-SERVER_SOURCES += ["src", "third-party", "wasm"]
+SERVER_SOURCES = (
+    "Cargo.toml Cargo.lock LICENSE build.rs benches conformance skills src third-party wasm".split()
+)
 LICENSE_FILES = ["LICENSE", "third-party/crates.txt"]
 CLIENT_SOURCES = ["README.md", "build_backend.py", "pyproject.toml", "src"]
 LEFT_OUT = re.compile(r"__pycache__|\.pyc$|egg-info|^conformance/build/|^benches/.*results/|advisories\.tar\.xz$")

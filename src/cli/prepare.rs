@@ -124,7 +124,9 @@ impl Installer {
         if is_ready {
             return Ok(());
         }
-        note(FIRST_START);
+        if !engine.is_ready(Variant::Timed)? {
+            note(FIRST_START);
+        }
         let failed = |fault: io::Error| Failed::at("start the installation of the engine", &fault);
         let more: &[&str] = if is_metered { &["--metered"] } else { &[] };
         let mut installation = Installation(self.start(more, Stdio::inherit()).map_err(failed)?);
