@@ -83,6 +83,17 @@ def get_requires_for_build_wheel(config_settings: object = None) -> list[str]:
     return []
 
 
+def prepare_metadata_for_build_wheel(
+    metadata_directory: str, config_settings: object = None
+) -> str:
+    """Writes the metadata, so that nobody builds the server to read them."""
+    project: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    info = f"{project['name']}-{project['version']}.dist-info"
+    (Path(metadata_directory) / info).mkdir()
+    (Path(metadata_directory) / info / "METADATA").write_text(metadata(project))
+    return info
+
+
 def build_wheel(
     wheel_directory: str, config_settings: object = None, metadata_directory: object = None
 ) -> str:
