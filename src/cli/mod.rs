@@ -36,8 +36,6 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
 use crate::cli::terminal::{logging, output};
 use crate::config::{self, Config, Surroundings};
-use crate::secrets::PREFIX as SECRET_PREFIX;
-use crate::skill::manifest::secret_name::check_secret_name;
 
 /// Executes the command line of this process.
 #[must_use]
@@ -75,12 +73,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
             crate::assembly::work(setup, process)?;
             return Ok(Exit::Done);
         }
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "wardian", &mut script);
-            output::print_bytes(&script);
-            return Ok(Exit::Done);
-        }
+        Command::Completions { shell } => return Ok(man::completions(Cli::command(), *shell)),
         Command::Man { out } => return man::man(Cli::command(), out.as_deref()),
         Command::Licenses { sbom } => return Ok(licenses::licenses(*sbom)),
         Command::Skills(SkillsCommand::New { name, instruction, parent }) => {
@@ -104,24 +97,8 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
         }
         _ => logging::start_for_a_command(&config),
     }
-    for name in &config.ignored_variables {
-        let why = no_secret(name).map_or_else(String::new, |why| format!(": {why}"));
-        tracing::warn!("the environment variable `{name}` is no setting and has no effect{why}");
-    }
+    logging::warn_of_ignored_variables(&config);
     with_config(cli.command, config, &installer, ConfigSource { surroundings, flags })
-}
-
-/// Says why a variable that looks like a secret is none.
-fn no_secret(variable: &str) -> Option<String> {
-    let name = variable.strip_prefix(SECRET_PREFIX)?;
-    let problem = check_secret_name(name).err()?;
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let begins_well = !name.starts_with(|letter: char| letter.is_ascii_digit());
-    if name.is_empty() || !begins_well || !name.chars().all(is_word) {
-        let rule = "names of secrets have letters, digits and `_`, and no digit at the beginning";
-        return Some(rule.to_owned());
-    }
-    Some(format!("as the name of a secret, `{name}` {problem}"))
 }
 
 /// Returns the options of a command that are settings.

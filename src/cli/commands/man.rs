@@ -1,10 +1,11 @@
-//! `wardian man`: a manual page for each command, made from the texts of `--help`.
+//! `wardian man` and `wardian completions`, made from the commands and the texts of `--help`.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use clap::Command;
+use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
@@ -29,6 +30,14 @@ pub(crate) fn man(program: Command, folder: Option<&Path>) -> Result<Exit, Faile
         print_line(&path.display().to_string());
     }
     Ok(Exit::Done)
+}
+
+/// Prints the script that completes commands in a shell.
+pub(crate) fn completions(mut program: Command, shell: Shell) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut program, "wardian", &mut script);
+    print_bytes(&script);
+    Exit::Done
 }
 
 /// The pages with the names of their files, that of the program first.

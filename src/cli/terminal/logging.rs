@@ -12,6 +12,8 @@ use tracing_subscriber::{Layer as _, Registry, reload};
 
 use crate::cli::terminal::output::note;
 use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
+use crate::secrets::PREFIX as SECRET_PREFIX;
+use crate::skill::manifest::secret_name::check_secret_name;
 
 /// The log level of commands other than `serve`, unless an option asks for more.
 const QUIET: LogLevel = LogLevel::Warn;
@@ -91,4 +93,25 @@ fn filter_of(level: LogLevel) -> LevelFilter {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     }
+}
+
+/// Warns of variables that begin like a setting and are none.
+pub(crate) fn warn_of_ignored_variables(config: &Config) {
+    for name in &config.ignored_variables {
+        let why = no_secret(name).map_or_else(String::new, |why| format!(": {why}"));
+        tracing::warn!("the environment variable `{name}` is no setting and has no effect{why}");
+    }
+}
+
+/// Says why a variable that looks like a secret is none.
+fn no_secret(variable: &str) -> Option<String> {
+    let name = variable.strip_prefix(SECRET_PREFIX)?;
+    let problem = check_secret_name(name).err()?;
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let begins_well = !name.starts_with(|letter: char| letter.is_ascii_digit());
+    if name.is_empty() || !begins_well || !name.chars().all(is_word) {
+        let rule = "names of secrets have letters, digits and `_`, and no digit at the beginning";
+        return Some(rule.to_owned());
+    }
+    Some(format!("as the name of a secret, `{name}` {problem}"))
 }
