@@ -39,12 +39,17 @@ fn bash_completes_commands_and_options() {
         let typed: Vec<&str> = words.split(' ').collect();
         let asked = format!(
             "{script}\nCOMP_WORDS=({words}); COMP_CWORD={}\n\
-             _wardian wardian {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+             _wardian wardian {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
             typed.len() - 1,
             typed.last().unwrap(),
             typed[typed.len() - 2],
         );
-        let told = Process::new("bash").args(["--norc", "-c", &asked]).output().unwrap();
+        // The script is too long for an argument.
+        let mut bash = Process::new("bash");
+        let bash = bash.arg("--norc").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut bash = bash.spawn().unwrap();
+        bash.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+        let told = bash.wait_with_output().unwrap();
         let told = String::from_utf8(told.stdout).unwrap();
         assert_eq!(told.trim(), wanted, "{words}");
     }
@@ -69,8 +74,7 @@ fn manual_pages_are_printed_or_written_into_a_folder() {
 fn licences_and_the_list_of_parts_are_those_of_the_repository() {
     let place = Command::new();
     let texts = place.run(&["licenses"]).with(0).stdout;
-    let part =
-        |name: &str| fs::read_to_string(repository().join("third-party").join(name)).unwrap();
+    let part = |name: &str| fs::read_to_string(repository(&format!("third-party/{name}"))).unwrap();
     for name in ["crates.txt", "engine.txt", "batteries.txt"] {
         assert!(texts.contains(&part(name)), "{name}");
     }
