@@ -59,7 +59,8 @@ fn page(command: Command) -> io::Result<(String, Vec<u8>)> {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let has_commands = command.get_subcommands().any(|next| !next.is_hide_set());
     let source = format!("wardian {}", env!("CARGO_PKG_VERSION"));
-    let man = Man::new(command).source(source).manual("Wardian");
+    // A date without any letter would be left out, and the others would take its place.
+    let man = Man::new(command).date(" ").source(source).manual("Wardian");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
@@ -119,6 +120,10 @@ mod tests {
                 assert!(page.contains(part), "{name} has no {part:?}");
             }
         }
+        let (_, first) = pages.first().unwrap();
+        let title =
+            format!(".TH wardian 1 \" \" \"wardian {}\" Wardian\n", env!("CARGO_PKG_VERSION"));
+        assert!(String::from_utf8_lossy(first).contains(&title));
         let (_, serve) = pages.iter().find(|(name, _)| name == "wardian-serve.1").unwrap();
         let serve = String::from_utf8_lossy(serve);
         assert!(serve.contains("\\-\\-require\\-lockdown"), "{serve}");
