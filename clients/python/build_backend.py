@@ -19,7 +19,7 @@ import subprocess
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
     return name
 
 
-def source_files(folder: Path, names: list[str]) -> Iterator[Path]:
+def source_files(folder: Path, names: Iterable[str]) -> Iterator[Path]:
     """The files with these names, and those in the folders with these names."""
     for name in names:
         top = folder / name
