@@ -74,7 +74,8 @@ fn manual_pages_are_printed_or_written_into_a_folder() {
 fn licences_and_the_list_of_parts_are_those_of_the_repository() {
     let place = Command::new();
     let texts = place.run(&["licenses"]).with(0).stdout;
-    let part = |name: &str| fs::read_to_string(repository(&format!("third-party/{name}"))).unwrap();
+    let part =
+        |name: &str| fs::read_to_string(repository(&format!("deploy/third-party/{name}"))).unwrap();
     for name in ["crates.txt", "engine.txt", "batteries.txt"] {
         assert!(texts.contains(&part(name)), "{name}");
     }

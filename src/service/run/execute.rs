@@ -209,10 +209,7 @@ impl Service {
         plan.ensure_recordable()?;
         let takes_kept = plan.may_take_kept();
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
-        if plan.reproducible.is_some() {
-            self.wait_for_batteries().await?;
-        }
-        let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
+        let layers = self.layers_with(caller, &plan, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(caller, &plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
@@ -304,10 +301,13 @@ impl Service {
     async fn layers_with(
         &self,
         caller: &Caller,
-        skills: &[MountedSkill],
+        plan: &RunPlan,
         bytecode: Bytecode,
     ) -> Result<RunLayers, ServiceError> {
-        let mut layers = self.layers_of(caller, skills).await?;
+        if plan.reproducible.is_some() {
+            self.wait_for_batteries().await?;
+        }
+        let mut layers = self.layers_of(caller, &plan.skills).await?;
         if bytecode == Bytecode::Never {
             layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
         }
