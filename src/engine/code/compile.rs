@@ -137,7 +137,8 @@ pub fn config(options: impl Into<CodeOptions>) -> Config {
         // The module counts by itself, at a fraction of what wasmtime's fuel costs.
         .consume_fuel(false)
         .wasm_branch_hinting(variant == Variant::Metered)
-        .cranelift_nan_canonicalization(variant == Variant::Metered)
+        // The module makes NaNs canonical by itself, and only where a program sees their bits.
+        .cranelift_nan_canonicalization(false)
         .cranelift_opt_level(OptLevel::Speed)
         // The bound on the distance of polls holds for functions as they are in the module, so the
         // compiler must not merge functions.

@@ -16,8 +16,8 @@ pub enum Variant {
     /// Can be stopped, and has no other checks: the fast variant and the default. Runs are limited
     /// in time.
     Timed,
-    /// Counts instructions as well, and gives every NaN the same bits: for fuel limits and
-    /// reproducible runs.
+    /// Counts instructions as well, and gives NaNs the same bits wherever a program sees them: for
+    /// fuel limits and reproducible runs.
     Metered,
 }
 

@@ -1,40 +1,49 @@
 //! Metering: the module counts its own fuel.
 //!
 //! The counter is a global of the module that starts with the budget and becomes less. A guest's
-//! code has no instruction that names it, and it is not in the guest's memory. Each
-//! [region](crate::engine::code::regions) subtracts its instructions once, at its beginning. A bulk
-//! operation also costs one unit for each [`BYTES_PER_UNIT`] bytes or elements, which are
-//! subtracted before it begins.
+//! code has no instruction that names it, and it is not in the guest's memory. The code subtracts
+//! its instructions [in few places](crate::engine::code::charges). A bulk operation also costs one
+//! unit for each [`BYTES_PER_UNIT`] bytes or elements, which are subtracted before it begins.
 //!
 //! The counter is checked at the places of the polls. A loop traps when the counter is below zero.
 //! Its check compares with a number in the poll page, which is zero as long as the page is open, so
-//! it is the poll too. A function with calls asks the host at its entry when the counter is below a
+//! it is the poll too. The other checks come before calls that may
+//! [lead back](crate::engine::code::call_graph): they ask the host when the counter is below a
 //! second global, the *mark*. The host ends the run there, or sets the next mark.
 //!
 //! wasmtime's own fuel does the same at each block, and keeps the counter in a register that every
 //! call saves and restores.
 //!
-//! INVARIANT(metered-everywhere): every cycle in the control flow of a module has a check. Loops
-//! begin with one. Recursion needs a function with calls, and each of those begins with one.
+//! The module also makes [NaNs canonical](crate::engine::code::canonical_nan) by itself.
 //!
-//! INVARIANT(no-wrap): the counter cannot wrap. Between two checks is at most one function without
-//! the repetition of its loops, and the calls of functions without calls, loops and bulk
-//! operations. A function has less than 2²³ instructions, so that is less than 2⁴⁶ units, and less
-//! than 2⁵³ units for the lengths of bulk operations. A budget is at most [`MOST_FUEL`].
+//! INVARIANT(metered-everywhere): every cycle in the control flow of a module has a check. Loops
+//! begin with one. Recursion needs an indirect call, a call of the host, or a direct call that
+//! leads back, and a function that makes one has had a check since its entry, and since the last
+//! repetition of the loop around it.
+//!
+//! INVARIANT(no-wrap): the counter cannot wrap. From a check on, a function executes less than 2²³
+//! instructions and less than 2⁵³ units for the lengths of bulk operations before it meets the
+//! next check or returns, and without a check it calls functions with at most 2²⁴ instructions.
+//! Only a bulk operation costs more than its time, and only one that traps. So a counter below
+//! zero stays far from the end of its range, as long as less than 2⁶² units take a century. A
+//! budget is at most [`MOST_FUEL`].
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use wasm_encoder::{
-    BlockType, BranchHint, BranchHints, CodeSection, ConstExpr, Encode as _, ExportKind,
-    GlobalType, Instruction, MemArg, Module, RawSection, SectionId, ValType,
+    BranchHints, CodeSection, ConstExpr, Encode as _, ExportKind, GlobalType, Instruction, Module,
+    RawSection, SectionId, ValType,
 };
 use wasmparser::{
-    BinaryReader, FuncType, FunctionBody, Import, Parser, Payload, TypeRef, ValType as ParsedType,
+    FuncType, FunctionBody, Import, Parser, Payload, SubType, TypeRef, ValType as ParsedType,
 };
 
-use crate::engine::code::polls::{Interruption, POLL_PAGE, poll};
-use crate::engine::code::regions::{AddedCode, Addition, Counter, edits};
+use crate::engine::code::body_writer::{BodyWriter, Indices, LENGTH_SHIFT, leading_count};
+use crate::engine::code::call_graph::CallGraph;
+use crate::engine::code::canonical_nan::{Signatures, uncanonical};
+use crate::engine::code::charges::{AddedCode, Addition, additions, in_order};
+use crate::engine::code::flow_graph::FlowGraph;
+use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::SplitError;
 
 /// The name under which a metered module exports its counter, a mutable `i64`.
@@ -52,17 +61,12 @@ pub const MARK_PASSED: i32 = -1;
 /// Copying so many from main memory takes about as long as an instruction.
 pub const BYTES_PER_UNIT: u32 = 1 << LENGTH_SHIFT;
 
-const LENGTH_SHIFT: u32 = 2;
-
 /// The largest budget. Larger ones are limited to it: at a billion units in a second it lasts for
 /// 146 years.
 pub const MOST_FUEL: u64 = 1 << 62;
 
 /// The function that the mark's passing is told to, and its type.
 const HOST_CALL: (&str, &str) = ("host", "call");
-
-/// Bytes that the check of a loop reads from the poll page.
-const READ: u32 = 8;
 
 /// Adds the counter, the charges and the checks to `module`, which imports `host.call`.
 ///
@@ -73,7 +77,8 @@ const READ: u32 = 8;
 pub fn with_metering(module: &[u8], interruption: Interruption) -> Result<Vec<u8>, SplitError> {
     let original = Original::read(module)?;
     let added = Added::to(&original)?;
-    let mut bodies = Bodies::new(&original, added, interruption);
+    let calls = CallGraph::read(module, original.imported)?;
+    let mut bodies = Bodies::new(&original, added, calls, interruption);
     for payload in Parser::new(0).parse_all(module) {
         if let Payload::CodeSectionEntry(body) = payload? {
             bodies.add(&body)?;
@@ -86,9 +91,7 @@ pub fn with_metering(module: &[u8], interruption: Interruption) -> Result<Vec<u8
 #[derive(Default)]
 struct Original<'a> {
     sections: Vec<(u8, &'a [u8])>,
-    types: Vec<FuncType>,
-    /// Type index of each function, imported ones first.
-    functions: Vec<u32>,
+    signatures: Signatures,
     imported: u32,
     globals: u32,
     host_call: Option<u32>,
@@ -102,7 +105,7 @@ impl<'a> Original<'a> {
         if (import.module, import.name) == HOST_CALL {
             self.host_call = Some(self.imported);
         }
-        self.functions.push(of);
+        self.signatures.functions.push(of);
         self.imported = self.imported.saturating_add(1);
         Ok(())
     }
@@ -117,7 +120,7 @@ impl<'a> Original<'a> {
             match payload {
                 Payload::TypeSection(types) => {
                     for of in types.into_iter_err_on_gc_types() {
-                        original.types.push(of?);
+                        original.signatures.types.push(SubType::func(of?, false));
                     }
                 }
                 Payload::ImportSection(imports) => {
@@ -127,7 +130,12 @@ impl<'a> Original<'a> {
                 }
                 Payload::FunctionSection(functions) => {
                     for of in functions {
-                        original.functions.push(of?);
+                        original.signatures.functions.push(of?);
+                    }
+                }
+                Payload::TagSection(tags) => {
+                    for of in tags {
+                        original.signatures.tags.push(of?.func_type_idx);
                     }
                 }
                 Payload::GlobalSection(globals) => original.globals = globals.count(),
@@ -138,8 +146,7 @@ impl<'a> Original<'a> {
     }
 
     fn type_of(&self, function: u32) -> Option<&FuncType> {
-        let of = self.functions.get(usize::try_from(function).ok()?)?;
-        self.types.get(usize::try_from(*of).ok()?)
+        self.signatures.of_function(function)
     }
 }
 
@@ -166,8 +173,8 @@ impl Added {
         let index = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         Ok(Self {
             host_call: host_call.ok_or(missing)?,
-            nothing: index(original.types.len()),
-            tell: index(original.functions.len()),
+            nothing: index(original.signatures.types.len()),
+            tell: index(original.signatures.functions.len()),
             fuel: original.globals,
             mark: original.globals.saturating_add(1),
         })
@@ -236,17 +243,11 @@ fn extended(section: &[u8], more: &[Vec<u8>]) -> Vec<u8> {
     all
 }
 
-/// Splits a section or the declarations of locals into their count and the rest.
-fn leading_count(bytes: &[u8]) -> (u32, &[u8]) {
-    let mut reader = BinaryReader::new(bytes, 0);
-    let count = reader.read_var_u32().unwrap_or(0);
-    (count, bytes.get(reader.original_position()..).unwrap_or_default())
-}
-
 /// The new code section, and the hints that no check is expected to fail.
 struct Bodies<'a> {
     original: &'a Original<'a>,
     added: Added,
+    calls: CallGraph,
     interruption: Interruption,
     code: CodeSection,
     hints: BranchHints,
@@ -255,13 +256,24 @@ struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    fn new(original: &'a Original<'a>, added: Added, interruption: Interruption) -> Self {
+    fn new(
+        original: &'a Original<'a>,
+        added: Added,
+        calls: CallGraph,
+        interruption: Interruption,
+    ) -> Self {
         let (code, hints) = (CodeSection::new(), BranchHints::new());
-        Self { original, added, interruption, code, hints, next: original.imported }
+        Self { original, added, calls, interruption, code, hints, next: original.imported }
     }
 
     fn add(&mut self, body: &FunctionBody<'_>) -> Result<(), SplitError> {
-        self.add_edited(body, &edits(body)?)
+        let needs_check = |callee| self.calls.needs_check(self.next, callee);
+        let mut edits = additions(&FlowGraph::read(body, &needs_check)?);
+        let places = uncanonical(body, self.next, &self.original.signatures)?;
+        let canonical = |(at, lanes)| Addition { at, kind: AddedCode::Canonical(lanes) };
+        edits.extend(places.into_iter().map(canonical));
+        in_order(&mut edits);
+        self.add_edited(body, &edits)
     }
 
     fn add_edited(
@@ -274,15 +286,9 @@ impl<'a> Bodies<'a> {
         for declared in body.get_locals_reader()? {
             locals = locals.saturating_add(declared?.0);
         }
-        let mut writer = Writer {
-            added: self.added,
-            interruption: self.interruption,
-            counter: locals,
-            length: locals.saturating_add(1),
-            addresses: POLL_PAGE.start..POLL_PAGE.end.saturating_sub(READ - 1),
-            code: Vec::with_capacity(body.as_bytes().len().saturating_mul(2)),
-            hints: Vec::new(),
-        };
+        let Added { tell, fuel, mark, .. } = self.added;
+        let globals = Indices { tell, fuel, mark };
+        let mut writer = BodyWriter::new(globals, self.interruption, locals);
         writer.write(body, edits)?;
         self.code.raw(&writer.code);
         if !writer.hints.is_empty() {
@@ -312,129 +318,6 @@ impl<'a> Bodies<'a> {
             }
         }
         metered.finish()
-    }
-}
-
-/// Writes one body.
-struct Writer {
-    added: Added,
-    interruption: Interruption,
-    /// The local that holds the counter in loops that make no calls.
-    counter: u32,
-    /// The local that holds the length of a bulk operation.
-    length: u32,
-    /// Each check of a function has an address of its own, for the reason that polls have.
-    addresses: Range<u32>,
-    code: Vec<u8>,
-    hints: Vec<BranchHint>,
-}
-
-impl Writer {
-    fn write(&mut self, body: &FunctionBody<'_>, edits: &[Addition]) -> Result<(), SplitError> {
-        let bytes = body.as_bytes();
-        let (groups, declared) = leading_count(bytes);
-        let entry = body.get_operators_reader()?.original_position();
-        let mut copied = entry.saturating_sub(body.range().start);
-        let groups_end = bytes.len().saturating_sub(declared.len());
-        groups.saturating_add(2).encode(&mut self.code);
-        self.code.extend_from_slice(bytes.get(groups_end..copied).unwrap_or_default());
-        for of in [ValType::I64, ValType::I32] {
-            1_u32.encode(&mut self.code);
-            of.encode(&mut self.code);
-        }
-        for edit in edits {
-            self.code.extend_from_slice(bytes.get(copied..edit.at).unwrap_or_default());
-            copied = edit.at;
-            self.add(edit.kind)?;
-        }
-        self.code.extend_from_slice(bytes.get(copied..).unwrap_or_default());
-        Ok(())
-    }
-
-    fn put(&mut self, instructions: &[Instruction<'_>]) {
-        instructions.iter().for_each(|instruction| instruction.encode(&mut self.code));
-    }
-
-    fn add(&mut self, kind: AddedCode) -> Result<(), SplitError> {
-        match kind {
-            AddedCode::Charge { cost: 0, .. } => {}
-            AddedCode::Charge { cost, counter } => {
-                self.read(counter);
-                self.put(&[Instruction::I64Const(cost), Instruction::I64Sub]);
-                self.store(counter);
-            }
-            AddedCode::ChargeLength(counter) => {
-                self.put(&[Instruction::LocalTee(self.length)]);
-                self.read(counter);
-                self.put(&[
-                    Instruction::LocalGet(self.length),
-                    Instruction::I64ExtendI32U,
-                    Instruction::I64Const(i64::from(LENGTH_SHIFT)),
-                    Instruction::I64ShrU,
-                    Instruction::I64Sub,
-                ]);
-                self.store(counter);
-            }
-            AddedCode::EnterLoop => {
-                self.read(Counter::Global);
-                self.put(&[Instruction::LocalSet(self.counter)]);
-            }
-            AddedCode::CheckEntry => {
-                self.read(Counter::Global);
-                self.put(&[Instruction::GlobalGet(self.added.mark), Instruction::I64LtS]);
-                self.unlikely(&Instruction::Call(self.added.tell));
-                if self.interruption == Interruption::Polls {
-                    let address = self.addresses.next();
-                    poll(address.ok_or(SplitError::TOO_MANY_LOOPS)?, &mut self.code);
-                }
-            }
-            AddedCode::CheckLoop(counter) => {
-                self.read(counter);
-                self.bound()?;
-                self.put(&[Instruction::I64LtS]);
-                self.unlikely(&Instruction::Unreachable);
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts zero on the stack. Traps if the guest has to stop.
-    fn bound(&mut self) -> Result<(), SplitError> {
-        match self.interruption {
-            Interruption::Polls => {
-                let address = self.addresses.next().ok_or(SplitError::TOO_MANY_LOOPS)?;
-                let place = MemArg { offset: 0, align: 0, memory_index: 0 };
-                self.put(&[
-                    Instruction::I32Const(address.cast_signed()),
-                    Instruction::I64Load(place),
-                ]);
-            }
-            Interruption::Epochs => self.put(&[Instruction::I64Const(0)]),
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, counter: Counter) {
-        match counter {
-            Counter::Global => self.put(&[Instruction::GlobalGet(self.added.fuel)]),
-            Counter::Local => self.put(&[Instruction::LocalGet(self.counter)]),
-        }
-    }
-
-    fn store(&mut self, counter: Counter) {
-        if counter == Counter::Local {
-            self.put(&[Instruction::LocalTee(self.counter)]);
-        }
-        self.put(&[Instruction::GlobalSet(self.added.fuel)]);
-    }
-
-    /// Does something if the condition on the stack is true, which it hardly ever is.
-    fn unlikely(&mut self, what: &Instruction<'_>) {
-        let branch_func_offset = u32::try_from(self.code.len()).unwrap_or(u32::MAX);
-        self.hints.push(BranchHint { branch_func_offset, branch_hint_value: 0 });
-        Instruction::If(BlockType::Empty).encode(&mut self.code);
-        what.encode(&mut self.code);
-        Instruction::End.encode(&mut self.code);
     }
 }
 

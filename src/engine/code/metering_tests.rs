@@ -4,15 +4,17 @@ use proptest::prelude::*;
 use wasmtime::{Caller, Engine, Global, Instance, Linker, Store, Trap, Val};
 
 use super::*;
+use crate::engine::code::charges::Counter;
 use crate::engine::code::compile::config;
+use crate::engine::code::flow_graph::{cost, is_bulk};
 use crate::engine::code::instrumentation::Variant;
-use crate::engine::code::regions::{cost, is_bulk};
 
 /// A module with each instruction charged by itself, before it is executed.
 fn charged_singly(module: &[u8]) -> Vec<u8> {
     let original = Original::read(module).unwrap();
     let added = Added::to(&original).unwrap();
-    let mut bodies = Bodies::new(&original, added, Interruption::Epochs);
+    let calls = CallGraph::default();
+    let mut bodies = Bodies::new(&original, added, calls, Interruption::Epochs);
     for payload in Parser::new(0).parse_all(module) {
         let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
         let mut edits = Vec::new();
@@ -128,6 +130,14 @@ fn each_instruction_costs_one_unit() {
                    (br_if 0 (local.get $n)))",
             2 + 3 * 6,
         ),
+        // Three times the choice, which takes 5, and twice the way back.
+        (
+            "(local.set $n (i32.const 3))
+             (loop $again (block $ends (block $next
+                (br_table $ends $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+                (br $again)))",
+            2 + 3 * 5 + 2,
+        ),
         // Three operands, the operation, and its length.
         ("(memory.fill (i32.const 0) (i32.const 1) (i32.const 4096))", 4 + 1024),
         ("(memory.copy (i32.const 0) (i32.const 1) (i32.const 3))", 4),
@@ -210,12 +220,107 @@ fn metered_everywhere_ends_every_endless_function() {
 }
 
 #[test]
-fn every_entry_of_a_function_with_calls_looks_at_the_mark() {
+fn metered_everywhere_recursion_looks_at_the_mark() {
     let module = metered(&parsed(ENDLESS));
     let mut running = Running::new(&engine(), &module, 5_000);
     running.set(MARK_EXPORT, Val::I64(3_000));
     assert_eq!(running.call("deep"), Err(Some(Trap::OutOfFuel)));
     assert_eq!(*running.store.data(), 2, "once at the mark, once at the end");
+}
+
+/// The checks of each function: those of loops, and those that ask the host.
+fn checks(module: &[u8]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for payload in Parser::new(0).parse_all(module) {
+        let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
+        let mut checks = (0, 0);
+        let mut in_check = false;
+        for operator in body.get_operators_reader().unwrap() {
+            let operator = operator.unwrap();
+            match operator {
+                wasmparser::Operator::Unreachable if in_check => checks.0 += 1,
+                wasmparser::Operator::Call { .. } if in_check => checks.1 += 1,
+                _ => {}
+            }
+            in_check = matches!(operator, wasmparser::Operator::If { .. });
+        }
+        found.push(checks);
+    }
+    // The last function tells the host.
+    found.pop();
+    found
+}
+
+#[test]
+fn metered_everywhere_with_checks_only_where_calls_may_lead_back() {
+    let functions = [
+        ("(func $leaf)", (0, 0)),
+        ("(func $calls (call $leaf) (call $leaf))", (0, 0)),
+        // The first of these leads to the second, which leads back.
+        ("(func $even (call $odd))", (0, 0)),
+        ("(func $odd (call $even))", (0, 1)),
+        ("(func $again (call $calls) (call $again) (call $again))", (0, 1)),
+        ("(func $indirect (call_indirect (type $nothing) (i32.const 0)))", (0, 1)),
+        (
+            "(func $host (drop (call 0 (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))",
+            (0, 1),
+        ),
+        ("(func $fills (memory.fill (i32.const 0) (i32.const 0) (i32.const 8)))", (0, 1)),
+        // Each repetition asks the host.
+        (
+            "(func $loops (loop (call_indirect (type $nothing) (i32.const 0)) (br_if 0 (i32.const 0))))",
+            (1, 1),
+        ),
+        // Only one of the ways has a check already.
+        (
+            "(func $ways (block (br_if 0 (i32.const 1)) (call $ways) (call $ways)) (call $ways))",
+            (0, 2),
+        ),
+        // Nothing is known of what is caught.
+        (
+            "(func $catches (block $h (try_table (catch_all $h) (call $leaf))) (call $catches))",
+            (0, 1),
+        ),
+    ];
+    let text: String = functions.iter().map(|(text, _)| *text).collect();
+    let module = metered(&parsed(&format!("(type $nothing (func)) (table 1 funcref) {text}")));
+    for ((text, expected), found) in functions.iter().zip(checks(&module)) {
+        assert_eq!(found, *expected, "{text}");
+    }
+}
+
+#[test]
+fn paid_ahead_only_ways_that_are_not_expected_charge() {
+    let charges = |body: &str| {
+        let text = format!("(func (export \"go\") (local $n i32) {body})");
+        let module = metered(&parsed(&text));
+        let count = |body: FunctionBody<'_>| {
+            let operators = body.get_operators_reader().unwrap().into_iter();
+            operators
+                .filter(|operator| {
+                    let operator = operator.as_ref().unwrap();
+                    matches!(operator, wasmparser::Operator::GlobalSet { .. })
+                })
+                .count()
+        };
+        let payloads = Parser::new(0).parse_all(&module);
+        let bodies = payloads.filter_map(|payload| match payload.unwrap() {
+            Payload::CodeSectionEntry(body) => Some(count(body)),
+            _ => None,
+        });
+        bodies.sum::<usize>()
+    };
+    let work = "(local.set $n (i32.add (local.get $n) (i32.const 1)))";
+    assert_eq!(charges(work), 1);
+    // Both arms cost the same.
+    let arms = format!("(if (local.get $n) (then {work}) (else {work})) {work}");
+    assert_eq!(charges(&arms), 1);
+    // The other arm costs more.
+    let arms = format!("(if (local.get $n) (then {work}) (else {work} {work})) {work}");
+    assert_eq!(charges(&arms), 2);
+    // The beginning, the loop, and the way out of it, which gives back the rest of a repetition.
+    let endless = format!("(loop (br_if 1 (local.get $n)) {work} (br 0))");
+    assert_eq!(charges(&endless), 2);
 }
 
 #[test]
@@ -408,7 +513,7 @@ proptest! {
     })]
 
     #[test]
-    fn fuel_is_the_number_of_executed_instructions(
+    fn never_too_much_fuel_is_the_number_of_executed_instructions(
         functions in functions(false),
         seed in any::<u32>(),
     ) {
@@ -425,7 +530,7 @@ proptest! {
     }
 
     #[test]
-    fn traps_and_exceptions_count_at_least_what_was_executed(
+    fn paid_ahead_traps_and_exceptions_count_at_least_what_was_executed(
         functions in functions(true),
         seed in any::<u32>(),
     ) {

@@ -1,8 +1,13 @@
 //! From the module to native code: data split off, polls or metering added, compiled.
 
+mod body_writer;
+mod call_graph;
+mod canonical_nan;
+mod charges;
 pub mod compile;
+mod float_operators;
+mod flow_graph;
 pub mod instrumentation;
 pub mod metering;
 pub mod polls;
-mod regions;
 pub mod split_data;

@@ -1,7 +1,7 @@
 //! The fuel of a run: the counter of metered code, seen from the host.
 //!
 //! The guest's [metered code](crate::engine::code::metering) keeps the counter in a global. It
-//! calls the host at the entry of a function once the counter is below the *mark*.
+//! calls the host before a call that may lead back once the counter is below the *mark*.
 //!
 //! INVARIANT(fuel-decides): a run completes if and only if its fuel suffices. A counter below zero
 //! at the end of a run counts as used-up fuel, wherever the run has ended, unless it was stopped
@@ -75,12 +75,13 @@ fn write(store: impl AsContextMut, global: Global, value: u64) -> wasmtime::Resu
 /// Looks at a guest in intervals of its fuel.
 ///
 /// The listener is called in the guest's thread, with the guest as it is in the middle of its
-/// execution: its memory can be read through [`Caller`]. It is called when a function with calls is
-/// entered after the guest has used another `every` units, never while a loop without calls runs.
+/// execution: its memory can be read through [`Caller`]. After the guest has used another `every`
+/// units, it is called before the first indirect or recursive call of the next function, or of the
+/// next repetition of a loop, that makes one. It is never called while a loop without calls runs.
 /// So the places depend on the executed instructions alone and are the same in every repetition.
 /// The second argument is the number of intervals that have ended since the last call, at least
-/// one; it is more if a stretch without an entry or a host call took longer. All intervals together
-/// are the run's fuel, divided by `every`, except for those that end after the last entry.
+/// one; it is more if a stretch without such a call took longer. All intervals together are the
+/// run's fuel, divided by `every`, except for those that end after the last of these places.
 ///
 /// The listener must not call into the guest. A run with a listener uses the same fuel as one
 /// without, and ends the same.

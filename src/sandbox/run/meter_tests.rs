@@ -25,19 +25,25 @@ use crate::sandbox::run::deadline::Deadline;
 use crate::sandbox::run::execute::wasi_for;
 use crate::sandbox::run::guest::{self, Guest};
 
-/// `turn` counts in memory, with a call for each number, and then spins for a while without calls.
+/// `turn` counts in memory, with an indirect call for each number, and then spins for a while
+/// without calls.
 /// `asks` says that the mark is passed, for no reason.
 const SOURCE: &str = r#"(module
     (import "host" "call" (func $call (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
     (func (export "host_alloc") (param i32) (result i32) (i32.const 1024))
+    (type $nothing (func))
+    (table 1 funcref)
+    (elem (i32.const 0) $leaf)
     (func $leaf)
     (func $count
         (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
-        (call $leaf))
+        (call_indirect (type $nothing) (i32.const 0)))
     (func $spin (param $left i32)
         (loop (br_if 0 (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
     (func (export "turn") (param i32 i32) (result i32)
+        (call $count)
+        (call $count)
         (loop
             (call $count)
             (br_if 0 (i32.lt_u (i32.load (i32.const 0)) (i32.const 100))))
@@ -136,8 +142,9 @@ fn fuel_decides_if_a_run_completes() {
                 assert_eq!(end, Ok(0));
             }
         }
-        // At the entry of a function, the host ends the run.
-        assert_eq!(Metered::new(50, None).turn(), Err(Trap::OutOfFuel));
+        // Before the second indirect call, the host ends the run. Loops end it by themselves.
+        assert_eq!(Metered::new(5, None).turn(), Err(Trap::OutOfFuel));
+        assert_eq!(Metered::new(50, None).turn(), Err(Trap::UnreachableCodeReached));
     });
 }
 
