@@ -28,7 +28,7 @@ use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, run, runs, secrets, serve, show_config, test, top,
+    blobs, conformance, doctor, engine, keys, mcp, run, runs, secrets, serve, show_config, test, top,
     verify,
 };
 use crate::cli::exit_code::Exit;
@@ -132,7 +132,11 @@ fn flags_of(command: &Command) -> Vec<(String, String)> {
                 ("workers.count", args.workers.clone()),
                 ("workers.paranoid", args.paranoid.then(|| "true".to_owned())),
                 ("workers.require_lockdown", args.require_lockdown.clone()),
+                ("mcp.skills_as_tools", args.skills_as_tools.then(|| "true".to_owned())),
             ]
+        }
+        Command::Mcp(args) => {
+            vec![("mcp.skills_as_tools", args.skills_as_tools.then(|| "true".to_owned()))]
         }
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]
@@ -182,6 +186,9 @@ fn with_config(
         Command::Top(args) => top::top(&config, &args),
         Command::Conformance(args) => {
             conformance::conformance(&config, &args, source.surroundings.api_key())
+        }
+        Command::Mcp(args) => {
+            mcp::mcp(config, installer, &args, source.surroundings.api_key())
         }
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {

@@ -39,6 +39,7 @@ mod images;
 mod isolation;
 mod limits;
 mod lockdown;
+mod mcp;
 mod memory;
 mod metrics;
 mod network;

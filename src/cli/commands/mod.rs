@@ -7,6 +7,7 @@ pub(crate) mod engine;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
 pub(crate) mod keys;
+pub(crate) mod mcp;
 pub(crate) mod reload;
 pub(crate) mod run;
 pub(crate) mod run_result;
