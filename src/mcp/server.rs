@@ -25,21 +25,15 @@ const INSTRUCTIONS: &str = "Runs skills and Python in sandboxes. Call load_skill
 /// Skills that are looked at for one page of tools.
 const PAGE: usize = 100;
 
-/// Methods that the protocol library knows. A request of one of them that it cannot read has wrong
-/// parameters.
-const KNOWN: [&str; 20] = [
-    "initialize",
-    "ping",
+/// The methods of this server. A request of one of them that the protocol library cannot read has
+/// wrong parameters.
+const METHODS: [&str; 14] = [
     "server/discover",
-    "completion/complete",
-    "logging/setLevel",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/templates/list",
     "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
     "resources/directory/read",
     "tools/call",
     "tools/list",
@@ -49,6 +43,9 @@ const KNOWN: [&str; 20] = [
     "skills/list",
     "skills/get",
 ];
+
+/// Methods that only the revisions before 2026-07-28 have.
+const LEGACY_METHODS: [&str; 2] = ["initialize", "ping"];
 
 /// Handles the requests of one connection, or of one message.
 #[derive(Debug, Clone)]
@@ -211,10 +208,14 @@ impl ServerHandler for McpServer {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let error = if KNOWN.contains(&request.method.as_str()) {
-            let message = format!("the parameters of `{}` are not of its form", request.method);
+        let method = request.method.as_str();
+        let is_legacy = context.meta.protocol_version().is_none();
+        let is_known =
+            METHODS.contains(&method) || is_legacy && LEGACY_METHODS.contains(&method);
+        let error = if is_known {
+            let message = format!("the parameters of `{method}` are not of its form");
             ErrorData::invalid_params(message, None)
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this server has no such method", None)

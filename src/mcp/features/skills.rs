@@ -30,6 +30,10 @@ const FOLDER: &str = "inode/directory";
 const PAGE: usize = 20;
 const PAGE_FILES: usize = 1_000;
 
+/// Most files of a skill that the extension knows, and most bytes of all of them.
+const MAX_FILES: usize = 512;
+const MAX_SIZE: u64 = 16 << 20;
+
 /// Most entries of one page of a folder.
 const PAGE_ENTRIES: usize = 200;
 
@@ -170,8 +174,8 @@ pub(crate) fn content<'s>(
     skill.read_file(path)
 }
 
-/// A skill with its files; `None` if its name is none that the extension knows. Digests are computed
-/// on another thread.
+/// A skill with its files; `None` if the extension knows no such name, or no skill so large. Digests
+/// are computed on another thread.
 async fn published(
     exchange: &Exchange,
     skill: PublishedSkill,
@@ -181,6 +185,10 @@ async fn published(
     else {
         return Ok(None);
     };
+    let total = skill.files().map(|(_, size)| size).fold(0, u64::saturating_add);
+    if skill.files().count() > MAX_FILES || total > MAX_SIZE {
+        return Ok(None);
+    }
     let memory = &exchange.caller.memory;
     let of_one = |path: &str| path.len().saturating_mul(9).saturating_add(OF_A_FILE);
     let size: usize = skill.files().map(|(path, _)| of_one(path)).sum();
