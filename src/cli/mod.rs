@@ -28,8 +28,8 @@ use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, mcp, run, runs, secrets, serve, show_config, test, top,
-    verify,
+    blobs, conformance, doctor, engine, keys, mcp, run, runs, secrets, serve, show_config, test,
+    top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -187,9 +187,7 @@ fn with_config(
         Command::Conformance(args) => {
             conformance::conformance(&config, &args, source.surroundings.api_key())
         }
-        Command::Mcp(args) => {
-            mcp::mcp(config, installer, &args, source.surroundings.api_key())
-        }
+        Command::Mcp(args) => mcp::mcp(config, installer, &args, source.surroundings.api_key()),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {
             let exit = if json {

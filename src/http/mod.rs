@@ -38,11 +38,11 @@ mod traced;
 pub use crate::http::config::{
     CONNECTION_MEMORY, EXPOSED, HttpConfig, TLS_MEMORY, share_of_an_address,
 };
-pub use crate::net::readiness::Readiness;
 pub use crate::http::router::router;
 pub use crate::http::server::{HttpError, LiveHttpConfig, Server};
 pub use crate::http::shutdown::{InputEnd, Stage, stop_on_signals};
 pub use crate::http::tls::{PathStamp, ReloadedCertificate, TlsEndpoint, TlsError, TlsFiles};
+pub use crate::net::readiness::Readiness;
 
 #[cfg(doc)]
 use crate::service::{Methods, Transfers};

@@ -9,34 +9,29 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
-use hyper::body::Body as _;
 use tokio::task::JoinError;
-use tracing::{Instrument as _, debug, error};
+use tracing::{Instrument as _, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
-use crate::net::audited::{PeerAddress, note_refusal};
 use crate::http::edge::Edge;
-use crate::net::answer::{Answer, AnswerFault};
-use crate::net::calls::CallCount;
-use crate::net::body::{BodyFault, CALL_FACTOR, ReadBody};
-use crate::net::respond::{Failure, closing, empty, json_bytes, refuse};
 use crate::http::run_events::{ListenedRun, WAITING, accepts_events, answer};
+use crate::net::answer::{Answer, AnswerFault};
+use crate::net::audited::{PeerAddress, note_refusal};
+use crate::net::body::{CALL_FACTOR, ReadBody, is_json, is_small};
+use crate::net::calls::CallCount;
+use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_body};
 use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
-use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{
-    Caller, CallerIdentity, LogListener, Methods, ServiceError, Status, log_stream,
-};
-use crate::telemetry::traces::{AttributeValue, OpenSpan, SpanName, TraceScope};
+use crate::service::{Caller, CallerIdentity, Methods, Status, log_stream};
+use crate::telemetry::traces::TraceScope;
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -280,156 +275,6 @@ fn no_room() -> Failure {
 fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
     error!(request.id = request_id, "an answer cannot be written as JSON: {fault}");
     empty(StatusCode::INTERNAL_SERVER_ERROR, request_id)
-}
-
-/// Finds the calls in a body. A large body is parsed on another thread.
-async fn calls_of(
-    bytes: Bytes,
-    max_batch: usize,
-    memory: &CallMemory,
-) -> Result<Result<Calls, RefusedCall>, JoinError> {
-    if bytes.len() <= READ_AT_ONCE {
-        return Ok(read_calls(&bytes, max_batch));
-    }
-    memory.on_thread(move || read_calls(&bytes, max_batch)).await
-}
-
-impl<M: Methods + Status> Exchange<'_, M> {
-    /// Answers a run with events. The run has a task of its own.
-    async fn answer_with_events(&self, call: Box<Prepared>) -> Response {
-        let Prepared { id, call } = *call;
-        let request_id = self.request_id.clone();
-        let Some(id) = id else {
-            return empty(StatusCode::NO_CONTENT, &request_id);
-        };
-        let caller = self.caller();
-        if let Err(exhausted) = caller.memory.reserve(WAITING) {
-            return Failure::overloaded(&exhausted.to_string()).into_response(id, &request_id);
-        }
-        if let Err(failure) = self.count(&caller) {
-            return failure.into_response(id, &request_id);
-        }
-        let (listener, logs) = log_stream(WAITING);
-        let (edge, memory) = (Arc::clone(self.edge), caller.memory.clone());
-        let task = async move {
-            let Some(methods) = edge.readiness.methods() else {
-                return Err(Failure::overloaded("the server is shutting down"));
-            };
-            edge.execute(methods, &caller, call, Some(listener)).await
-        };
-        let task = tokio::spawn(task.in_current_span());
-        answer(self.edge, ListenedRun { memory, id, request_id, task, logs }).await
-    }
-
-    async fn answer_single(&self, call: Box<Prepared>) -> Response {
-        let request_id = self.request_id.as_str();
-        let Some(id) = call.id else {
-            return empty(StatusCode::NO_CONTENT, request_id);
-        };
-        let caller = self.caller();
-        match self.execute(&caller, call.call).await {
-            Ok(result) => {
-                let mut answer = self.answer();
-                let response = response::Response { id, outcome: Ok(result) };
-                match answer.write_json(&response) {
-                    Ok(()) => json_bytes(200, answer.into_bytes(), request_id),
-                    Err(AnswerFault::NoRoom) => no_room().into_response(response.id, request_id),
-                    Err(AnswerFault::Unwritable(fault)) => unwritable(&fault, request_id),
-                }
-            }
-            Err(failure) => failure.into_response(id, request_id),
-        }
-    }
-
-    /// Executes one call after the other, in their order. Once the answers together are too long,
-    /// each remaining call is refused.
-    async fn answer_batch(&self, calls: Vec<Prepared>) -> Response {
-        let request_id = self.request_id.as_str();
-        let mut answer = self.answer();
-        for Prepared { id, call } in calls {
-            let Some(id) = id else { continue };
-            let caller = self.caller();
-            let outcome = if answer.len() > MAX_BATCH_ANSWER {
-                let message = "the answers of this batch are too long; send fewer calls at once";
-                Err(Failure::of_kind(ErrorKind::TooLarge, message))
-            } else {
-                self.execute(&caller, call).await
-            };
-            let outcome = outcome.map_err(|failure| *failure.body);
-            let response = response::Response { id, outcome };
-            let separator = if answer.len() == 0 { b'[' } else { b',' };
-            let written = match answer.push(separator).and_then(|()| answer.write_json(&response)) {
-                Err(AnswerFault::NoRoom) => {
-                    let outcome = Err(*no_room().body);
-                    answer.write_json(&response::Response::<()> { id: response.id, outcome })
-                }
-                written => written,
-            };
-            match written {
-                Ok(()) => {}
-                Err(AnswerFault::NoRoom) => {
-                    return no_room().into_response(RequestId::Null, request_id);
-                }
-                Err(AnswerFault::Unwritable(fault)) => return unwritable(&fault, request_id),
-            }
-        }
-        if answer.len() == 0 {
-            return empty(StatusCode::NO_CONTENT, request_id);
-        }
-        if answer.push(b']').is_err() {
-            return no_room().into_response(RequestId::Null, request_id);
-        }
-        json_bytes(200, answer.into_bytes(), request_id)
-    }
-
-    /// Returns the caller of one call. The call has a charge of its own, released with its result,
-    /// and shares the charge of the body.
-    fn caller(&self) -> Caller {
-        let memory = self.memory.of_call();
-        let caller = Caller::of(self.identity.clone(), self.request_id.clone(), memory);
-        Caller { trace: self.trace.clone(), ..caller.at(self.peer) }
-    }
-
-    fn answer(&self) -> Answer {
-        Answer::charged_to(Charge::none(&self.edge.budget))
-    }
-
-    async fn execute(
-        &self,
-        caller: &Caller,
-        call: Result<MethodCall, Failure>,
-    ) -> Result<MethodResult, Failure> {
-        self.count(caller)?;
-        self.edge.execute(self.methods, caller, call, None).await
-    }
-
-    /// Confirms the credential of a call, and counts it against the rate of its tenant. Malformed calls
-    /// count too.
-    fn count(&self, caller: &Caller) -> Result<(), Failure> {
-        let count = match self.is_counted.swap(false, Ordering::Relaxed) {
-            true => CallCount::Done,
-            false => CallCount::Due,
-        };
-        self.edge.admit(self.methods, caller, count)
-    }
-}
-
-/// The failure of a call that was executed but whose answer does not fit into memory. It names no
-/// delay after which the call should be repeated.
-fn no_room() -> Failure {
-    let message = format!("{BudgetExhausted}; the call was executed");
-    Failure::of_kind(ErrorKind::Overloaded, message)
-}
-
-fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
-    error!(request.id = request_id, "an answer cannot be written as JSON: {fault}");
-    empty(StatusCode::INTERNAL_SERVER_ERROR, request_id)
-}
-
-/// A failure after which a retry may soon succeed.
-fn overloaded(message: &str) -> Failure {
-    let soon = Duration::from_secs(1);
-    Failure::of_kind(ErrorKind::Overloaded, message).retried_after(Some(soon))
 }
 
 /// Finds the calls in a body and checks their parameters.

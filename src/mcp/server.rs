@@ -212,8 +212,7 @@ impl ServerHandler for McpServer {
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
         let is_legacy = context.meta.protocol_version().is_none();
-        let is_known =
-            METHODS.contains(&method) || is_legacy && LEGACY_METHODS.contains(&method);
+        let is_known = METHODS.contains(&method) || is_legacy && LEGACY_METHODS.contains(&method);
         let error = if is_known {
             let message = format!("the parameters of `{method}` are not of its form");
             ErrorData::invalid_params(message, None)

@@ -14,9 +14,9 @@ use tracing::error;
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
-use crate::net::audited::{PeerAddress, note_refusal};
 use crate::http::edge::Edge;
 use crate::net::answer::Answer;
+use crate::net::audited::{PeerAddress, note_refusal};
 use crate::net::respond::{Failure, json_bytes};
 use crate::protocol::request_id::RequestId;
 use crate::service::{

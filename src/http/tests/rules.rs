@@ -382,7 +382,7 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
     }
 }
 
-fn limited(calls: usize) -> (Fake, axum::Router) {
+fn limited(calls: usize) -> (Fake, Router) {
     let fake = Fake { calls_left: Arc::new(AtomicUsize::new(calls)), ..Fake::default() };
     (fake.clone(), router_to(fake, &config()))
 }

@@ -16,7 +16,9 @@ use crate::mcp::features::{images, tasks};
 use crate::mcp::state::{McpState, internal};
 use crate::mcp::wire::exchange::{Exchange, ToolOrder};
 use crate::net::respond::Failure;
+use crate::protocol::members::Sort;
 use crate::protocol::methods::execution::ExecuteSkillParams;
+use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::find_tool;
 use crate::protocol::{CallError, MethodCall, MethodResult};
 use crate::service::{LogListener, log_stream};
@@ -113,7 +115,7 @@ async fn parsed(
 ) -> Result<Result<MethodCall, CallError>, ErrorData> {
     let ToolOrder { tool, arguments } = order;
     if find_tool(&tool).is_none() {
-        return of_skill(state, &tool, arguments).map(Ok);
+        return of_skill(state, &tool, arguments);
     }
     let size = arguments.as_ref().map_or(0, |arguments| arguments.get().len());
     let parse = move || MethodCall::parse(&tool, arguments.as_deref());
@@ -128,11 +130,17 @@ fn of_skill(
     state: &McpState,
     tool: &str,
     arguments: Option<Box<RawValue>>,
-) -> Result<MethodCall, ErrorData> {
+) -> Result<Result<MethodCall, CallError>, ErrorData> {
     let skill = skill_of(tool);
     let is_tool = tool_of(&skill).is_some_and(|name| name == tool);
     if !state.config.skills_as_tools || !is_tool {
         return Err(ErrorData::invalid_params("there is no tool of this name", None));
     }
-    Ok(MethodCall::ExecuteSkill(ExecuteSkillParams::of_skill(skill, arguments)))
+    let is_object = |given: &RawValue| matches!(Sort::of(given), Sort::Object | Sort::Null);
+    if !arguments.as_deref().is_none_or(is_object) {
+        let wrong = ParamsError::wrong("arguments", "an object", "something else");
+        return Ok(Err(wrong.into()));
+    }
+    let arguments = arguments.filter(|given| Sort::of(given) == Sort::Object);
+    Ok(Ok(MethodCall::ExecuteSkill(ExecuteSkillParams::of_skill(skill, arguments))))
 }

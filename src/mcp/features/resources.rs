@@ -144,11 +144,11 @@ async fn read_blob(
 }
 
 /// Lays a content into the answer: as text if it is UTF-8, and as base64 otherwise.
-fn laid<'b>(
+fn laid<'b, I: Iterator<Item = &'b [u8]>>(
     exchange: &Exchange,
     uri: &str,
     whole: &[u8],
-    parts: impl Iterator<Item = &'b [u8]>,
+    parts: I,
 ) -> Result<ResourceContents, LayFault> {
     Ok(match std::str::from_utf8(whole) {
         Ok(text) => ResourceContents::text(exchange.text(text)?, uri),

@@ -96,9 +96,14 @@ mod tests {
         assert_eq!(place_of("skill://a.b/a-b/x/y.py"), place("a.b", "x/y.py"));
         assert_eq!(place_of("skill://a.b/a-b/x/"), place("a.b", "x"));
         assert_eq!(place_of("skill://a.b/a-b"), place("a.b", ""));
-        for other in
-            ["", "skill://", "skill://a.b", "skill://a.b/other/x", "file:///etc/passwd", "skill://a/a/%zz"]
-        {
+        for other in [
+            "",
+            "skill://",
+            "skill://a.b",
+            "skill://a.b/other/x",
+            "file:///etc/passwd",
+            "skill://a/a/%zz",
+        ] {
             assert_eq!(place_of(other), None, "{other}");
         }
     }

@@ -176,10 +176,7 @@ pub(crate) fn content<'s>(
 
 /// A skill with its files; `None` if the extension knows no such name, or no skill so large. Digests
 /// are computed on another thread.
-async fn published(
-    exchange: &Exchange,
-    skill: PublishedSkill,
-) -> Result<Option<Skill>, ErrorData> {
+async fn published(exchange: &Exchange, skill: PublishedSkill) -> Result<Option<Skill>, ErrorData> {
     let (Some(uri), Some(name)) =
         (uri_of(skill.name().as_str(), DOCUMENT), folder_of(skill.name().as_str()))
     else {

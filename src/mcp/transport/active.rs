@@ -81,7 +81,8 @@ impl ActiveRequests {
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut table = self.table.lock();
-        let is_own = |found: &Weak<Exchange>| std::ptr::eq(found.as_ptr(), Arc::as_ptr(&self.exchange));
+        let is_own =
+            |found: &Weak<Exchange>| std::ptr::eq(found.as_ptr(), Arc::as_ptr(&self.exchange));
         if table.get(&self.key).is_some_and(is_own) {
             table.remove(&self.key);
         }

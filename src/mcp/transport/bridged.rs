@@ -118,13 +118,17 @@ mod tests {
         let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"é","arguments":{},
             "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
         let read = BridgedMessage::read(call.as_bytes()).unwrap();
-        assert_eq!((read.id.as_deref(), read.revision.as_deref()), (Some("\"a\""), Some("2026-07-28")));
+        assert_eq!(
+            (read.id.as_deref(), read.revision.as_deref()),
+            (Some("\"a\""), Some("2026-07-28"))
+        );
         let name = ("mcp-name", "=?base64?w6k=?=".to_owned());
         assert_eq!(read.headers, [("mcp-method", "tools/call".to_owned()), name]);
         let first = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
         let read = BridgedMessage::read(first.as_bytes()).unwrap();
         assert!(read.is_first && read.revision.as_deref() == Some("2025-11-25"));
-        let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        let cancelled =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
         let read = BridgedMessage::read(cancelled.as_bytes()).unwrap();
         assert_eq!((read.id, read.gives_up.as_deref()), (None, Some("7")));
     }

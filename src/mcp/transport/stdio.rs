@@ -145,8 +145,8 @@ impl Stdio {
         &mut self,
         line: Line,
     ) -> Result<Option<ClientJsonRpcMessage>, (RequestId, ErrorBody)> {
-        let CutMessage { rest, sort } = cut(&line.bytes)
-            .map_err(|RefusedMessage { id, error }| (id, error.body()))?;
+        let CutMessage { rest, sort } =
+            cut(&line.bytes).map_err(|RefusedMessage { id, error }| (id, error.body()))?;
         let (id, request) = match sort {
             MessageSort::Request(id, request) => (id, request),
             MessageSort::Cancellation(id) => {

@@ -249,16 +249,19 @@ mod tests {
         assert_eq!(id, RequestId::Integer(1));
         let IncomingRequest::Call { tool, arguments } = request else { panic!("no call") };
         assert_eq!((tool.as_str(), arguments.unwrap().get()), ("run_code", r#"{"x":[1.50,{}]}"#));
-        let other = r#"{"jsonrpc":"2.0","id":"a","method":"prompts/get","params":{"arguments":{"a":"b"}}}"#;
+        let other =
+            r#"{"jsonrpc":"2.0","id":"a","method":"prompts/get","params":{"arguments":{"a":"b"}}}"#;
         assert_eq!(rest(other), serde_json::from_str::<Value>(other).unwrap());
     }
 
     #[test]
     fn the_sorts_of_messages_are_told_apart() {
         let sort = |message: &str| cut(message.as_bytes()).unwrap().sort;
-        let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        let cancelled =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
         assert!(matches!(sort(cancelled), MessageSort::Cancellation(RequestId::Integer(7))));
-        let other = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}"#;
+        let other =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}"#;
         assert!(matches!(sort(other), MessageSort::Notification));
         let begun = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert!(matches!(sort(begun), MessageSort::Notification));
@@ -273,20 +276,31 @@ mod tests {
         let deep = format!("{}1{}", "[".repeat(65), "]".repeat(65));
         let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{deep}}}}}"#);
         let long = "x".repeat(MAX_REST);
-        let long = format!(r#"{{"jsonrpc":"2.0","id":"i","method":"ping","params":{{"a":"{long}"}}}}"#);
+        let long =
+            format!(r#"{{"jsonrpc":"2.0","id":"i","method":"ping","params":{{"a":"{long}"}}}}"#);
         for (message, id, code, said) in [
             ("", RequestId::Null, -32700, "empty"),
             ("{", RequestId::Null, -32700, "byte 1"),
             ("[]", RequestId::Null, -32600, "batches"),
             ("7", RequestId::Null, -32600, "an object"),
             (&deep, RequestId::Null, -32700, "64 levels"),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, RequestId::Null, -32600, "twice"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+                RequestId::Null,
+                -32600,
+                "twice",
+            ),
             (r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, RequestId::Null, -32600, "`id`"),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, RequestId::Null, -32600, "`id`"),
             (r#"{"id":4,"method":"a"}"#, RequestId::Integer(4), -32600, "`jsonrpc`"),
             (r#"{"jsonrpc":"2.0","id":4}"#, RequestId::Integer(4), -32600, "`method`"),
             (r#"{"jsonrpc":"2.0","id":4,"method":{}}"#, RequestId::Integer(4), -32600, "`method`"),
-            (r#"{"jsonrpc":"2.0","id":4,"method":"a","params":[]}"#, RequestId::Integer(4), -32600, "`params`"),
+            (
+                r#"{"jsonrpc":"2.0","id":4,"method":"a","params":[]}"#,
+                RequestId::Integer(4),
+                -32600,
+                "`params`",
+            ),
             (&long, RequestId::Text("i".into()), -32600, "beside `arguments`"),
         ] {
             let (found, number, text) = refusal(message);

@@ -69,9 +69,10 @@ impl LayFault {
                 let message = format!("{BudgetExhausted}; the call was executed");
                 Failure::of_kind(ErrorKind::Overloaded, message)
             }
-            Self::Unwritable(fault) => {
-                Failure::of(&crate::service::ServiceError::Unserialisable(fault), &caller.request_id)
-            }
+            Self::Unwritable(fault) => Failure::of(
+                &crate::service::ServiceError::Unserialisable(fault),
+                &caller.request_id,
+            ),
         }
     }
 }
@@ -126,9 +127,9 @@ impl Exchange {
     }
 
     /// Lays `bytes` into the answer as a string of base64.
-    pub(crate) fn base64<'b>(
+    pub(crate) fn base64<'b, I: IntoIterator<Item = &'b [u8]>>(
         &self,
-        pieces: impl IntoIterator<Item = &'b [u8]>,
+        pieces: I,
     ) -> Result<String, LayFault> {
         let mut answer = self.answer();
         let mut write = |bytes: &[u8]| answer.write_all(bytes).map_err(|_full| LayFault::NoRoom);

@@ -238,8 +238,7 @@ mod tests {
         let answer = json!({"content": [{"text": text}], "s": object, "e": empty}).to_string();
         let whole = spliced(&splices, &[answer.as_bytes()]);
         let whole: Value = serde_json::from_slice(&whole).unwrap();
-        let expected =
-            json!({"content": [{"text": "a \" b"}], "s": {"x": 1, "y": []}, "e": {}});
+        let expected = json!({"content": [{"text": "a \" b"}], "s": {"x": 1, "y": []}, "e": {}});
         assert_eq!(whole, expected);
     }
 

@@ -31,10 +31,18 @@ fn a_message_with_two_meanings_or_none_executes_nothing() {
         (format!("[{}]", call(&good)), -32600, "batches"),
         (call(&good).replace("\"id\":5", "\"id\":5,\"id\":6"), -32600, "twice"),
         (call(&good.replace("\"kind\":", "\"kind\":\"text/csv\",\"kind\":")), -32600, "twice"),
-        (call(&good.replace("\"name\":", "\"name\":\"run_code\",\"n\\u0061me\":")), -32600, "twice"),
+        (
+            call(&good.replace("\"name\":", "\"name\":\"run_code\",\"n\\u0061me\":")),
+            -32600,
+            "twice",
+        ),
         (call(&good.replace("\"x\"", &deep)), -32700, "levels deep"),
         (call(&good.replace("{\"content\"", "{\"a\":1e999,\"content\"")), -32600, "64 bits"),
-        (call(&good.replace("\"name\":", &format!("\"_meta\":{{\"a\":\"{long}\"}},\"name\":"))), -32600, "beside `arguments`"),
+        (
+            call(&good.replace("\"name\":", &format!("\"_meta\":{{\"a\":\"{long}\"}},\"name\":"))),
+            -32600,
+            "beside `arguments`",
+        ),
         (call("[]"), -32600, "`params`"),
         (call(&good).replace("\"2.0\"", "2.0"), -32600, "`jsonrpc`"),
         (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(), -32600, "sends no requests"),
@@ -80,7 +88,8 @@ fn a_body_is_bounded_like_one_of_rpc() {
 fn a_website_whose_name_leads_here_is_refused() {
     let server = TestServer::shared();
     let list = legacy(1, "tools/list", json!({})).to_string();
-    for headers in ["Host: evil.example\r\n", "Host: localhost\r\nOrigin: https://evil.example\r\n"] {
+    for headers in ["Host: evil.example\r\n", "Host: localhost\r\nOrigin: https://evil.example\r\n"]
+    {
         assert_eq!(post(server, headers, list.as_bytes()).status, 403, "{headers}");
     }
     assert_eq!(post(server, "Host: 127.0.0.1\r\n", list.as_bytes()).status, 200);
@@ -98,7 +107,11 @@ fn headers_that_differ_from_the_message_are_refused() {
         String::new(),
     ] {
         let answer = post(&server, &wrong, message.to_string().as_bytes());
-        assert_eq!((answer.status, &answer.response()["error"]["code"]), (400, &json!(-32020)), "{wrong}");
+        assert_eq!(
+            (answer.status, &answer.response()["error"]["code"]),
+            (400, &json!(-32020)),
+            "{wrong}"
+        );
     }
     assert_eq!(blobs(&server), 0);
 }
@@ -110,7 +123,18 @@ fn a_caller_is_known_before_its_message_is_read() {
     let keyed = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
     let server = TestServer::start_on(std::path::Path::new(&data), &keyed);
     let make = |scopes: &str| {
-        let arguments = ["--data-dir", &data, "keys", "create", "--name", "ci", "--tenant", "acme", "--scopes", scopes];
+        let arguments = [
+            "--data-dir",
+            &data,
+            "keys",
+            "create",
+            "--name",
+            "ci",
+            "--tenant",
+            "acme",
+            "--scopes",
+            scopes,
+        ];
         place.run(&arguments).with(0).stdout.trim_end().to_owned()
     };
     let list = legacy(1, "tools/list", json!({})).to_string();
@@ -123,7 +147,11 @@ fn a_caller_is_known_before_its_message_is_read() {
         (post(&server, &headers, list.as_bytes()).status == 200).then_some(())
     });
     // A scope that is missing is an error of the tool, as `/rpc` says it.
-    let call = legacy(1, "tools/call", json!({"name": "run_code", "arguments": {"language": "python", "code": "1"}}));
+    let call = legacy(
+        1,
+        "tools/call",
+        json!({"name": "run_code", "arguments": {"language": "python", "code": "1"}}),
+    );
     let answer = post(&server, &headers, call.to_string().as_bytes());
     assert_eq!(answer.result()["isError"], true);
     assert_eq!(answer.result()["content"][0]["text"], "the caller lacks the scope `code`");
@@ -163,7 +191,8 @@ fn nothing_that_a_program_says_becomes_a_message() {
                 runtime.progress(1, 2, t)\n    \
                 return {t: t, 'inner': [t], 'isError': False, 'content': [{'type': 'text', 'text': t}]}\n";
         let arguments = json!({"language": "python", "code": code, "entrypoint": "main", "args": {"t": forgery}});
-        let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": "p"}});
+        let params =
+            json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": "p"}});
         let answer = ask(server, "tools/call", params);
         let responses = answer.messages.iter().filter(|message| message.get("method").is_none());
         assert_eq!(responses.count(), 1, "{answer:?}");
@@ -173,7 +202,11 @@ fn nothing_that_a_program_says_becomes_a_message() {
         assert!(result.get("forged").is_none(), "{answer:?}");
         let output = &result["structuredContent"]["output"];
         assert_eq!((&output[forgery], &output["inner"][0]), (&json!(forgery), &json!(forgery)));
-        let failed = call(server, "run_code", json!({"language": "python", "code": format!("raise ValueError({})", json!(forgery))}));
+        let failed = call(
+            server,
+            "run_code",
+            json!({"language": "python", "code": format!("raise ValueError({})", json!(forgery))}),
+        );
         assert_eq!(failed["isError"], true);
         assert_eq!(failed["structuredContent"]["error"]["message"], forgery.trim_end());
     }

@@ -61,7 +61,11 @@ fn the_eight_tools_say_what_they_take_and_give() {
 fn a_result_is_there_for_programs_and_for_models() {
     let server = TestServer::shared();
     let code = "def main(args):\n    return {'sum': args['a'] + 1, 'text': 'a \"b\" \\n ü'}";
-    let result = call(server, "run_code", json!({"language": "python", "code": code, "entrypoint": "main", "args": {"a": 41}}));
+    let result = call(
+        server,
+        "run_code",
+        json!({"language": "python", "code": code, "entrypoint": "main", "args": {"a": 41}}),
+    );
     assert_eq!(result["isError"], false, "{result}");
     let output = &result["structuredContent"]["output"];
     assert_eq!(*output, json!({"sum": 42, "text": "a \"b\" \n ü"}));
@@ -101,7 +105,8 @@ fn a_failed_run_and_a_refused_call_are_errors_of_the_tool() {
 fn progress_is_told_to_a_client_that_asks_for_it() {
     let code = "import runtime, time\nfor n in range(1, 4):\n    runtime.progress(n, 3, f'step {n}')\n    time.sleep(0.06)\nprint('done')";
     let arguments = json!({"language": "python", "code": code});
-    let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": "tok"}});
+    let params =
+        json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": "tok"}});
     let answer = ask(TestServer::shared(), "tools/call", params);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     let progress: Vec<&Value> =
@@ -143,15 +148,16 @@ fn a_client_that_leaves_cancels_its_run() {
 #[test]
 fn a_request_is_given_up_by_a_notification_of_its_session_alone() {
     let server = TestServer::start(&[]);
-    let headers = |session: &str| {
-        format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY}\r\n")
-    };
+    let headers =
+        |session: &str| format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY}\r\n");
     let arguments = json!({"language": "python", "code": FOREVER});
     let call = legacy(7, "tools/call", json!({"name": "run_code", "arguments": arguments}));
     let mut stream = open(&server, &headers("one"), call.to_string().as_bytes());
     eventually(Duration::from_secs(20), || (active(&server) == 1).then_some(()));
-    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
-    let give_up = |session: &str| post(&server, &headers(session), cancelled.to_string().as_bytes());
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    let give_up =
+        |session: &str| post(&server, &headers(session), cancelled.to_string().as_bytes());
     assert_eq!(give_up("other").status, 202);
     assert_eq!(active(&server), 1, "another session gives up nothing");
     assert_eq!(give_up("one").status, 202);
@@ -173,9 +179,16 @@ fn images_among_the_blobs_are_shown() {
     let result =
         call(TestServer::shared(), "run_code", json!({"language": "python", "code": code}));
     let contents = result["content"].as_array().unwrap();
-    assert_eq!(result["structuredContent"]["output_blobs"].as_array().unwrap().len(), 3, "{result}");
+    assert_eq!(
+        result["structuredContent"]["output_blobs"].as_array().unwrap().len(),
+        3,
+        "{result}"
+    );
     assert_eq!(contents.len(), 2, "the small image is shown: {result}");
-    assert_eq!((&contents[1]["type"], &contents[1]["mimeType"]), (&json!("image"), &json!("image/png")));
+    assert_eq!(
+        (&contents[1]["type"], &contents[1]["mimeType"]),
+        (&json!("image"), &json!("image/png"))
+    );
     assert!(contents[1]["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
 }
 

@@ -70,7 +70,8 @@ pub(super) fn headers_of(message: &Value) -> String {
 pub(super) fn open(server: &TestServer, headers: &str, body: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let host = if headers.to_ascii_lowercase().contains("host:") { "" } else { "Host: localhost\r\n" };
+    let host =
+        if headers.to_ascii_lowercase().contains("host:") { "" } else { "Host: localhost\r\n" };
     let head = format!(
         "POST /mcp HTTP/1.1\r\n{host}Content-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nConnection: close\r\n\
@@ -176,8 +177,7 @@ impl StdioClient {
     pub(super) fn start(arguments: &[&str]) -> Self {
         let place = Command::new();
         let mut process = place.process(&[&["mcp"], arguments].concat());
-        let mut process =
-            process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (sender, messages) = channel();
         let output = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -254,7 +254,9 @@ impl Drop for StdioClient {
 
 /// The reply to a request that is no message.
 pub(super) fn get(server: &TestServer, method: &str) -> Reply {
-    let request = format!("{method} /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Length: 0\r\n\r\n");
+    let request = format!(
+        "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Length: 0\r\n\r\n"
+    );
     server.connect().send(request).reply()
 }
 

@@ -23,7 +23,10 @@ fn speaks(arguments: &[&str]) {
     let structured = &answer["result"]["structuredContent"];
     assert_eq!(structured["status"], "completed", "{answer}");
     assert!(structured["logs_preview"].as_str().unwrap().contains("jsonrpc"), "{answer}");
-    let mut progress = run(2, "import runtime, time\nfor n in range(3):\n    runtime.progress(n, 2)\n    time.sleep(0.06)");
+    let mut progress = run(
+        2,
+        "import runtime, time\nfor n in range(3):\n    runtime.progress(n, 2)\n    time.sleep(0.06)",
+    );
     progress["params"]["_meta"] = json!({"progressToken": 9});
     client.send(&progress);
     let (answer, before) = client.response(&json!(2));
@@ -38,7 +41,9 @@ fn speaks(arguments: &[&str]) {
     // A run that is given up is not answered, and does not keep others waiting.
     client.send(&run(3, FOREVER));
     std::thread::park_timeout(Duration::from_millis(300));
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}}));
+    client.send(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}}),
+    );
     let answer = client.ask(&run(4, "print(4)"));
     assert_eq!(answer["result"]["structuredContent"]["status"], "completed", "{answer}");
     assert!(client.says_nothing_for(Duration::from_millis(200)));
@@ -73,9 +78,16 @@ fn the_newest_revision_needs_no_handshake() {
         let arguments = json!({"language": "python", "code": "print(1)"});
         let call = request("b", "tools/call", json!({"name": "run_code", "arguments": arguments}));
         assert_eq!(client.ask(&call)["result"]["isError"], false);
-        let read = request(3, "resources/read", json!({"uri": "skill://hello.world/hello-world/SKILL.md"}));
+        let read = request(
+            3,
+            "resources/read",
+            json!({"uri": "skill://hello.world/hello-world/SKILL.md"}),
+        );
         let read = client.ask(&read);
-        assert!(read["result"]["contents"][0]["text"].as_str().unwrap().starts_with("---"), "{read}");
+        assert!(
+            read["result"]["contents"][0]["text"].as_str().unwrap().starts_with("---"),
+            "{read}"
+        );
         assert_eq!(client.end(), 0);
     }
 }
@@ -85,7 +97,10 @@ fn a_message_is_bounded() {
     let mut client = StdioClient::initialized(&["--set", "http.max_body=64KiB"]);
     client.send(&run(1, &"#".repeat(65 << 10)));
     let answer = client.next();
-    assert_eq!((&answer["id"], &answer["error"]["data"]["kind"]), (&Value::Null, &json!("too_large")));
+    assert_eq!(
+        (&answer["id"], &answer["error"]["data"]["kind"]),
+        (&Value::Null, &json!("too_large"))
+    );
     let answer = client.ask(&run(2, &"#".repeat(60 << 10)));
     assert_eq!(answer["result"]["isError"], false, "{answer}");
 }

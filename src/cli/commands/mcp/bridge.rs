@@ -196,7 +196,11 @@ impl Shared {
     }
 
     /// Passes the messages of a stream of events back as they come.
-    fn pass_events(&self, events: &mut impl BufRead, message: &BridgedMessage) -> Result<(), String> {
+    fn pass_events(
+        &self,
+        events: &mut impl BufRead,
+        message: &BridgedMessage,
+    ) -> Result<(), String> {
         loop {
             match read_line(events, ByteCount::bytes(MAX_ANSWER)) {
                 Ok(Some(line)) => {
