@@ -31,8 +31,8 @@ pub use crate::mcp::state::McpConfig;
 pub use crate::mcp::transport::bridged::{BridgedMessage, chosen_revision, refusal};
 
 /// The route of the protocol, for a server whose callers are known and whose hosts are checked.
-pub fn routes(edge: &Arc<ServiceState>, config: McpConfig) -> Router {
-    transport::http::route(McpState::new(Arc::clone(edge), config))
+pub fn routes_of(config: McpConfig) -> impl FnOnce(&Arc<ServiceState>) -> Router {
+    move |edge| transport::http::route(McpState::new(Arc::clone(edge), config))
 }
 
 /// The bounds of messages on the standard input.

@@ -122,13 +122,13 @@ impl Transport<RoleServer> for Stdio {
                 Ok(line) => self.message(line),
                 Err(fault) => {
                     let failure = Failure::of_kind(ErrorKind::TooLarge, fault.to_string());
-                    Err((RequestId::Null, *failure.body))
+                    Err((RequestId::Null, failure.body))
                 }
             };
             match message {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err((id, body)) => self.refuse(id, body),
+                Err((id, body)) => self.refuse(id, *body),
             }
         }
     }
@@ -144,9 +144,9 @@ impl Stdio {
     fn message(
         &mut self,
         line: Line,
-    ) -> Result<Option<ClientJsonRpcMessage>, (RequestId, ErrorBody)> {
-        let CutMessage { rest, sort } =
-            cut(&line.bytes).map_err(|RefusedMessage { id, error }| (id, error.body()))?;
+    ) -> Result<Option<ClientJsonRpcMessage>, (RequestId, Box<ErrorBody>)> {
+        let CutMessage { rest, sort } = cut(&line.bytes)
+            .map_err(|RefusedMessage { id, error }| (id, Box::new(error.body())))?;
         let (id, request) = match sort {
             MessageSort::Request(id, request) => (id, request),
             MessageSort::Cancellation(id) => {
@@ -161,7 +161,7 @@ impl Stdio {
         let memory = CallMemory::holding(line.charge);
         drop(line.bytes);
         memory.shrink_to(size.saturating_mul(CALL_FACTOR));
-        let refused = |body: ErrorBody| (id.clone(), body);
+        let refused = |body: ErrorBody| (id.clone(), Box::new(body));
         let exchange = self.begin(&id, request, &memory, rest.len()).map_err(refused)?;
         let unreadable = |_fault| {
             let error = MessageError::WrongMember { member: "params", expected: "of its form" };
