@@ -174,7 +174,7 @@ pub(crate) struct ServeArgs {
     pub(crate) require_lockdown: Option<String>,
     /// Publish each skill that can be executed as a tool of its own to models.
     #[arg(long)]
-    pub(crate) skills_as_tools: bool,
+    skills_as_tools: bool,
     /// Refuse skills that are not as this file has locked them, and follow no changes [default of FILE: skills.lock].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
@@ -182,6 +182,13 @@ pub(crate) struct ServeArgs {
     /// Stop at once when the standard input ends: for programs that start a server for themselves.
     #[arg(long)]
     pub(crate) end_with_input: bool,
+}
+
+impl ServeArgs {
+    /// The value of the setting of that name, if the option is given.
+    pub(crate) fn skills_as_tools(&self) -> Option<String> {
+        self.skills_as_tools.then(|| "true".to_owned())
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -125,19 +125,15 @@ fn no_secret(variable: &str) -> Option<String> {
 /// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(args) => {
-            vec![
-                ("listen", args.listen.clone()),
-                ("admin_listen", args.admin_listen.clone()),
-                ("workers.count", args.workers.clone()),
-                ("workers.paranoid", args.paranoid.then(|| "true".to_owned())),
-                ("workers.require_lockdown", args.require_lockdown.clone()),
-                ("mcp.skills_as_tools", args.skills_as_tools.then(|| "true".to_owned())),
-            ]
-        }
-        Command::Mcp(args) => {
-            vec![("mcp.skills_as_tools", args.skills_as_tools.then(|| "true".to_owned()))]
-        }
+        Command::Serve(args) => vec![
+            ("listen", args.listen.clone()),
+            ("admin_listen", args.admin_listen.clone()),
+            ("workers.count", args.workers.clone()),
+            ("workers.paranoid", args.paranoid.then(|| "true".to_owned())),
+            ("workers.require_lockdown", args.require_lockdown.clone()),
+            ("mcp.skills_as_tools", args.skills_as_tools()),
+        ],
+        Command::Mcp(args) => vec![("mcp.skills_as_tools", args.skills_as_tools())],
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]
         }

@@ -15,7 +15,7 @@ use rmcp::{RoleServer, ServerHandler};
 
 use crate::mcp::features::{call, prompts, resources, skill_tools, skills, tasks};
 use crate::mcp::state::{McpState, internal};
-use crate::mcp::wire::exchange::Exchange;
+use crate::mcp::wire::exchange::McpExchange;
 
 /// What a model is told of this server.
 const INSTRUCTIONS: &str = "Runs skills and Python in sandboxes. Call load_skills_protocol_guide once \
@@ -67,7 +67,7 @@ impl McpServer {
         let mut tools = if cursor.is_none() { self.state.own_tools() } else { Vec::new() };
         let mut next_cursor = None;
         if self.state.config.skills_as_tools {
-            let exchange = Exchange::of(&context.extensions);
+            let exchange = McpExchange::of(&context.extensions);
             let exchange = exchange.ok_or_else(|| internal("no exchange"))?;
             let caller = &exchange.caller;
             let page = self.state.service()?.published_skills(caller, PAGE, cursor);

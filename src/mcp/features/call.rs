@@ -14,7 +14,7 @@ use crate::mcp::features::results::{answer, blobs_of, refusal};
 use crate::mcp::features::skill_tools::{skill_of, tool_of};
 use crate::mcp::features::{images, tasks};
 use crate::mcp::state::{McpState, internal};
-use crate::mcp::wire::exchange::{Exchange, ToolOrder};
+use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::net::respond::Failure;
 use crate::protocol::members::Sort;
 use crate::protocol::methods::execution::ExecuteSkillParams;
@@ -32,7 +32,7 @@ pub(crate) async fn call_tool(
     state: &McpState,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let order = exchange.take_order().ok_or_else(|| internal("the call was not cut out"))?;
     let (cancelled, given_up) = (context.ct.clone(), Arc::clone(&exchange));
     tokio::select! {
@@ -49,7 +49,7 @@ fn was_cancelled() -> ErrorData {
 
 async fn perform(
     state: &McpState,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     order: ToolOrder,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
@@ -73,7 +73,7 @@ async fn perform(
 
 async fn with_images(
     state: &McpState,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     mut answer: CallToolResult,
     result: &MethodResult,
 ) -> CallToolResult {
@@ -87,7 +87,7 @@ async fn with_images(
 /// Executes a call, and tells its client how far it is.
 async fn execute(
     state: &McpState,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     call: Result<MethodCall, Failure>,
     context: &RequestContext<RoleServer>,
 ) -> Result<MethodResult, Failure> {

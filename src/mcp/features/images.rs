@@ -3,7 +3,7 @@
 use rmcp::model::ContentBlock;
 
 use crate::ids::BlobId;
-use crate::mcp::wire::exchange::Exchange;
+use crate::mcp::wire::exchange::McpExchange;
 use crate::service::{BlobBytes, Caller, PIECE, Service, Transfers as _};
 use crate::units::ByteCount;
 
@@ -24,7 +24,7 @@ const MAX_TOGETHER: ByteCount = ByteCount::mebibytes(2);
 /// out: the result names all blobs.
 pub(crate) async fn shown(
     service: &Service,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     blobs: &[BlobId],
 ) -> Vec<ContentBlock> {
     let mut shown = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) async fn shown(
 
 async fn read(
     service: &Service,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     id: &str,
     most: u64,
 ) -> Option<(ContentBlock, u64)> {

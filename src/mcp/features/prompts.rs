@@ -8,7 +8,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 
 use crate::mcp::state::{McpState, error_of, internal};
-use crate::mcp::wire::exchange::Exchange;
+use crate::mcp::wire::exchange::McpExchange;
 use crate::protocol::methods::bootstrap::GuideParams;
 use crate::protocol::{MethodCall, MethodResult};
 
@@ -31,7 +31,7 @@ pub(crate) async fn get(
     if params.name != GUIDE {
         return Err(ErrorData::invalid_params("there is no prompt but `guide`", None));
     }
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let caller = &exchange.caller;
     let Some(methods) = state.edge.readiness.methods() else {
         return Err(error_of(state.edge.unready()));

@@ -12,7 +12,7 @@ use crate::mcp::features::images;
 use crate::mcp::features::skill_uri::{SCHEME, place_of};
 use crate::mcp::features::skills::{DOCUMENT, content, resource_of};
 use crate::mcp::state::{McpState, error_of, internal};
-use crate::mcp::wire::exchange::{Exchange, LayFault};
+use crate::mcp::wire::exchange::{LayFault, McpExchange};
 use crate::net::respond::Failure;
 use crate::service::{BlobListing, Caller, PublishedSkill, Right, ServiceError, Transfers as _};
 use crate::units::ByteCount;
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     params: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
     let cursor = params.and_then(|params| params.cursor);
     let cursor = cursor.as_deref();
@@ -92,7 +92,7 @@ pub(crate) async fn read(
     params: &ReadResourceRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let uri = params.uri.as_str();
     let contents = if uri.starts_with(BLOB) {
         read_blob(state, &exchange, uri).await?
@@ -106,7 +106,7 @@ pub(crate) async fn read(
 
 fn read_file(
     state: &McpState,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     uri: &str,
 ) -> Result<ResourceContents, ErrorData> {
     let (service, caller) = (state.service()?, &exchange.caller);
@@ -123,7 +123,7 @@ fn read_file(
 
 async fn read_blob(
     state: &McpState,
-    exchange: &Exchange,
+    exchange: &McpExchange,
     id: &str,
 ) -> Result<ResourceContents, ErrorData> {
     let (service, caller) = (state.service()?, &exchange.caller);
@@ -145,7 +145,7 @@ async fn read_blob(
 
 /// Lays a content into the answer: as text if it is UTF-8, and as base64 otherwise.
 fn laid<'b, I: Iterator<Item = &'b [u8]>>(
-    exchange: &Exchange,
+    exchange: &McpExchange,
     uri: &str,
     whole: &[u8],
     parts: I,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ids::BlobId;
-use crate::mcp::wire::exchange::{Exchange, LayFault};
+use crate::mcp::wire::exchange::{LayFault, McpExchange};
 use crate::net::respond::Failure;
 use crate::protocol::MethodResult;
 use crate::protocol::methods::execution::RunStatus;
@@ -18,7 +18,7 @@ const FAILED: &str = "{\"status\":\"failed\"";
 
 /// The answer with the result of a call.
 pub(crate) fn answer(
-    exchange: &Exchange,
+    exchange: &McpExchange,
     result: &MethodResult,
 ) -> Result<CallToolResult, LayFault> {
     let json = exchange.json(result)?;
@@ -35,7 +35,7 @@ pub(crate) fn answer(
 
 /// The answer with the result of a run that was kept, as the text of its JSON.
 pub(crate) fn kept_answer(
-    exchange: &Exchange,
+    exchange: &McpExchange,
     result: &RawValue,
 ) -> Result<CallToolResult, LayFault> {
     let json = exchange.json(&result)?;

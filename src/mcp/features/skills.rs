@@ -14,7 +14,7 @@ use crate::budget::BudgetExhausted;
 use crate::ids::Digest;
 use crate::mcp::features::skill_uri::{folder_of, place_of, uri_of};
 use crate::mcp::state::{McpState, error_of, internal};
-use crate::mcp::wire::exchange::Exchange;
+use crate::mcp::wire::exchange::McpExchange;
 use crate::net::respond::Failure;
 use crate::protocol::members::Members;
 use crate::service::{PublishedSkill, ServiceError};
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     params: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListSkillsResult, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
     let mut cursor = params.and_then(|params| params.cursor);
     let (mut skills, mut files) = (Vec::new(), 0_usize);
@@ -76,7 +76,7 @@ pub(crate) async fn get(
     params: &GetSkillRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetSkillResult, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
     let unknown = || ErrorData::invalid_params("there is no skill at this address", None);
     let place = place_of(&params.uri).filter(|place| place.path == DOCUMENT).ok_or_else(unknown)?;
@@ -92,7 +92,7 @@ pub(crate) fn read_folder(
     params: &ReadResourceDirectoryRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
     let no_folder = || ErrorData::invalid_params("there is no folder at this address", None);
     let place = place_of(&params.uri).ok_or_else(no_folder)?;
@@ -176,7 +176,10 @@ pub(crate) fn content<'s>(
 
 /// A skill with its files; `None` if the extension knows no such name, or no skill so large. Digests
 /// are computed on another thread.
-async fn published(exchange: &Exchange, skill: PublishedSkill) -> Result<Option<Skill>, ErrorData> {
+async fn published(
+    exchange: &McpExchange,
+    skill: PublishedSkill,
+) -> Result<Option<Skill>, ErrorData> {
     let (Some(uri), Some(name)) =
         (uri_of(skill.name().as_str(), DOCUMENT), folder_of(skill.name().as_str()))
     else {

@@ -17,7 +17,7 @@ use crate::audit::rfc3339;
 use crate::clock::Clock;
 use crate::mcp::features::results::kept_answer;
 use crate::mcp::state::{McpState, error_of, internal};
-use crate::mcp::wire::exchange::Exchange;
+use crate::mcp::wire::exchange::McpExchange;
 use crate::protocol::methods::execution::DetachedRun;
 use crate::service::{ActiveRunView, Caller, FoundRun, Runs as _, Service};
 
@@ -48,7 +48,7 @@ pub(crate) async fn get(
     params: GetTaskParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetTaskResult, ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
     let task = match found(state, service, caller, &params.task_id).await? {
         FoundRun::Active(view) => {
@@ -65,7 +65,7 @@ pub(crate) async fn cancel(
     params: CancelTaskParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let cancelled = state.service()?.runs().cancel(&exchange.caller, &params.task_id).await;
     cancelled.map(drop).map_err(|error| state.error(&exchange.caller, &error))
 }
@@ -76,7 +76,7 @@ pub(crate) async fn ensure_known(
     id: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let exchange = Exchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     found(state, state.service()?, &exchange.caller, id).await.map(drop)
 }
 
@@ -101,7 +101,7 @@ fn task_of(id: &str, view: &ActiveRunView) -> Task {
     }
 }
 
-fn ended(exchange: &Exchange, id: String, record: &str) -> Result<DetailedTask, ErrorData> {
+fn ended(exchange: &McpExchange, id: String, record: &str) -> Result<DetailedTask, ErrorData> {
     let record: RecordOfTask<'_> =
         serde_json::from_str(record).map_err(|_fault| internal("the record cannot be read"))?;
     let end = record.started_ms.saturating_add(record.duration_us / 1_000);

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::crypto::fill_random;
 use crate::ids::TenantId;
-use crate::mcp::wire::exchange::Exchange;
+use crate::mcp::wire::exchange::McpExchange;
 use crate::protocol::request_id::RequestId;
 
 /// Longest id of a session, in bytes. Those that are handed out have 32.
@@ -48,14 +48,14 @@ type Key = (SessionKey, String);
 
 /// The requests that are being answered.
 #[derive(Debug, Default)]
-pub(crate) struct ActiveRequests(Arc<Mutex<HashMap<Key, Weak<Exchange>>>>);
+pub(crate) struct ActiveRequests(Arc<Mutex<HashMap<Key, Weak<McpExchange>>>>);
 
 /// A request that can be given up as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct ActiveRequest {
-    table: Arc<Mutex<HashMap<Key, Weak<Exchange>>>>,
+    table: Arc<Mutex<HashMap<Key, Weak<McpExchange>>>>,
     key: Key,
-    exchange: Arc<Exchange>,
+    exchange: Arc<McpExchange>,
 }
 
 impl ActiveRequests {
@@ -64,7 +64,7 @@ impl ActiveRequests {
         &self,
         session: SessionKey,
         id: &RequestId,
-        exchange: &Arc<Exchange>,
+        exchange: &Arc<McpExchange>,
     ) -> ActiveRequest {
         let key = (session, text_of(id));
         self.0.lock().insert(key.clone(), Arc::downgrade(exchange));
@@ -82,7 +82,7 @@ impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut table = self.table.lock();
         let is_own =
-            |found: &Weak<Exchange>| std::ptr::eq(found.as_ptr(), Arc::as_ptr(&self.exchange));
+            |found: &Weak<McpExchange>| std::ptr::eq(found.as_ptr(), Arc::as_ptr(&self.exchange));
         if table.get(&self.key).is_some_and(is_own) {
             table.remove(&self.key);
         }
@@ -105,13 +105,13 @@ mod tests {
     use crate::service::Caller;
     use crate::units::ByteCount;
 
-    fn exchange() -> Arc<Exchange> {
+    fn exchange() -> Arc<McpExchange> {
         let budget = MemoryBudget::new(ByteCount::mebibytes(1));
         let caller = Caller::known_by("req_1".to_owned(), CallMemory::new(&budget));
-        Exchange::new(caller, &budget, None).unwrap()
+        McpExchange::new(caller, &budget, None).unwrap()
     }
 
-    async fn was_given_up(exchange: &Exchange) -> bool {
+    async fn was_given_up(exchange: &McpExchange) -> bool {
         timeout(Duration::from_millis(20), exchange.given_up()).await.is_ok()
     }
 

@@ -24,7 +24,7 @@ use crate::mcp::transport::active::{ActiveRequest, ActiveRequests, SessionKey, n
 use crate::mcp::wire::envelope::{
     CutMessage, IncomingRequest, MAX_REST, MessageSort, RefusedMessage, TREE_FACTOR, cut,
 };
-use crate::mcp::wire::exchange::{Exchange, ToolOrder};
+use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::mcp::wire::splice::Splicer;
 use crate::mcp::wire::spliced_body::SplicedBody;
 use crate::net::audited::PeerAddress;
@@ -194,7 +194,7 @@ async fn handle_request(
         IncomingRequest::Call { tool, arguments } => Some(ToolOrder { tool, arguments }),
         IncomingRequest::Initialize | IncomingRequest::Other => None,
     };
-    let exchange = match Exchange::new(caller, &edge.budget, order) {
+    let exchange = match McpExchange::new(caller, &edge.budget, order) {
         Ok(exchange) => exchange,
         Err(fault) => {
             error!(request.id = request_id, "a request was not begun: {fault}");
@@ -218,7 +218,7 @@ async fn pass_on(route: &McpRoute, mut head: Parts, rest: Vec<u8>) -> Response {
 /// Lays the contents into the answer. The request can be given up until its end.
 fn with_contents(
     answer: Response,
-    exchange: &Arc<Exchange>,
+    exchange: &Arc<McpExchange>,
     active: Option<ActiveRequest>,
 ) -> Response {
     let (mut head, body) = answer.into_parts();

@@ -27,7 +27,7 @@ use crate::mcp::transport::lines::{Line, LineFault, next_line};
 use crate::mcp::wire::envelope::{
     CutMessage, IncomingRequest, MessageError, MessageSort, RefusedMessage, TREE_FACTOR, cut,
 };
-use crate::mcp::wire::exchange::{Exchange, ToolOrder};
+use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::mcp::wire::splice::Splicer;
 use crate::net::body::CALL_FACTOR;
 use crate::net::calls::CallCount;
@@ -51,7 +51,7 @@ struct Stdio {
     lines: Receiver<Result<Line, LineFault>>,
     output: Output,
     /// The requests that are being answered, by their ids as JSON.
-    requests: HashMap<String, Arc<Exchange>>,
+    requests: HashMap<String, Arc<McpExchange>>,
 }
 
 /// Serves the messages of `input` until its end.
@@ -183,7 +183,7 @@ impl Stdio {
         request: IncomingRequest,
         memory: &CallMemory,
         rest: usize,
-    ) -> Result<Arc<Exchange>, ErrorBody> {
+    ) -> Result<Arc<McpExchange>, ErrorBody> {
         let edge = &self.state.edge;
         let overloaded = |message: String| *Failure::overloaded(&message).body;
         if self.requests.contains_key(&text_of(id)) {
@@ -204,7 +204,7 @@ impl Stdio {
             IncomingRequest::Call { tool, arguments } => Some(ToolOrder { tool, arguments }),
             IncomingRequest::Initialize | IncomingRequest::Other => None,
         };
-        let exchange = Exchange::new(caller, &edge.budget, order);
+        let exchange = McpExchange::new(caller, &edge.budget, order);
         exchange.map_err(|fault| overloaded(fault.to_string()))
     }
 
@@ -215,7 +215,7 @@ impl Stdio {
 }
 
 /// Writes a message, with its contents laid in.
-fn write(output: &Output, message: &impl Serialize, exchange: Option<&Exchange>) {
+fn write(output: &Output, message: &impl Serialize, exchange: Option<&McpExchange>) {
     // What came from a guest stands in no message, only in its contents.
     let Ok(text) = serde_json::to_vec(message) else { return };
     let mut output = output.lock();

@@ -29,7 +29,7 @@ pub(crate) struct ToolOrder {
 
 /// What belongs to one message while it is answered.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct McpExchange {
     pub(crate) caller: Caller,
     pub(crate) splices: Arc<Splices>,
     budget: Arc<MemoryBudget>,
@@ -77,7 +77,7 @@ impl LayFault {
     }
 }
 
-impl Exchange {
+impl McpExchange {
     pub(crate) fn new(
         caller: Caller,
         budget: &Arc<MemoryBudget>,

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_replaced_once_and_only_by_the_answer_that_has_it() {
+    fn unguessable_tokens_are_replaced_once_and_by_their_own_answer() {
         let (one, other) = (Splices::new().unwrap(), Splices::new().unwrap());
         let token = one.value(Bytes::from_static(b"1")).unwrap();
         assert_ne!(token, other.value(Bytes::from_static(b"2")).unwrap(), "tokens are random");

@@ -70,7 +70,7 @@ fn a_message_with_two_meanings_or_none_executes_nothing() {
 }
 
 #[test]
-fn a_body_is_bounded_like_one_of_rpc() {
+fn beside_the_library_arguments_are_bounded_like_a_body_of_rpc() {
     let server = TestServer::start(&["--set", "http.max_body=1MiB"]);
     let arguments = json!({"content": "x".repeat(2 << 20), "kind": "text/plain"});
     let call = legacy(1, "tools/call", json!({"name": "create_blob", "arguments": arguments}));
@@ -180,7 +180,7 @@ const FORGERIES: [&str; 6] = [
 ];
 
 #[test]
-fn nothing_that_a_program_says_becomes_a_message() {
+fn no_forgery_of_messages_by_what_a_program_says() {
     let server = TestServer::shared();
     for forgery in FORGERIES {
         let code = "import runtime, sys\n\

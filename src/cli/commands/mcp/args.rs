@@ -16,5 +16,12 @@ pub(crate) struct McpArgs {
     /// Publish each skill that can be executed as a tool of its own. A running server decides this
     /// itself.
     #[arg(long, conflicts_with = "url")]
-    pub(crate) skills_as_tools: bool,
+    skills_as_tools: bool,
+}
+
+impl McpArgs {
+    /// The value of the setting of that name, if the option is given.
+    pub(crate) fn skills_as_tools(&self) -> Option<String> {
+        self.skills_as_tools.then(|| "true".to_owned())
+    }
 }
