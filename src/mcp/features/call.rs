@@ -7,7 +7,6 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ErrorData};
 use rmcp::service::RequestContext;
 use serde_json::value::RawValue;
 
-use crate::budget::CallMemory;
 use crate::error::ErrorKind;
 use crate::mcp::features::progress::{WAITING, tell};
 use crate::mcp::features::results::{answer, blobs_of, refusal};
@@ -21,7 +20,7 @@ use crate::protocol::methods::execution::ExecuteSkillParams;
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::find_tool;
 use crate::protocol::{CallError, MethodCall, MethodResult};
-use crate::service::{LogListener, log_stream};
+use crate::service::{Caller, LogListener, log_stream};
 
 /// Arguments up to this size, in bytes, are checked on the event loop: that takes less time than a
 /// switch of threads.
@@ -53,7 +52,7 @@ async fn perform(
     order: ToolOrder,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let call = parsed(state, order, &exchange.caller.memory).await?;
+    let call = parsed(state, order, &exchange.caller).await?;
     let call = call.map_err(|error| Failure::new(error.body(), 200));
     let result = match execute(state, exchange, call, &context).await {
         Ok(result) => result,
@@ -111,29 +110,39 @@ async fn execute(
 async fn parsed(
     state: &McpState,
     order: ToolOrder,
-    memory: &CallMemory,
+    caller: &Caller,
 ) -> Result<Result<MethodCall, CallError>, ErrorData> {
     let ToolOrder { tool, arguments } = order;
     if find_tool(&tool).is_none() {
-        return of_skill(state, &tool, arguments);
+        return of_skill(state, caller, &tool, arguments);
     }
     let size = arguments.as_ref().map_or(0, |arguments| arguments.get().len());
     let parse = move || MethodCall::parse(&tool, arguments.as_deref());
     if size <= CHECKED_AT_ONCE {
         return Ok(parse());
     }
-    memory.on_thread(parse).await.map_err(|_broken| internal("the arguments were not checked"))
+    caller
+        .memory
+        .on_thread(parse)
+        .await
+        .map_err(|_broken| internal("the arguments were not checked"))
 }
 
 /// The call of the skill that a tool executes.
 fn of_skill(
     state: &McpState,
+    caller: &Caller,
     tool: &str,
     arguments: Option<Box<RawValue>>,
 ) -> Result<Result<MethodCall, CallError>, ErrorData> {
     let skill = skill_of(tool);
     let is_tool = tool_of(&skill).is_some_and(|name| name == tool);
-    if !state.config.skills_as_tools || !is_tool {
+    let is_there = || match state.service()?.published_skill(caller, &skill) {
+        Ok(skill) => Ok(skill.is_action()),
+        // A caller that may not see skills is told so by the call.
+        Err(error) => Ok(error.kind() == ErrorKind::Forbidden),
+    };
+    if !state.config.skills_as_tools || !is_tool || !is_there()? {
         return Err(ErrorData::invalid_params("there is no tool of this name", None));
     }
     let is_object = |given: &RawValue| matches!(Sort::of(given), Sort::Object | Sort::Null);

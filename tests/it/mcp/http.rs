@@ -173,9 +173,9 @@ fn images_among_the_blobs_are_shown() {
     let code = "import runtime, struct, zlib\n\
         def chunk(kind, data):\n    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n\
         png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 1, 1, 8, 2, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(b'\\0\\xff\\0\\0')) + chunk(b'IEND', b'')\n\
-        runtime.blobs.create(png, 'image/png')\n\
-        runtime.blobs.create(b'x' * 10, 'text/plain')\n\
-        runtime.blobs.create(b'\\0' * (2 << 20), 'image/png')\n";
+        runtime.blobs.write_bytes(png, kind='image/png')\n\
+        runtime.blobs.write_bytes(b'x' * 10, kind='text/plain')\n\
+        runtime.blobs.write_bytes(b'\\0' * (2 << 20), kind='image/png')\n";
     let result =
         call(TestServer::shared(), "run_code", json!({"language": "python", "code": code}));
     let contents = result["content"].as_array().unwrap();

@@ -8,5 +8,5 @@ PNG = base64.b64decode(
 
 
 def main(args):
-    runtime.blobs.create(PNG, "image/png")
+    runtime.blobs.write_bytes(PNG, kind="image/png")
     return {"text": "An image."}
