@@ -6,6 +6,7 @@ use rmcp::model::{
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 use rmcp::service::RequestContext;
+use serde_json::{Value, json};
 
 use crate::error::ErrorKind;
 use crate::mcp::features::images;
@@ -99,7 +100,7 @@ pub(crate) async fn read(
     } else if uri.starts_with(SCHEME) {
         read_file(state, &exchange, uri)?
     } else {
-        return Err(not_found("resources are `skill://…` and `blob:…`"));
+        return Err(not_found("resources are `skill://…` and `blob:…`", uri));
     };
     Ok(ReadResourceResult::new(vec![contents]))
 }
@@ -110,12 +111,12 @@ fn read_file(
     uri: &str,
 ) -> Result<ResourceContents, ErrorData> {
     let (service, caller) = (state.service()?, &exchange.caller);
-    let place = place_of(uri).ok_or_else(|| not_found("there is no file at this address"))?;
+    let place = place_of(uri).ok_or_else(|| not_found("there is no file at this address", uri))?;
     let found = service.published_skill(caller, &place.skill);
-    let skill = found.map_err(|error| missing(state, caller, &error))?;
+    let skill = found.map_err(|error| missing(state, caller, &error, uri))?;
     let mut document = String::new();
     let bytes = content(&skill, &place.path, &mut document);
-    let bytes = bytes.map_err(|error| missing(state, caller, &error))?;
+    let bytes = bytes.map_err(|error| missing(state, caller, &error, uri))?;
     let kind = PublishedSkill::kind_of(&place.path);
     let laid = laid(exchange, uri, bytes, [bytes].into_iter());
     Ok(laid.map_err(|fault| error_of(fault.into_failure(caller)))?.with_mime_type(kind))
@@ -128,13 +129,13 @@ async fn read_blob(
 ) -> Result<ResourceContents, ErrorData> {
     let (service, caller) = (state.service()?, &exchange.caller);
     let described = service.transfers().describe(caller, id).await;
-    let described = described.map_err(|error| missing(state, caller, &error))?;
+    let described = described.map_err(|error| missing(state, caller, &error, id))?;
     if described.size > MAX_BLOB.as_u64() {
         let message = format!("a resource may have {MAX_BLOB}: read this blob in parts");
         return Err(error_of(Failure::of_kind(ErrorKind::TooLarge, message)));
     }
     let pieces = images::content(service, caller, id).await;
-    let pieces = pieces.map_err(|error| missing(state, caller, &error))?;
+    let pieces = pieces.map_err(|error| missing(state, caller, &error, id))?;
     let parts = || pieces.iter().map(AsRef::as_ref);
     let room = caller.memory.reserve(ByteCount::bytes(described.size));
     room.map_err(|full| error_of(Failure::of_kind(ErrorKind::Overloaded, full.to_string())))?;
@@ -157,8 +158,11 @@ fn laid<'b, I: Iterator<Item = &'b [u8]>>(
 }
 
 /// The error for something that a client asks for by its address.
-fn missing(state: &McpState, caller: &Caller, error: &ServiceError) -> ErrorData {
-    let known = state.error(caller, error);
+fn missing(state: &McpState, caller: &Caller, error: &ServiceError, uri: &str) -> ErrorData {
+    let mut known = state.error(caller, error);
+    if let Some(Value::Object(data)) = &mut known.data {
+        data.insert("uri".to_owned(), uri.into());
+    }
     match error.kind() {
         ErrorKind::SkillNotFound
         | ErrorKind::FileNotFound
@@ -168,6 +172,6 @@ fn missing(state: &McpState, caller: &Caller, error: &ServiceError) -> ErrorData
     }
 }
 
-fn not_found(message: &'static str) -> ErrorData {
-    ErrorData::resource_not_found(message, None)
+fn not_found(message: &'static str, uri: &str) -> ErrorData {
+    ErrorData::resource_not_found(message, Some(json!({"uri": uri})))
 }
