@@ -126,7 +126,7 @@ fn each_file_of_a_skill_has_the_digest_of_its_bytes() {
     );
     assert!(text.contains("# acme.sum-up"), "{text}");
     let one = ask(&server, "skills/get", json!({"uri": skill["uri"]}));
-    assert_eq!(one.result()["skill"], **skill);
+    assert_eq!(one.result()["skill"], *skill);
     let other = ask(&server, "skills/get", json!({"uri": "skill://no.such/no-such/SKILL.md"}));
     assert!(other.response()["error"].is_object());
 }
