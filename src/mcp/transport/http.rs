@@ -22,7 +22,7 @@ use crate::mcp::server::McpServer;
 use crate::mcp::state::McpState;
 use crate::mcp::transport::active::{ActiveRequest, ActiveRequests, SessionKey, new_session};
 use crate::mcp::wire::envelope::{
-    CutMessage, IncomingRequest, MAX_REST, MessageSort, RefusedMessage, TREE_FACTOR, cut,
+    CutMessage, IncomingRequest, MAX_REST, MessageSort, RefusedMessage, cut, memory_of,
 };
 use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::mcp::wire::splice::Splicer;
@@ -186,7 +186,7 @@ async fn handle_request(
     {
         return failure.into_response(id, &request_id);
     }
-    if let Err(full) = caller.memory.reserve(rest.len().saturating_mul(TREE_FACTOR).into()) {
+    if let Err(full) = caller.memory.reserve(memory_of(rest.len())) {
         return Failure::overloaded(&full.to_string()).into_response(id, &request_id);
     }
     let is_first = matches!(request, IncomingRequest::Initialize);

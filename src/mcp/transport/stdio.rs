@@ -25,7 +25,7 @@ use crate::mcp::server::McpServer;
 use crate::mcp::state::McpState;
 use crate::mcp::transport::lines::{Line, LineFault, next_line};
 use crate::mcp::wire::envelope::{
-    CutMessage, IncomingRequest, MessageError, MessageSort, RefusedMessage, TREE_FACTOR, cut,
+    CutMessage, IncomingRequest, MessageError, MessageSort, RefusedMessage, cut, memory_of,
 };
 use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::mcp::wire::splice::Splicer;
@@ -198,7 +198,7 @@ impl Stdio {
             let admitted = edge.admit(methods, &caller, CallCount::Due);
             admitted.map_err(|failure| *failure.body)?;
         }
-        let room = caller.memory.reserve(rest.saturating_mul(TREE_FACTOR).into());
+        let room = caller.memory.reserve(memory_of(rest));
         room.map_err(|full| overloaded(full.to_string()))?;
         let order = match request {
             IncomingRequest::Call { tool, arguments } => Some(ToolOrder { tool, arguments }),

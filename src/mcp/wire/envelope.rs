@@ -12,12 +12,22 @@ use crate::protocol::members::{Members, Sort, string};
 use crate::protocol::request_id::{MAX_ID, RequestId};
 use crate::protocol::response::ErrorBody;
 use crate::protocol::strict::{self, RootKind, StrictError};
+use crate::units::ByteCount;
 
 /// Most bytes of a message beside the arguments of a tool. The protocol library makes a tree of it.
 pub(crate) const MAX_REST: usize = 16 << 10;
 
-/// Most memory of the tree of a rest, as a multiple of its size.
-pub(crate) const TREE_FACTOR: usize = 128;
+/// Most memory of the tree of a rest, as a multiple of its size: an object with one short name takes
+/// some ninety times the memory of its text.
+const TREE_FACTOR: usize = 128;
+
+/// Memory of the tasks and channels by which the protocol library handles one message.
+const OF_A_MESSAGE: usize = 16 << 10;
+
+/// Most memory that the protocol library takes for a rest of this length.
+pub(crate) fn memory_of(rest: usize) -> ByteCount {
+    rest.saturating_mul(TREE_FACTOR).saturating_add(OF_A_MESSAGE).into()
+}
 
 /// The method that calls a tool.
 pub(crate) const CALL: &str = "tools/call";
