@@ -10,7 +10,7 @@
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
 //! use cases    service
-//! edges        http  console
+//! edges        net  http  mcp  console
 //! program      config  assembly  cli
 //! ```
 //!
@@ -60,6 +60,8 @@ pub mod service;
 
 pub mod console;
 pub mod http;
+pub mod mcp;
+pub mod net;
 
 pub mod assembly;
 pub mod cli;

@@ -55,23 +55,26 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
                     "telemetry", "database", "tenants", "records", "audit", "results"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service"]),
+    ("net",       &["error", "units", "budget", "protocol", "telemetry", "audit", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service", "net"]),
+    ("mcp",       &["error", "ids", "units", "clock", "budget", "crypto", "protocol", "telemetry", "audit", "service", "net"]),
     ("console",   &["ids"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "results", "http"]),
+                    "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "results", "http", "mcp"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "provenance", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
-                    "records", "audit", "service", "http", "config"]),
+                    "records", "audit", "service", "net", "http", "mcp", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "client_tls", "private_file", "subprocess", "job", "skill", "protocol", "provenance", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
-                    "http", "console", "config", "assembly"]),
+                    "net", "http", "mcp", "console", "config", "assembly"]),
 ];
 
 /// Words that may appear only under the given paths: one place for each dependency.
 const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
-    ("axum::", &["http/", "console/"]),
+    ("axum::", &["net/", "http/", "mcp/", "console/"]),
+    ("rmcp::", &["mcp/"]),
     ("clap::", &["cli/"]),
     ("pep508_rs::", &["packages/"]),
     ("pep440_rs::", &["packages/"]),
@@ -95,6 +98,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "telemetry/traces/",
             "cli/commands/blobs/",
             "cli/commands/top/",
+            "cli/commands/mcp/",
         ],
     ),
     ("ring::signature", &["tenants/jwt/key_set.rs", "provenance/signature.rs"]),

@@ -20,3 +20,4 @@ mod time;
 pub use crate::audit::event::{AuditEvent, AuditKind};
 pub use crate::audit::file::append;
 pub use crate::audit::log::{AuditConfig, AuditLog};
+pub(crate) use crate::audit::time::rfc3339;

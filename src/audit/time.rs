@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The time since the Unix epoch as `2026-09-21T14:13:20.042Z`.
-pub(super) fn rfc3339(time: Duration) -> String {
+pub(crate) fn rfc3339(time: Duration) -> String {
     // Years beyond 9999 have no form; a clock that is so wrong shows the last moment that has one.
     const LAST: u64 = 253_402_300_799;
     let seconds = time.as_secs().min(LAST);

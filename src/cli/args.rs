@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::cli::commands::conformance::args::ConformanceArgs;
+use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
@@ -118,6 +119,9 @@ pub(crate) enum Command {
     /// Check whether a server speaks the Skills Protocol: this program's own, or any other.
     #[command(after_help = examples::CONFORMANCE)]
     Conformance(ConformanceArgs),
+    /// Serve a model on standard input and output, as clients of the Model Context Protocol start it.
+    #[command(after_help = examples::MCP)]
+    Mcp(McpArgs),
     /// Check this machine and give advice.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
@@ -182,6 +186,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     pub(crate) require_lockdown: Option<String>,
+    /// Publish each skill that can be executed as a tool of its own to models.
+    #[arg(long)]
+    skills_as_tools: bool,
     /// Refuse skills that are not as this file has locked them, and follow no changes [default of FILE: skills.lock].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
@@ -189,6 +196,13 @@ pub(crate) struct ServeArgs {
     /// Stop at once when the standard input ends: for programs that start a server for themselves.
     #[arg(long)]
     pub(crate) end_with_input: bool,
+}
+
+impl ServeArgs {
+    /// The value of the setting of that name, if the option is given.
+    pub(crate) fn skills_as_tools(&self) -> Option<String> {
+        self.skills_as_tools.then(|| "true".to_owned())
+    }
 }
 
 #[derive(Debug, Subcommand)]

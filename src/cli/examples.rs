@@ -158,6 +158,20 @@ with a fixed time and fixed randomness. docs/ci.md tells more.
 Exit codes: 0 all tests passed, 1 one failed or none has such a name, 2 there are no tests or they
 are malformed (then none is run), 3 an error of Wardian or of the machine.";
 
+pub(crate) const MCP: &str = "\
+Examples:
+  wardian mcp
+  wardian --skills ./my-skills mcp --skills-as-tools
+  wardian mcp --url https://skills.example --key-file ~/.wardian-key
+
+Clients of the Model Context Protocol start this command and talk to it over its standard input and
+output; docs/mcp.md has their configurations. Without `--url` it starts a worker of its own, as
+`wardian run` does, and keeps blobs until its end. With `--url` it hands every message to a running
+server, with the key from `--key-file` or from the environment variable `WARDIAN_API_KEY`.
+
+Exit codes: 0 the client has closed the input, 2 wrong usage, 3 an error of Wardian or of the
+machine.";
+
 pub(crate) const CONFORMANCE: &str = "\
 Examples:
   wardian conformance

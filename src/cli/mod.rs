@@ -28,7 +28,7 @@ use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, licenses, man, run, runs, secrets, serve,
+    blobs, conformance, doctor, engine, keys, licenses, man, mcp, run, runs, secrets, serve,
     show_config, test, top, verify,
 };
 use crate::cli::exit_code::Exit;
@@ -104,15 +104,15 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
 /// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(args) => {
-            vec![
-                ("listen", args.listen.clone()),
-                ("admin_listen", args.admin_listen.clone()),
-                ("workers.count", args.workers.clone()),
-                ("workers.paranoid", args.paranoid.then(|| "true".to_owned())),
-                ("workers.require_lockdown", args.require_lockdown.clone()),
-            ]
-        }
+        Command::Serve(args) => vec![
+            ("listen", args.listen.clone()),
+            ("admin_listen", args.admin_listen.clone()),
+            ("workers.count", args.workers.clone()),
+            ("workers.paranoid", args.paranoid.then(|| "true".to_owned())),
+            ("workers.require_lockdown", args.require_lockdown.clone()),
+            ("mcp.skills_as_tools", args.skills_as_tools()),
+        ],
+        Command::Mcp(args) => vec![("mcp.skills_as_tools", args.skills_as_tools())],
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]
         }
@@ -162,6 +162,7 @@ fn with_config(
         Command::Conformance(args) => {
             conformance::conformance(&config, &args, source.surroundings.api_key())
         }
+        Command::Mcp(args) => mcp::mcp(config, installer, &args, source.surroundings.api_key()),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {
             let exit = if json {

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 150] = [
+const EXPLANATIONS: [(&str, &str); 151] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -30,6 +30,7 @@ const EXPLANATIONS: [(&str, &str); 150] = [
     ("http.tls.key", "File with the private key of that certificate (PEM)."),
     ("http.tls.handshake_timeout", "For a client to shake hands."),
     ("console.enabled", "Whether the console is served at `/console`, and its pages may call the server; true, unless set, if the server listens on a loopback address."),
+    ("mcp.skills_as_tools", "Whether models see each skill that can be executed as a tool of its own, beside the eight tools of the protocol."),
     ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `jwt`, by tokens of an identity provider; `proxy`, by a proxy in front of the server."),
     ("auth.jwt.jwks", "File or https address with the public keys of the identity provider (JWKS)."),
     ("auth.jwt.ca_file", "File with certificates (PEM) of authorities that are trusted for that address beside those of the system."),

@@ -23,6 +23,7 @@ use crate::engine::code::compile::TargetCpu;
 use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, TlsFiles, share_of_an_address};
 use crate::job::limits::RunLimits;
+use crate::mcp::McpConfig;
 use crate::secrets::SecretsConfig;
 use crate::secrets::config::SecretCommand;
 use crate::skill::manifest::secret_hosts::SecretHosts;
@@ -39,6 +40,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let serves_console = reader.read("console.enabled", http.serves_console);
     let http = HttpConfig { serves_console, ..http };
+    let mcp = McpConfig { skills_as_tools: reader.read("mcp.skills_as_tools", false) };
     let auth = read_auth(&mut reader, surroundings);
     let mut workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
@@ -60,6 +62,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
+        mcp,
         auth,
         data_dir,
         cache_dir,

@@ -13,6 +13,7 @@ use crate::http::{HttpConfig, PathStamp};
 use crate::ids::TenantId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::mcp::McpConfig;
 use crate::quotas::TenantPolicy;
 use crate::records::RecordsConfig;
 use crate::registry::TenantFolders;
@@ -28,6 +29,8 @@ use crate::units::ByteCount;
 pub struct Config {
     /// The HTTP server.
     pub http: HttpConfig,
+    /// The Model Context Protocol.
+    pub mcp: McpConfig,
     /// How callers are known.
     pub auth: AuthConfig,
     /// The folder of blobs and other data to be kept.

@@ -13,13 +13,13 @@ use axum::response::Response;
 use axum::routing::get;
 use tracing::error;
 
-use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::http::config::HttpConfig;
-use crate::http::edge::Edge;
-use crate::http::exchange::respond::{closing, empty, refuse};
+use crate::http::edge::{Edge, Observers};
 use crate::http::operations::{healthz, readyz, version};
-use crate::http::readiness::Readiness;
+use crate::http::router::shared_state;
+use crate::net::readiness::Readiness;
+use crate::net::respond::{closing, empty, refuse};
 use crate::service::{Authentication, Methods, Status};
 use crate::telemetry::{CONTENT_TYPE, Metrics};
 use crate::units::ByteCount;
@@ -48,8 +48,9 @@ pub(crate) fn admin_router<M: Methods + Status>(
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
     // Callers are not asked for keys, and cannot call anything.
-    let mut edge =
-        Edge::new(config, readiness, budget, Authentication::Open, AuditLog::default(), metrics);
+    let observers = Observers { metrics, ..Observers::default() };
+    let shared = shared_state(config, readiness, budget, Authentication::Open, &observers);
+    let mut edge = Edge::new(config, shared);
     // Whoever reaches this address can run nothing, so there is nothing to warn of.
     edge.is_exposed = false;
     let edge = Arc::new(edge);

@@ -11,8 +11,9 @@ use crate::budget::MemoryBudget;
 use crate::telemetry::{MetricReading, MetricSource, Metrics, number_of};
 
 /// The routes that are counted each by itself.
-const ROUTES: [&str; 19] = [
+const ROUTES: [&str; 20] = [
     "/rpc",
+    "/mcp",
     "/v1/blobs",
     "/v1/blobs/{id}",
     "/v1/blobs/{id}/verify",

@@ -21,11 +21,9 @@ mod blobs;
 mod config;
 mod connection;
 mod edge;
-mod exchange;
 mod metrics;
 mod operations;
 mod operator;
-mod readiness;
 mod router;
 mod rpc;
 mod run_events;
@@ -35,15 +33,16 @@ mod shutdown;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod traced;
 
 pub use crate::http::config::{
     CONNECTION_MEMORY, EXPOSED, HttpConfig, TLS_MEMORY, share_of_an_address,
 };
-pub use crate::http::readiness::Readiness;
 pub use crate::http::router::router;
 pub use crate::http::server::{HttpError, LiveHttpConfig, Server};
 pub use crate::http::shutdown::{InputEnd, Stage, stop_on_signals};
 pub use crate::http::tls::{PathStamp, ReloadedCertificate, TlsEndpoint, TlsError, TlsFiles};
+pub use crate::net::readiness::Readiness;
 
 #[cfg(doc)]
 use crate::service::{Methods, Transfers};

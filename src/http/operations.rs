@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::http::config::EXPOSED;
 use crate::http::edge::Edge;
-use crate::http::exchange::respond::{json, refuse};
+use crate::net::respond::{json, refuse};
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};

@@ -12,7 +12,6 @@ use hyper::body::Body as _;
 use tracing::debug;
 
 use crate::budget::MemoryBudget;
-use crate::http::access::audited::{PeerAddress, note_stranger, note_use};
 use crate::http::access::cors::{preflight, vary};
 use crate::http::access::credentials::{credential, is_public, refuse_caller};
 use crate::http::access::hosts::HostFault;
@@ -21,15 +20,19 @@ use crate::http::blobs::download::{describe, download};
 use crate::http::blobs::upload::upload;
 use crate::http::config::HttpConfig;
 use crate::http::edge::{Edge, Observers};
-use crate::http::exchange::respond::{closing, refuse};
-use crate::http::exchange::traced::trace_request;
 use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::operator;
-use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::http::runs;
+use crate::http::traced::trace_request;
+use crate::net::audited::{PeerAddress, note_stranger, note_use};
+use crate::net::body::Bodies;
+use crate::net::readiness::Readiness;
+use crate::net::respond::{closing, refuse};
+use crate::net::state::EdgeState;
 use crate::service::{Authentication, Methods, Runs, Status, Transfers};
+use crate::telemetry::traces::Tracer;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
 pub fn router<M: Methods + Status + Transfers + Runs>(
@@ -37,28 +40,32 @@ pub fn router<M: Methods + Status + Transfers + Runs>(
     readiness: Arc<Readiness<M>>,
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
-    router_within(config, readiness, budget, Authentication::Open, Attached::default())
+    let shared =
+        shared_state(config, readiness, budget, Authentication::Open, &Observers::default());
+    router_within(config, shared, Tracer::default(), Router::new())
 }
 
-/// What a server has beside its calls.
-#[derive(Debug, Default)]
-pub(crate) struct Attached {
-    pub(crate) observers: Observers,
-    /// Pages that everybody may read, below `/console`.
-    pub(crate) pages: Router,
-}
-
-/// Builds the routes, with this memory budget and these callers.
-pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
+/// The state of requests with this memory budget and these callers.
+pub(crate) fn shared_state<M>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
-    attached: Attached,
+    observers: &Observers,
+) -> Arc<EdgeState<M>> {
+    let bodies = Bodies::new(config.max_body, config.body_timeout, &budget);
+    let state = EdgeState::new(readiness, bodies, budget, authentication);
+    Arc::new(state.observed_by(observers.audit.clone(), Arc::clone(&observers.metrics)))
+}
+
+/// Builds the routes with this state, and adds those of other edges.
+pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
+    config: &HttpConfig,
+    shared: Arc<EdgeState<M>>,
+    tracer: Tracer,
+    others: Router,
 ) -> Router {
-    let Attached { observers: Observers { audit, metrics, tracer }, pages } = attached;
-    let edge = Edge::new(config, readiness, budget, authentication, audit, metrics);
-    let edge = Arc::new(edge);
+    let edge = Arc::new(Edge::new(config, shared));
     let routes = Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/v1/blobs", get(list::<M>).put(upload::<M>))
@@ -78,7 +85,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/version", get(version::<M>))
         .route("/tools", get(tools::<M>))
         .route("/openrpc.json", get(openrpc::<M>))
-        .merge(pages.with_state(()))
+        .merge(others.with_state(()))
         .method_not_allowed_fallback(wrong_method::<M>)
         .fallback(nothing_here::<M>);
     // Only requests of callers that are known have spans, so strangers fill no queue.

@@ -9,33 +9,29 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
-use hyper::body::Body as _;
 use tokio::task::JoinError;
-use tracing::{Instrument as _, debug, error};
+use tracing::{Instrument as _, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
-use crate::http::access::audited::{PeerAddress, note_refusal};
 use crate::http::edge::Edge;
-use crate::http::exchange::answer::{Answer, AnswerFault};
-use crate::http::exchange::body::{BodyFault, CALL_FACTOR, ReadBody};
-use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
 use crate::http::run_events::{ListenedRun, WAITING, accepts_events, answer};
+use crate::net::answer::{Answer, AnswerFault};
+use crate::net::audited::{PeerAddress, note_refusal};
+use crate::net::body::{CALL_FACTOR, ReadBody, is_json, is_small};
+use crate::net::calls::CallCount;
+use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_body};
 use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
-use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{
-    Caller, CallerIdentity, LogListener, Methods, ServiceError, Status, log_stream,
-};
-use crate::telemetry::traces::{AttributeValue, OpenSpan, SpanName, TraceScope};
+use crate::service::{Caller, CallerIdentity, Methods, Status, log_stream};
+use crate::telemetry::traces::TraceScope;
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -43,14 +39,6 @@ const MAX_BATCH_ANSWER: usize = 8 << 20;
 /// Bodies up to this size, in bytes, are parsed on the event loop: that takes less time than a
 /// switch of threads.
 const READ_AT_ONCE: usize = 256 << 10;
-
-/// Bodies above this size, in bytes, and bodies of unknown size are not read if their tenant has
-/// made too many calls. Smaller ones cost less than a new connection, and their calls have an id.
-const READ_ANYWAY: u64 = 16 << 10;
-
-/// The labels of a call that names no method, and of one that succeeds.
-const NO_METHOD: &str = "(none)";
-const OK: &str = "ok";
 
 /// A call that no longer borrows from the request's body.
 struct Prepared {
@@ -105,9 +93,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
     }
     let Some(methods) = edge.readiness.methods() else {
-        let reasons = edge.readiness.obstacles().join("; ");
-        let failure = overloaded(&format!("the server is not ready: {reasons}"));
-        return closing(failure.into_response(RequestId::Null, &request_id));
+        return closing(edge.not_ready(&request_id));
     };
     let wants_events = accepts_events(&parts.headers);
     let is_counted = !is_small(&body);
@@ -119,7 +105,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     }
     let ReadBody { bytes, charge } = match edge.bodies.read(body).await {
         Ok(body) => body,
-        Err(fault) => return refuse_body(&edge, fault, &request_id),
+        Err(fault) => return refuse_body(fault, edge.bodies.largest(), &request_id),
     };
     let size = bytes.len();
     let memory = CallMemory::holding(charge);
@@ -169,7 +155,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
         };
         let caller = self.caller();
         if let Err(exhausted) = caller.memory.reserve(WAITING) {
-            return overloaded(&exhausted.to_string()).into_response(id, &request_id);
+            return Failure::overloaded(&exhausted.to_string()).into_response(id, &request_id);
         }
         if let Err(failure) = self.count(&caller) {
             return failure.into_response(id, &request_id);
@@ -178,9 +164,9 @@ impl<M: Methods + Status> Exchange<'_, M> {
         let (edge, memory) = (Arc::clone(self.edge), caller.memory.clone());
         let task = async move {
             let Some(methods) = edge.readiness.methods() else {
-                return Err(overloaded("the server is shutting down"));
+                return Err(Failure::overloaded("the server is shutting down"));
             };
-            execute(&edge, methods, &caller, call, Some(listener)).await
+            edge.execute(methods, &caller, call, Some(listener)).await
         };
         let task = tokio::spawn(task.in_current_span());
         answer(self.edge, ListenedRun { memory, id, request_id, task, logs }).await
@@ -265,86 +251,18 @@ impl<M: Methods + Status> Exchange<'_, M> {
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
         self.count(caller)?;
-        execute(self.edge, self.methods, caller, call, None).await
+        self.edge.execute(self.methods, caller, call, None).await
     }
 
     /// Confirms the credential of a call, and counts it against the rate of its tenant. Malformed calls
     /// count too.
     fn count(&self, caller: &Caller) -> Result<(), Failure> {
-        let confirmed = self.edge.authentication.confirm(caller.credential.as_ref());
-        let counted =
-            confirmed.and_then(|()| match self.is_counted.swap(false, Ordering::Relaxed) {
-                true => Ok(()),
-                false => self.methods.count_call(&caller.tenant),
-            });
-        counted.map_err(|error| {
-            self.edge.metrics.count_call(NO_METHOD, WireError::of(error.kind()).label);
-            failed(self.edge, caller, &error)
-        })
+        let count = match self.is_counted.swap(false, Ordering::Relaxed) {
+            true => CallCount::Done,
+            false => CallCount::Due,
+        };
+        self.edge.admit(self.methods, caller, count)
     }
-}
-
-/// Executes a call, and counts it by its end.
-async fn execute<M: Methods + Status>(
-    edge: &Edge<M>,
-    methods: &M,
-    caller: &Caller,
-    call: Result<MethodCall, Failure>,
-    listener: Option<LogListener>,
-) -> Result<MethodResult, Failure> {
-    let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
-    let mut span = caller.trace.begin(SpanName::of(method));
-    let below;
-    let caller = match span.is_recorded() {
-        true => {
-            below = Caller { trace: span.scope().clone(), ..caller.clone() };
-            &below
-        }
-        false => caller,
-    };
-    // If the client leaves, nobody says anything else.
-    span.fail("cancelled");
-    let outcome = match call {
-        Ok(call) => {
-            let called = methods.call_listening(caller, call, listener);
-            tokio::select! {
-                biased;
-                outcome = called => outcome.map_err(|error| failed(edge, caller, &error)),
-                () = edge.readiness.closed() => Err(cut_off()),
-            }
-        }
-        Err(failure) => Err(failure),
-    };
-    let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
-    edge.metrics.count_call(method, result);
-    describe(&mut span, method, caller, outcome.as_ref().err());
-    outcome
-}
-
-/// Says in the span of a call what was called, by which tenant, and how it ended.
-fn describe(span: &mut OpenSpan, method: &'static str, caller: &Caller, failure: Option<&Failure>) {
-    if !span.is_recorded() {
-        return;
-    }
-    span.set("rpc.system.name", "jsonrpc");
-    span.set("rpc.method", if method == NO_METHOD { "_OTHER" } else { method });
-    span.set("jsonrpc.protocol.version", "2.0");
-    span.set("wardian.tenant.id", AttributeValue::text(caller.tenant.as_str()));
-    span.set("wardian.request.id", AttributeValue::text(&caller.request_id));
-    match failure {
-        None => span.succeed(),
-        Some(failure) => {
-            let code = failure.body.code.to_string();
-            span.set("rpc.response.status_code", AttributeValue::text(&code));
-            span.fail(failure.body.data.kind);
-        }
-    }
-}
-
-/// The failure for an error of the service, which the audit log may note.
-fn failed<M>(edge: &Edge<M>, caller: &Caller, error: &ServiceError) -> Failure {
-    note_refusal(&edge.audit, caller, error);
-    Failure::of(error, &caller.request_id)
 }
 
 /// The failure of a call that was executed but whose answer does not fit into memory. It names no
@@ -354,20 +272,9 @@ fn no_room() -> Failure {
     Failure::of_kind(ErrorKind::Overloaded, message)
 }
 
-/// The failure of a call that the end of the server has cut off: it may have been executed in part.
-fn cut_off() -> Failure {
-    Failure::of_kind(ErrorKind::Overloaded, "the server is shutting down")
-}
-
 fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
     error!(request.id = request_id, "an answer cannot be written as JSON: {fault}");
     empty(StatusCode::INTERNAL_SERVER_ERROR, request_id)
-}
-
-/// A failure after which a retry may soon succeed.
-fn overloaded(message: &str) -> Failure {
-    let soon = Duration::from_secs(1);
-    Failure::of_kind(ErrorKind::Overloaded, message).retried_after(Some(soon))
 }
 
 /// Finds the calls in a body and checks their parameters.
@@ -399,39 +306,4 @@ fn refused(refusal: RefusedCall) -> (RequestId, Failure) {
     let status = refusal.error.wire().http_status;
     let body = refusal.error.body();
     (refusal.id, Failure::new(body, status))
-}
-
-/// True for a body that is read even if its calls are refused.
-fn is_small(body: &Body) -> bool {
-    body.size_hint().exact().is_some_and(|size| size <= READ_ANYWAY)
-}
-
-/// True for `application/json`, with or without parameters.
-fn is_json(headers: &HeaderMap) -> bool {
-    let mut kinds = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(kind), None) = (kinds.next(), kinds.next()) else { return false };
-    let essence = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
-}
-
-fn refuse_body<M>(edge: &Edge<M>, fault: BodyFault, request_id: &str) -> Response {
-    debug!(request.id = request_id, "body refused: {fault:?}");
-    let answer = match fault {
-        BodyFault::TooLarge => {
-            let message = format!("a body may hold {}", edge.bodies.largest());
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, &message, request_id)
-        }
-        BodyFault::TooSlow => {
-            let message = "the body did not arrive in time";
-            refuse(StatusCode::REQUEST_TIMEOUT, message, request_id)
-        }
-        BodyFault::Broken => {
-            refuse(StatusCode::BAD_REQUEST, "the body cannot be read to its end", request_id)
-        }
-        BodyFault::NoRoom => {
-            let failure = overloaded(&BudgetExhausted.to_string());
-            failure.into_response(RequestId::Null, request_id)
-        }
-    };
-    closing(answer)
 }

@@ -14,12 +14,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
-use crate::http::access::audited::{PeerAddress, note_refusal};
 use crate::http::blobs::query::Parameters;
 use crate::http::blobs::status_of;
 use crate::http::edge::Edge;
-use crate::http::exchange::answer::Answer;
-use crate::http::exchange::respond::{Failure, json_bytes, refuse};
+use crate::net::answer::Answer;
+use crate::net::audited::{PeerAddress, note_refusal};
+use crate::net::respond::{Failure, json_bytes, refuse};
 use crate::protocol::request_id::RequestId;
 use crate::service::{
     Caller, CallerIdentity, FoundRun, Methods, RunHistory, RunList, RunListOrder, Runs,

@@ -24,7 +24,6 @@ use tracing::{debug, info, warn};
 use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::framing::ClearStream;
-use crate::http::access::audited::PeerAddress;
 use crate::http::admin::{admin_config, admin_router};
 use crate::http::config::HttpConfig;
 use crate::http::connection::limit::{AddressBlock, ConnectionLimit, ConnectionPermit};
@@ -34,10 +33,12 @@ use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
 use crate::http::connection::write_timeouts::TimedWrites;
 use crate::http::edge::Observers;
 use crate::http::metrics::RequestMemory;
-use crate::http::readiness::Readiness;
-use crate::http::router::{Attached, router_within};
+use crate::http::router::{router_within, shared_state};
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
+use crate::net::audited::PeerAddress;
+use crate::net::readiness::Readiness;
+use crate::net::state::EdgeState;
 use crate::service::{ActiveRuns, Authentication, Methods, Runs, Status, Transfers};
 use crate::telemetry::traces::Tracer;
 use crate::telemetry::{Metrics, OpenConnection};
@@ -246,19 +247,28 @@ impl Server {
     pub async fn serve<M: Methods + Status + Transfers + Runs>(
         self,
         readiness: Arc<Readiness<M>>,
+        stop: watch::Receiver<Stage>,
+    ) {
+        self.serve_with(readiness, stop, |_state| Router::new()).await;
+    }
+
+    /// As [`Self::serve`], with the routes of further edges, which share the state of requests. Their
+    /// callers are known, and their hosts are checked, as those of all routes.
+    pub async fn serve_with<M: Methods + Status + Transfers + Runs>(
+        self,
+        readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
+        further: impl FnOnce(&Arc<EdgeState<M>>) -> Router,
     ) {
         let config = self.config.current();
         let (audit, metrics) = (self.audit, Arc::clone(&self.metrics));
-        let observers = Observers { audit, metrics, tracer: self.tracer };
+        let observers = Observers { audit, metrics };
+        let (budget, authentication) = (self.budget, self.authentication);
+        let state =
+            shared_state(&config, Arc::clone(&readiness), budget, authentication, &observers);
+        let others = self.pages.merge(further(&state));
         let shared = Shared {
-            router: router_within(
-                &config,
-                Arc::clone(&readiness),
-                self.budget,
-                self.authentication,
-                Attached { observers, pages: self.pages },
-            ),
+            router: router_within(&config, state, self.tracer, others),
             config: self.config,
             tls: self.tls,
             connections: GracefulShutdown::new(),

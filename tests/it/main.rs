@@ -40,6 +40,7 @@ mod images;
 mod isolation;
 mod limits;
 mod lockdown;
+mod mcp;
 mod memory;
 mod metrics;
 mod network;

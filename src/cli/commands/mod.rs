@@ -9,6 +9,7 @@ pub(crate) mod images;
 pub(crate) mod keys;
 pub(crate) mod licenses;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod reload;
 pub(crate) mod run;
 pub(crate) mod run_result;

@@ -27,6 +27,7 @@ use crate::database::Database;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals};
+use crate::mcp;
 use crate::service::{Authentication, Runs as _, Service};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
@@ -148,7 +149,8 @@ async fn listen(
         tokio::spawn(admin.serve_admin(Arc::clone(&readiness), stop.clone()))
     });
     let metrics = Arc::clone(server.metrics());
-    let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
+    let further = mcp::routes_of(config.mcp);
+    let mut serving = tokio::spawn(server.serve_with(Arc::clone(&readiness), stop, further));
     let runtime = tokio::select! {
         biased;
         ended = &mut serving => {

@@ -21,6 +21,9 @@ const QUIET: LogLevel = LogLevel::Warn;
 /// The target of log lines about skills.
 const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
 
+/// The library of the Model Context Protocol, which logs what clients send.
+const MCP_LIBRARY: &str = "rmcp";
+
 /// The filter of the log, once it was started. There is one log for a process.
 static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
@@ -63,6 +66,7 @@ fn chosen_level(config: &Config) -> Option<LogLevel> {
 fn targets(level: LogLevel) -> Targets {
     Targets::new()
         .with_target(env!("CARGO_CRATE_NAME"), filter_of(level))
+        .with_target(MCP_LIBRARY, LevelFilter::OFF)
         .with_default(LevelFilter::WARN)
 }
 

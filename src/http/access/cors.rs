@@ -7,7 +7,7 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 
-use crate::http::exchange::respond::empty;
+use crate::net::respond::empty;
 
 /// Headers that a website may set, in addition to those that need no permission.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("authorization, content-type");
@@ -17,9 +17,15 @@ const ALLOWED_HEADERS_OF_BLOBS: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, content-digest, repr-digest, range, if-range, if-match, if-none-match",
 );
 
+/// Headers that a website may set in messages of the Model Context Protocol.
+const ALLOWED_HEADERS_OF_MCP: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id",
+);
+
 /// Headers of an answer that a website may read, in addition to those that need no permission.
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "x-request-id, retry-after, etag, location, accept-ranges, content-range, content-disposition",
+    "x-request-id, retry-after, etag, location, accept-ranges, content-range, content-disposition, \
+     mcp-session-id",
 );
 
 /// The time for which a browser may cache the answer to a preflight request, in seconds.
@@ -69,6 +75,7 @@ pub(crate) fn preflight(
     }
     let (methods, allowed) = match path {
         "/rpc" => ("POST", ALLOWED_HEADERS),
+        "/mcp" => ("POST", ALLOWED_HEADERS_OF_MCP),
         "/healthz" | "/readyz" | "/version" | "/tools" | "/openrpc.json" => {
             ("GET", ALLOWED_HEADERS)
         }

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 
 use crate::error::ErrorKind;
-use crate::http::exchange::respond::Failure;
+use crate::net::respond::Failure;
 use crate::protocol::request_id::RequestId;
 use crate::service::ServiceError;
 

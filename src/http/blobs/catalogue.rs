@@ -12,9 +12,9 @@ use crate::budget::Charge;
 use crate::http::blobs::query::Parameters;
 use crate::http::blobs::{BlobName, BlobRequest};
 use crate::http::edge::Edge;
-use crate::http::exchange::answer::Answer;
-use crate::http::exchange::respond::{empty, json, json_bytes};
 use crate::ids::BlobId;
+use crate::net::answer::Answer;
+use crate::net::respond::{empty, json, json_bytes};
 use crate::service::{BlobListing, CallerIdentity, Methods, Status, Transfers};
 
 /// Blobs of one page, unless the request says how many.

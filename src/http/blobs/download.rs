@@ -16,7 +16,7 @@ use crate::http::blobs::query::Parameters;
 use crate::http::blobs::range::{Selection, select};
 use crate::http::blobs::{BlobName, BlobRequest, single};
 use crate::http::edge::Edge;
-use crate::http::exchange::respond::empty;
+use crate::net::respond::empty;
 use crate::service::{BlobDescription, CallerIdentity, Methods, Status, Transfers};
 
 /// What a browser may do with the content: nothing.

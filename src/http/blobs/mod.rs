@@ -26,9 +26,9 @@ use axum::response::Response;
 use crate::audit::AuditLog;
 use crate::budget::CallMemory;
 use crate::error::ErrorKind;
-use crate::http::access::audited::note_refusal;
 use crate::http::edge::Edge;
-use crate::http::exchange::respond::{Failure, refuse};
+use crate::net::audited::note_refusal;
+use crate::net::respond::{Failure, refuse};
 use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::service::{

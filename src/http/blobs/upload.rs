@@ -20,8 +20,8 @@ use crate::http::blobs::query::Parameters;
 use crate::http::blobs::upload_time::UploadTime;
 use crate::http::blobs::{BlobRequest, single};
 use crate::http::edge::Edge;
-use crate::http::exchange::body::BodyFault;
-use crate::http::exchange::respond::{Failure, closing, empty, json};
+use crate::net::body::BodyFault;
+use crate::net::respond::{Failure, closing, empty, json};
 use crate::protocol::methods::blobs::CreateBlobResult;
 use crate::protocol::request_id::RequestId;
 use crate::service::{

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout};
 
-use crate::http::exchange::body::BodyFault;
+use crate::net::body::BodyFault;
 
 /// Bytes for which a client gets another second, as for taking answers.
 const BYTES_PER_SECOND: u64 = 64 << 10;

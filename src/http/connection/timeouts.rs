@@ -2,7 +2,7 @@
 //!
 //! hyper's own timeout for headers also closes idle connections. This stream sees all bytes and so
 //! can tell the cases apart. It sees them without their encryption. The timeout for bodies is in
-//! `exchange::body`, the one for answers in `connection::write_timeouts`.
+//! `net::body`, the one for answers in `connection::write_timeouts`.
 
 use std::io;
 use std::pin::Pin;

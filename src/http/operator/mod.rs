@@ -14,10 +14,10 @@ use tracing::error;
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
-use crate::http::access::audited::{PeerAddress, note_refusal};
 use crate::http::edge::Edge;
-use crate::http::exchange::answer::Answer;
-use crate::http::exchange::respond::{Failure, json_bytes};
+use crate::net::answer::Answer;
+use crate::net::audited::{PeerAddress, note_refusal};
+use crate::net::respond::{Failure, json_bytes};
 use crate::protocol::request_id::RequestId;
 use crate::service::{
     ApiKey, Caller, CallerCredential, CallerIdentity, Methods, ServiceError, Status,

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::budget::MemoryBudget;
-use crate::http::router::{Attached, router_within};
+use crate::http::edge::Observers;
+use crate::http::router::{router_within, shared_state};
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
 use crate::http::{HttpConfig, Readiness, router};
 use crate::service::Authentication;
+use crate::telemetry::traces::Tracer;
 use crate::units::ByteCount;
 
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":7,"method":"load_skills_protocol_guide"}"#;
@@ -354,13 +357,14 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
     let readiness = Readiness::waiting_for("nothing");
     readiness.open(fake.clone());
     let budget = MemoryBudget::new(ByteCount::mebibytes(64));
-    let router = router_within(
+    let state = shared_state(
         &config(),
         Arc::new(readiness),
         Arc::clone(&budget),
         Authentication::Open,
-        Attached::default(),
+        &Observers::default(),
     );
+    let router = router_within(&config(), state, Tracer::default(), Router::new());
     let call =
         r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;
     let spaces = " ".repeat(1 << 20);
@@ -378,7 +382,7 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
     }
 }
 
-fn limited(calls: usize) -> (Fake, axum::Router) {
+fn limited(calls: usize) -> (Fake, Router) {
     let fake = Fake { calls_left: Arc::new(AtomicUsize::new(calls)), ..Fake::default() };
     (fake.clone(), router_to(fake, &config()))
 }

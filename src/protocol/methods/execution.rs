@@ -47,6 +47,23 @@ pub struct ExecuteSkillParams {
 }
 
 impl ExecuteSkillParams {
+    /// The latest version of a skill, with these arguments and nothing else.
+    #[must_use]
+    pub fn of_skill(name: String, args: Option<Box<RawValue>>) -> Self {
+        Self {
+            name,
+            version: None,
+            args,
+            input_blobs: Vec::new(),
+            keep_files: None,
+            reproducible: None,
+            detach: false,
+            idempotency_key: None,
+            timeout_ms: None,
+            limits: RequestedLimits::default(),
+        }
+    }
+
     /// The limits that the call asks for.
     #[must_use]
     pub const fn limits(&self) -> RequestedLimits {

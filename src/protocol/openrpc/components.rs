@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::protocol::error_codes::WireError;
 
 /// The schemas of results and events, as the text of a JSON object.
-const SCHEMAS: &str = include_str!("schemas.json");
+pub(super) const SCHEMAS: &str = include_str!("schemas.json");
 
 /// Kinds of errors that every method can have. The codes of a list differ: all mistakes of a caller
 /// share one code, and `data.kind` tells them apart.

@@ -87,22 +87,32 @@ enum ResultSchema {
     },
 }
 
+/// The names of the schemas of a method's results. A test compares them with the tools.
+pub(super) fn result_names(method: &str) -> &'static [&'static str] {
+    match method {
+        "list_skills" => &["ListSkillsResult"],
+        "describe_skill" => &["DescribeSkillResult"],
+        "read_skill_file" => &["ReadSkillFileResult"],
+        "create_blob" => &["CreateBlobResult"],
+        "read_blob" => &["ReadBlobResult"],
+        "load_skills_protocol_guide" => &["GuideResult"],
+        _ => &["RunResult", "DetachedRun"],
+    }
+}
+
 impl Answer {
-    /// The result of the method. A test compares the names with the tools.
+    /// The result of the method.
     fn of(method: &str) -> Self {
-        let name = match method {
-            "list_skills" => "ListSkillsResult",
-            "describe_skill" => "DescribeSkillResult",
-            "read_skill_file" => "ReadSkillFileResult",
-            "create_blob" => "CreateBlobResult",
-            "read_blob" => "ReadBlobResult",
-            "load_skills_protocol_guide" => "GuideResult",
-            _ => {
-                let one_of = ["RunResult", "DetachedRun"].map(Reference::to_schema);
-                return Self { name: "RunResult", schema: ResultSchema::Either { one_of } };
+        match result_names(method) {
+            [one, other] => {
+                let one_of = [one, other].map(|name| Reference::to_schema(name));
+                Self { name: one, schema: ResultSchema::Either { one_of } }
             }
-        };
-        Self { name, schema: ResultSchema::One(Reference::to_schema(name)) }
+            names => {
+                let name = names.first().copied().unwrap_or_default();
+                Self { name, schema: ResultSchema::One(Reference::to_schema(name)) }
+            }
+        }
     }
 }
 

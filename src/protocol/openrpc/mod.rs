@@ -9,6 +9,7 @@
 
 mod components;
 mod method;
+mod output_schema;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -18,6 +19,8 @@ use crate::protocol::openrpc::components::{Components, KindOfError};
 use crate::protocol::openrpc::method::Method;
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::TOOLS;
+
+pub use crate::protocol::openrpc::output_schema::output_schema;
 
 /// The name of the method that returns the document.
 pub const DISCOVER: &str = "rpc.discover";

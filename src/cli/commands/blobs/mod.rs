@@ -30,7 +30,7 @@ pub(crate) use crate::cli::commands::blobs::local::{
 const MAX_KEY_FILE: u64 = 16 << 10;
 
 /// Reads the key in a file. White space around it, such as the end of its line, is left out.
-fn read_key(path: &Path) -> Result<Zeroizing<String>, Failed> {
+pub(crate) fn read_key(path: &Path) -> Result<Zeroizing<String>, Failed> {
     let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
     let mut text = Zeroizing::new(String::new());
     let file = File::open(path).map_err(unreadable)?;

@@ -10,11 +10,14 @@ use axum::response::Response;
 use serde::Serialize;
 use tracing::{debug, error};
 
+use crate::budget::BudgetExhausted;
 use crate::error::{CauseChain, ErrorKind};
+use crate::net::body::BodyFault;
 use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response::{self, ErrorBody};
 use crate::service::ServiceError;
+use crate::units::ByteCount;
 
 /// The message for callers when the server is at fault.
 const INTERNAL: &str = "internal error; quote the request id when reporting it";
@@ -65,6 +68,12 @@ impl Failure {
         Self::new(ErrorBody::new(wire, message), wire.http_status)
     }
 
+    /// A failure after which a retry may soon succeed.
+    pub(crate) fn overloaded(message: &str) -> Self {
+        let soon = Duration::from_secs(1);
+        Self::of_kind(ErrorKind::Overloaded, message).retried_after(Some(soon))
+    }
+
     /// Adds the delay after which a retry can succeed.
     pub(crate) fn retried_after(mut self, delay: Option<Duration>) -> Self {
         if let Some(delay) = delay {
@@ -105,6 +114,29 @@ pub(crate) fn refuse(status: StatusCode, message: &str, request_id: &str) -> Res
     };
     let failure = Failure::new(ErrorBody::new(wire, message), status.as_u16());
     failure.into_response(RequestId::Null, request_id)
+}
+
+/// Refuses a request whose body cannot be read. `largest` is the size that a body may have.
+pub(crate) fn refuse_body(fault: BodyFault, largest: ByteCount, request_id: &str) -> Response {
+    debug!(request.id = request_id, "body refused: {fault:?}");
+    let answer = match fault {
+        BodyFault::TooLarge => {
+            let message = format!("a body may hold {largest}");
+            refuse(StatusCode::PAYLOAD_TOO_LARGE, &message, request_id)
+        }
+        BodyFault::TooSlow => {
+            let message = "the body did not arrive in time";
+            refuse(StatusCode::REQUEST_TIMEOUT, message, request_id)
+        }
+        BodyFault::Broken => {
+            refuse(StatusCode::BAD_REQUEST, "the body cannot be read to its end", request_id)
+        }
+        BodyFault::NoRoom => {
+            let failure = Failure::overloaded(&BudgetExhausted.to_string());
+            failure.into_response(RequestId::Null, request_id)
+        }
+    };
+    closing(answer)
 }
 
 /// Makes the answer close its connection, so the rest of the request need not be read.

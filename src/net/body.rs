@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 
 use crate::budget::{BudgetExhausted, Charge, MemoryBudget};
-use crate::http::config::HttpConfig;
 use crate::units::ByteCount;
 
 /// Most memory for reading a body and finding its calls, as a multiple of its size: the body, the
@@ -19,6 +19,23 @@ pub(crate) const READ_FACTOR: usize = 4;
 /// Most memory for the calls of a body that was dropped, as a multiple of its size: the parameters,
 /// and the job for a worker or the content of a blob that is made of them.
 pub(crate) const CALL_FACTOR: usize = 3;
+
+/// Bodies above this size, in bytes, and bodies of unknown size are not read if their tenant has
+/// made too many calls. Smaller ones cost less than a new connection, and their calls have an id.
+const READ_ANYWAY: u64 = 16 << 10;
+
+/// True for a body that is read even if its calls are refused.
+pub(crate) fn is_small(body: &Body) -> bool {
+    body.size_hint().exact().is_some_and(|size| size <= READ_ANYWAY)
+}
+
+/// True for `application/json`, with or without parameters.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let mut kinds = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(kind), None) = (kinds.next(), kinds.next()) else { return false };
+    let essence = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
 
 /// Errors of reading a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +73,9 @@ pub(crate) struct ReadBody {
 }
 
 impl Bodies {
-    pub(crate) fn of(config: &HttpConfig, budget: &Arc<MemoryBudget>) -> Self {
-        Self {
-            largest: config.max_body.as_usize(),
-            timeout: config.body_timeout,
-            budget: Arc::clone(budget),
-        }
+    /// Bodies up to `largest` that arrive within `timeout`.
+    pub(crate) fn new(largest: ByteCount, timeout: Duration, budget: &Arc<MemoryBudget>) -> Self {
+        Self { largest: largest.as_usize(), timeout, budget: Arc::clone(budget) }
     }
 
     /// The largest body.
@@ -128,12 +142,7 @@ mod tests {
     use super::*;
 
     fn bodies(largest: ByteCount, together: ByteCount) -> Bodies {
-        let config = HttpConfig {
-            max_body: largest,
-            body_timeout: Duration::from_millis(30),
-            ..HttpConfig::listening_on(([127, 0, 0, 1], 0).into())
-        };
-        Bodies::of(&config, &MemoryBudget::new(together))
+        Bodies::new(largest, Duration::from_millis(30), &MemoryBudget::new(together))
     }
 
     /// A body of unknown length that arrives in pieces. The last piece may never arrive.

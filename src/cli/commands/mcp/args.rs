@@ -1,0 +1,27 @@
+//! The options of `wardian mcp`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Hand messages to this running server, such as `http://127.0.0.1:8080`. The key is taken from
+    /// `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// File with the key that is sent to the server as a bearer token.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Publish each skill that can be executed as a tool of its own. A running server decides this
+    /// itself.
+    #[arg(long, conflicts_with = "url")]
+    skills_as_tools: bool,
+}
+
+impl McpArgs {
+    /// The value of the setting of that name, if the option is given.
+    pub(crate) fn skills_as_tools(&self) -> Option<String> {
+        self.skills_as_tools.then(|| "true".to_owned())
+    }
+}

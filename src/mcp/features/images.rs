@@ -1,0 +1,82 @@
+//! The images among the blobs of a run, as contents that models see.
+
+use rmcp::model::ContentBlock;
+
+use crate::ids::BlobId;
+use crate::mcp::wire::exchange::McpExchange;
+use crate::service::{BlobBytes, Caller, PIECE, Service, Transfers as _};
+use crate::units::ByteCount;
+
+/// The kinds of images that models see.
+const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Most images of one answer.
+const MAX_IMAGES: usize = 4;
+
+/// Most blobs of a run that are looked at.
+const MAX_LOOKED_AT: usize = 16;
+
+/// Largest image, and most bytes of all images of an answer.
+const MAX_IMAGE: ByteCount = ByteCount::mebibytes(1);
+const MAX_TOGETHER: ByteCount = ByteCount::mebibytes(2);
+
+/// Shows the images among these blobs, the first ones if there are many. What cannot be shown is left
+/// out: the result names all blobs.
+pub(crate) async fn shown(
+    service: &Service,
+    exchange: &McpExchange,
+    blobs: &[BlobId],
+) -> Vec<ContentBlock> {
+    let mut shown = Vec::new();
+    let mut room = MAX_TOGETHER.as_u64();
+    for id in blobs.iter().take(MAX_LOOKED_AT) {
+        if shown.len() >= MAX_IMAGES {
+            break;
+        }
+        let most = room.min(MAX_IMAGE.as_u64());
+        if let Some((image, size)) = read(service, exchange, id.to_string().as_str(), most).await {
+            room = room.saturating_sub(size);
+            shown.push(image);
+        }
+    }
+    shown
+}
+
+async fn read(
+    service: &Service,
+    exchange: &McpExchange,
+    id: &str,
+    most: u64,
+) -> Option<(ContentBlock, u64)> {
+    let caller = &exchange.caller;
+    let described = service.transfers().describe(caller, id).await.ok()?;
+    let kind = KINDS.into_iter().find(|kind| *kind == described.kind)?;
+    if described.size > most {
+        return None;
+    }
+    let pieces = content(service, caller, id).await.ok()?;
+    let text = exchange.base64(pieces.iter().map(AsRef::as_ref)).ok()?;
+    Some((ContentBlock::image(text, kind), described.size))
+}
+
+/// Reads a whole blob. Its size was found to be small before.
+pub(crate) async fn content(
+    service: &Service,
+    caller: &Caller,
+    id: &str,
+) -> Result<Vec<BlobBytes>, crate::service::ServiceError> {
+    let download = service.transfers().open(caller, id).await?;
+    let size = download.blob.size;
+    caller.memory.reserve(ByteCount::bytes(size))?;
+    // The length of a piece is a multiple of three, as the groups of base64 are.
+    let step = PIECE.saturating_sub(PIECE % 3);
+    let mut pieces = Vec::new();
+    let mut offset = 0;
+    while offset < size {
+        let left = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = left.min(step);
+        pieces.push(download.read(offset, length).await?);
+        offset = offset.saturating_add(ByteCount::from(length).as_u64());
+    }
+    Ok(pieces)
+}

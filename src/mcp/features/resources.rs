@@ -1,0 +1,177 @@
+//! Files of skills, and blobs, as resources.
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ErrorData, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+};
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+
+use crate::error::ErrorKind;
+use crate::mcp::features::images;
+use crate::mcp::features::skill_uri::{SCHEME, place_of};
+use crate::mcp::features::skills::{DOCUMENT, content, resource_of};
+use crate::mcp::state::{McpState, error_of, internal};
+use crate::mcp::wire::exchange::{LayFault, McpExchange};
+use crate::net::respond::Failure;
+use crate::service::{BlobListing, Caller, PublishedSkill, Right, ServiceError, Transfers as _};
+use crate::units::ByteCount;
+
+/// The addresses of blobs are their ids.
+const BLOB: &str = "blob:";
+
+/// Resources of one page.
+const PAGE: usize = 100;
+
+/// Largest blob that is read as a resource. Others are read in parts, by `read_blob` or over HTTP.
+const MAX_BLOB: ByteCount = ByteCount::mebibytes(4);
+
+/// Cursors of the two parts of the list: skills come before blobs.
+const SKILLS: &str = "skills:";
+const BLOBS: &str = "blobs:";
+
+/// The forms of addresses.
+pub(crate) fn templates() -> ListResourceTemplatesResult {
+    let files = ResourceTemplate::new("skill://{skill}/{folder}/{+path}", "skill-file");
+    let files = files
+        .with_title("Files of skills")
+        .with_description("A file of a skill; the folder is the skill's name with dashes for dots");
+    let blobs = ResourceTemplate::new("blob:{id}", "blob");
+    let blobs = blobs
+        .with_title("Blobs")
+        .with_description("Data that was stored by `create_blob` or by a run, up to 4 MiB");
+    ListResourceTemplatesResult::with_all_items(vec![files, blobs])
+}
+
+/// A page of the documents of skills, and after them of blobs.
+pub(crate) async fn list(
+    state: &McpState,
+    params: Option<PaginatedRequestParams>,
+    context: &RequestContext<RoleServer>,
+) -> Result<ListResourcesResult, ErrorData> {
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let (service, caller) = (state.service()?, &exchange.caller);
+    let cursor = params.and_then(|params| params.cursor);
+    let cursor = cursor.as_deref();
+    let in_blobs = cursor.and_then(|cursor| cursor.strip_prefix(BLOBS));
+    let in_skills = cursor.map(|cursor| cursor.strip_prefix(SKILLS).unwrap_or(cursor));
+    if in_blobs.is_none() && caller.rights.contains(Right::Discover) {
+        let page = service.published_skills(caller, PAGE, in_skills);
+        let page = page.map_err(|error| state.error(caller, &error))?;
+        let documents = page.skills.iter().filter_map(|skill| resource_of(skill, DOCUMENT));
+        let mut result = ListResourcesResult::with_all_items(documents.collect());
+        let more = page.next_cursor.map(|cursor| format!("{SKILLS}{cursor}"));
+        let blobs = caller.rights.contains(Right::Blobs).then(|| BLOBS.to_owned());
+        result.next_cursor = more.or(blobs);
+        return Ok(result);
+    }
+    if !caller.rights.contains(Right::Blobs) {
+        return Ok(ListResourcesResult::default());
+    }
+    let after = in_blobs.filter(|cursor| !cursor.is_empty());
+    let page = service.transfers().list(caller, after, PAGE).await;
+    let page = page.map_err(|error| state.error(caller, &error))?;
+    let mut result =
+        ListResourcesResult::with_all_items(page.blobs.into_iter().map(of_blob).collect());
+    result.next_cursor = page.next_cursor.map(|cursor| format!("{BLOBS}{cursor}"));
+    Ok(result)
+}
+
+fn of_blob(blob: BlobListing) -> Resource {
+    let id = blob.id.to_string();
+    let resource = Resource::new(id.clone(), id).with_size(blob.size);
+    match blob.kind {
+        Some(kind) => resource.with_mime_type(kind),
+        None => resource,
+    }
+}
+
+/// Reads a file of a skill, or a blob.
+pub(crate) async fn read(
+    state: &McpState,
+    params: &ReadResourceRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<ReadResourceResult, ErrorData> {
+    let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
+    let uri = params.uri.as_str();
+    let contents = if uri.starts_with(BLOB) {
+        read_blob(state, &exchange, uri).await?
+    } else if uri.starts_with(SCHEME) {
+        read_file(state, &exchange, uri)?
+    } else {
+        return Err(not_found("resources are `skill://…` and `blob:…`", uri));
+    };
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+fn read_file(
+    state: &McpState,
+    exchange: &McpExchange,
+    uri: &str,
+) -> Result<ResourceContents, ErrorData> {
+    let (service, caller) = (state.service()?, &exchange.caller);
+    let place = place_of(uri).ok_or_else(|| not_found("there is no file at this address", uri))?;
+    let found = service.published_skill(caller, &place.skill);
+    let skill = found.map_err(|error| missing(state, caller, &error, uri))?;
+    let mut document = String::new();
+    let bytes = content(&skill, &place.path, &mut document);
+    let bytes = bytes.map_err(|error| missing(state, caller, &error, uri))?;
+    let kind = PublishedSkill::kind_of(&place.path);
+    let laid = laid(exchange, uri, bytes, [bytes].into_iter());
+    Ok(laid.map_err(|fault| error_of(fault.into_failure(caller)))?.with_mime_type(kind))
+}
+
+async fn read_blob(
+    state: &McpState,
+    exchange: &McpExchange,
+    id: &str,
+) -> Result<ResourceContents, ErrorData> {
+    let (service, caller) = (state.service()?, &exchange.caller);
+    let described = service.transfers().describe(caller, id).await;
+    let described = described.map_err(|error| missing(state, caller, &error, id))?;
+    if described.size > MAX_BLOB.as_u64() {
+        let message = format!("a resource may have {MAX_BLOB}: read this blob in parts");
+        return Err(error_of(Failure::of_kind(ErrorKind::TooLarge, message)));
+    }
+    let pieces = images::content(service, caller, id).await;
+    let pieces = pieces.map_err(|error| missing(state, caller, &error, id))?;
+    let parts = || pieces.iter().map(AsRef::as_ref);
+    let room = caller.memory.reserve(ByteCount::bytes(described.size));
+    room.map_err(|full| error_of(Failure::of_kind(ErrorKind::Overloaded, full.to_string())))?;
+    let whole = parts().collect::<Vec<&[u8]>>().concat();
+    let laid = laid(exchange, id, &whole, parts());
+    Ok(laid.map_err(|fault| error_of(fault.into_failure(caller)))?.with_mime_type(described.kind))
+}
+
+/// Lays a content into the answer: as text if it is UTF-8, and as base64 otherwise.
+fn laid<'b, I: Iterator<Item = &'b [u8]>>(
+    exchange: &McpExchange,
+    uri: &str,
+    whole: &[u8],
+    parts: I,
+) -> Result<ResourceContents, LayFault> {
+    Ok(match std::str::from_utf8(whole) {
+        Ok(text) => ResourceContents::text(exchange.text(text)?, uri),
+        Err(_) => ResourceContents::blob(exchange.base64(parts)?, uri),
+    })
+}
+
+/// The error for something that a client asks for by its address.
+fn missing(state: &McpState, caller: &Caller, error: &ServiceError, uri: &str) -> ErrorData {
+    let mut known = state.error(caller, error);
+    if let Some(Value::Object(data)) = &mut known.data {
+        data.insert("uri".to_owned(), uri.into());
+    }
+    match error.kind() {
+        ErrorKind::SkillNotFound
+        | ErrorKind::FileNotFound
+        | ErrorKind::BlobNotFound
+        | ErrorKind::InvalidParams => ErrorData::resource_not_found(known.message, known.data),
+        _ => known,
+    }
+}
+
+fn not_found(message: &'static str, uri: &str) -> ErrorData {
+    ErrorData::resource_not_found(message, Some(json!({"uri": uri})))
+}

@@ -1,0 +1,62 @@
+//! The state that all messages of the protocol share.
+
+use std::sync::Arc;
+
+use rmcp::model::{ErrorCode, ErrorData, Tool};
+
+use crate::mcp::features::tools::own_tools;
+use crate::net::respond::Failure;
+use crate::net::state::EdgeState;
+use crate::protocol::schema::LimitBounds;
+use crate::service::{Caller, Service, ServiceError};
+
+/// The state of a server whose methods are a service.
+pub(crate) type ServiceState = EdgeState<Arc<Service>>;
+
+/// The settings of this edge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct McpConfig {
+    /// Whether each skill that can be executed is a tool of its own. Default false.
+    pub skills_as_tools: bool,
+}
+
+/// The state that all messages share.
+#[derive(Debug)]
+pub(crate) struct McpState {
+    pub(crate) edge: Arc<ServiceState>,
+    pub(crate) config: McpConfig,
+}
+
+impl McpState {
+    pub(crate) fn new(edge: Arc<ServiceState>, config: McpConfig) -> Arc<Self> {
+        Arc::new(Self { edge, config })
+    }
+
+    /// The service, if calls can be executed.
+    pub(crate) fn service(&self) -> Result<&Service, ErrorData> {
+        let service = self.edge.readiness.methods().map(Arc::as_ref);
+        service.ok_or_else(|| error_of(self.edge.unready()))
+    }
+
+    /// The tools of every server.
+    pub(crate) fn own_tools(&self) -> Vec<Tool> {
+        own_tools(self.edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY))
+    }
+
+    /// The error of the protocol for an error of the service, which the audit log may note.
+    pub(crate) fn error(&self, caller: &Caller, error: &ServiceError) -> ErrorData {
+        error_of(self.edge.failed(caller, error))
+    }
+}
+
+/// A failure as an error of the protocol, with the code and the wording that it has everywhere.
+pub(crate) fn error_of(failure: Failure) -> ErrorData {
+    let body = *failure.body;
+    let data = serde_json::to_value(&body.data).ok();
+    ErrorData::new(ErrorCode(body.code), body.message, data)
+}
+
+/// The error for a fault of this server.
+pub(crate) fn internal(what: &'static str) -> ErrorData {
+    ErrorData::internal_error(what, None)
+}

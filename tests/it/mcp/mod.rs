@@ -1,0 +1,8 @@
+//! The Model Context Protocol, as its clients speak it: over HTTP, and over the standard input and
+//! output of `wardian mcp`.
+
+mod hostile;
+mod http;
+mod skills;
+mod speaker;
+mod stdio;

@@ -1,0 +1,116 @@
+//! `wardian mcp`: with workers of its own, and as a bridge to a server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::mcp::speaker::{LEGACY, StdioClient, legacy, request};
+use crate::support::{Command, TestServer, eventually};
+
+const FOREVER: &str = "import time\nwhile True:\n    time.sleep(0.01)";
+
+fn run(id: impl Into<Value>, code: &str) -> Value {
+    let arguments = json!({"language": "python", "code": code});
+    legacy(id, "tools/call", json!({"name": "run_code", "arguments": arguments}))
+}
+
+/// What a client sees, whichever way its messages take.
+fn speaks(arguments: &[&str]) {
+    let mut client = StdioClient::initialized(arguments);
+    let tools = client.ask(&legacy(1, "tools/list", json!({})));
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 8, "{tools}");
+    let answer = client.ask(&run("a", "print('\\n{\"jsonrpc\": \"2.0\"}\\n')"));
+    let structured = &answer["result"]["structuredContent"];
+    assert_eq!(structured["status"], "completed", "{answer}");
+    assert!(structured["logs_preview"].as_str().unwrap().contains("jsonrpc"), "{answer}");
+    let mut progress = run(
+        2,
+        "import runtime, time\nfor n in range(3):\n    runtime.progress(n, 2)\n    time.sleep(0.06)",
+    );
+    progress["params"]["_meta"] = json!({"progressToken": 9});
+    client.send(&progress);
+    let (answer, before) = client.response(&json!(2));
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert!(before.len() >= 2, "{before:?}");
+    assert!(before.iter().all(|told| told["params"]["progressToken"] == 9), "{before:?}");
+    // What is no message is answered, and the next message is read.
+    client.send_text("{");
+    assert_eq!(client.next()["error"]["code"], -32700);
+    client.send_text(r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#);
+    assert_eq!(client.next()["error"]["code"], -32600);
+    // A run that is given up is not answered, and does not keep others waiting.
+    client.send(&run(3, FOREVER));
+    std::thread::park_timeout(Duration::from_millis(300));
+    client.send(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}}),
+    );
+    let answer = client.ask(&run(4, "print(4)"));
+    assert_eq!(answer["result"]["structuredContent"]["status"], "completed", "{answer}");
+    assert!(client.says_nothing_for(Duration::from_millis(200)));
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn a_client_needs_no_server() {
+    speaks(&[]);
+}
+
+#[test]
+fn a_bridge_hands_on_what_both_say() {
+    let server = TestServer::start(&[]);
+    let url = format!("http://{}", server.address);
+    speaks(&["--url", &url]);
+    eventually(Duration::from_secs(20), || {
+        let active = server.client().get("/v1/runs/active").json();
+        active["runs"].as_array().unwrap().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn the_newest_revision_needs_no_handshake() {
+    let server = TestServer::shared();
+    let url = format!("http://{}/mcp", server.address);
+    for arguments in [&[][..], &["--url", &url]] {
+        let mut client = StdioClient::start(arguments);
+        let found = client.ask(&request(1, "server/discover", json!({})));
+        let versions = found["result"]["supportedVersions"].as_array().unwrap();
+        assert!(versions.contains(&LEGACY.into()), "{found}");
+        let arguments = json!({"language": "python", "code": "print(1)"});
+        let call = request("b", "tools/call", json!({"name": "run_code", "arguments": arguments}));
+        assert_eq!(client.ask(&call)["result"]["isError"], false);
+        let read = request(
+            3,
+            "resources/read",
+            json!({"uri": "skill://hello.world/hello-world/SKILL.md"}),
+        );
+        let read = client.ask(&read);
+        assert!(
+            read["result"]["contents"][0]["text"].as_str().unwrap().starts_with("---"),
+            "{read}"
+        );
+        assert_eq!(client.end(), 0);
+    }
+}
+
+#[test]
+fn a_message_is_bounded() {
+    let mut client = StdioClient::initialized(&["--set", "http.max_body=64KiB"]);
+    client.send(&run(1, &"#".repeat(65 << 10)));
+    let answer = client.next();
+    assert_eq!(
+        (&answer["id"], &answer["error"]["data"]["kind"]),
+        (&Value::Null, &json!("too_large"))
+    );
+    let answer = client.ask(&run(2, &"#".repeat(60 << 10)));
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[test]
+fn a_bridge_says_why_it_has_no_answer() {
+    let mut client = StdioClient::start(&["--url", "http://127.0.0.1:1"]);
+    let answer = client.ask(&legacy(1, "tools/list", json!({})));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be asked"), "{answer}");
+    drop(client);
+    let place = Command::new();
+    assert!(place.run(&["mcp", "--url", "localhost"]).with(2).stderr.contains("must be a URL"));
+}

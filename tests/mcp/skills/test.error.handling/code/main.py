@@ -1,0 +1,2 @@
+def main(args):
+    raise RuntimeError("This tool intentionally returns an error for testing")

@@ -1,0 +1,2 @@
+def main(args):
+    return {"text": "This is a simple text response for testing."}
