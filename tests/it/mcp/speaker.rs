@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::support::{Command, Reply, TestServer};
 
@@ -258,9 +258,4 @@ pub(super) fn get(server: &TestServer, method: &str) -> Reply {
         "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Length: 0\r\n\r\n"
     );
     server.connect().send(request).reply()
-}
-
-/// The members of an object, for comparisons.
-pub(super) fn names(object: &Value) -> Vec<&String> {
-    object.as_object().map(Map::keys).into_iter().flatten().collect()
 }
