@@ -208,6 +208,6 @@ fn no_forgery_of_messages_by_what_a_program_says() {
             json!({"language": "python", "code": format!("raise ValueError({})", json!(forgery))}),
         );
         assert_eq!(failed["isError"], true);
-        assert_eq!(failed["structuredContent"]["error"]["message"], forgery.trim_end());
+        assert_eq!(failed["structuredContent"]["error"]["message"], forgery);
     }
 }
