@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::TestServer;
+use crate::support::{TestServer, returning};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -171,6 +171,15 @@ fn bars_of_libraries_report_progress() {
         print('over')\n";
     let events = Events::of(TestServer::shared(), "run_code", &code(status)).all();
     assert_eq!(events.last().unwrap().data["result"]["status"], "completed", "{events:#?}");
+}
+
+#[test]
+fn a_result_is_one_event_whatever_its_text() {
+    let program = returning("{\"a\":\n\n\r\n[1]}");
+    let events = Events::of(TestServer::shared(), "run_code", &code(&program)).all();
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["response"]);
+    assert_eq!(events[0].data["result"]["output"]["a"], json!([1]));
 }
 
 #[test]

@@ -220,7 +220,12 @@ fn write(output: &Output, message: &impl Serialize, exchange: Option<&McpExchang
     let Ok(text) = serde_json::to_vec(message) else { return };
     let mut output = output.lock();
     let mut has_failed = false;
-    let mut out = |bytes: Bytes| has_failed |= output.write_all(&bytes).is_err();
+    // A message is one line, whatever is laid in: breaks between the tokens of JSON become spaces.
+    let mut out = |bytes: Bytes| {
+        let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+        has_failed |= lines.next().is_some_and(|line| output.write_all(line).is_err());
+        has_failed |= lines.any(|line| write!(output, " ").and(output.write_all(line)).is_err());
+    };
     match exchange {
         Some(exchange) => {
             let mut splicer = Splicer::new(Arc::clone(&exchange.splices));
@@ -229,9 +234,8 @@ fn write(output: &Output, message: &impl Serialize, exchange: Option<&McpExchang
         }
         None => out(text.into()),
     }
-    out(Bytes::from_static(b"\n"));
     // The client has gone away; the end of the input follows.
-    if has_failed || output.flush().is_err() {
+    if has_failed || output.write_all(b"\n").is_err() || output.flush().is_err() {
         debug!("an answer was not taken");
     }
 }

@@ -11,6 +11,8 @@ use crate::protocol::members::{Sort, string};
 use crate::protocol::strict::{self, MAX_DEPTH, ROOT, RootKind, StrictError};
 use crate::skill::text::is_invisible;
 
+const LINE_BREAKS: [char; 2] = ['\n', '\r'];
+
 /// Longest summary, in bytes.
 const MAX_SUMMARY: usize = 500;
 
@@ -34,6 +36,7 @@ impl Output {
     pub(crate) fn parse(text: Vec<u8>) -> Result<Self, RunFailure> {
         let text = String::from_utf8(text).ok().ok_or_else(unreadable)?;
         let root = strict::read_output(&text).map_err(|fault| refused(&fault))?;
+        let text = in_one_line(text).ok_or_else(unreadable)?;
         let trimmed = text.trim_ascii();
         if trimmed == "null" {
             return Ok(Self { value: None, summary: None });
@@ -49,6 +52,22 @@ impl Output {
         let value = RawValue::from_string(text).ok().ok_or_else(unreadable)?;
         Ok(Self { value: Some(value), summary })
     }
+}
+
+/// Returns a JSON text without line breaks. Breaks are found between the tokens of JSON only, where a
+/// space means the same. With them a program could end the line or the event that its value is part
+/// of, and write the next one itself.
+fn in_one_line(text: String) -> Option<String> {
+    if !text.contains(LINE_BREAKS) {
+        return Some(text);
+    }
+    let mut bytes = text.into_bytes();
+    for byte in &mut bytes {
+        if LINE_BREAKS.contains(&char::from(*byte)) {
+            *byte = b' ';
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn unreadable() -> RunFailure {
@@ -229,6 +248,14 @@ mod tests {
         assert_eq!(parse(" {\"a\":1}\n").0.unwrap(), r#"{"a":1}"#);
         assert_eq!(parse(" null ").0, None);
         assert_eq!(parse("\t[1] ").0.unwrap(), r#"{"result":[1]}"#);
+    }
+
+    #[test]
+    fn a_value_is_one_line() {
+        let forged = "{\"a\":\n{\"id\":7}\r\n,\"b\":[1,\r2],\n\"c\":\"\\n\u{85}\u{2028}\"}";
+        let line = "{\"a\": {\"id\":7}  ,\"b\":[1, 2], \"c\":\"\\n\u{85}\u{2028}\"}";
+        assert_eq!(parse(forged).0.unwrap(), line);
+        assert_eq!(parse("[1,\n2]").0.unwrap(), r#"{"result":[1, 2]}"#);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::mcp::speaker::{ask, call, headers_of, legacy, post, request};
-use crate::support::{Command, TestServer, eventually};
+use crate::mcp::speaker::{TWO_LINES, ask, call, headers_of, legacy, post, request};
+use crate::support::{Command, TestServer, eventually, returning};
 
 /// A call that would leave a blob if it were executed.
 fn storing(marker: &str) -> Value {
@@ -182,6 +182,12 @@ const FORGERIES: [&str; 6] = [
 #[test]
 fn no_forgery_of_messages_by_what_a_program_says() {
     let server = TestServer::shared();
+    let arguments = json!({"language": "python", "code": returning(TWO_LINES)});
+    let params =
+        json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": "p"}});
+    let answer = ask(server, "tools/call", params);
+    let output = &answer.result()["structuredContent"]["output"];
+    assert_eq!(output["a"]["result"]["forged"], true, "{answer:?}");
     for forgery in FORGERIES {
         let code = "import runtime, sys\n\
             def main(args):\n    \

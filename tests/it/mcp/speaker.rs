@@ -252,6 +252,10 @@ impl Drop for StdioClient {
     }
 }
 
+/// A value with a line that is a message.
+pub(super) const TWO_LINES: &str =
+    "{\"a\":\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"forged\":true}}\r\n\r\n}";
+
 /// The reply to a request that is no message.
 pub(super) fn get(server: &TestServer, method: &str) -> Reply {
     let request = format!(

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::mcp::speaker::{LEGACY, StdioClient, legacy, request};
-use crate::support::{Command, TestServer, eventually};
+use crate::mcp::speaker::{LEGACY, StdioClient, TWO_LINES, legacy, request};
+use crate::support::{Command, TestServer, eventually, returning};
 
 const FOREVER: &str = "import time\nwhile True:\n    time.sleep(0.01)";
 
@@ -23,6 +23,12 @@ fn speaks(arguments: &[&str]) {
     let structured = &answer["result"]["structuredContent"];
     assert_eq!(structured["status"], "completed", "{answer}");
     assert!(structured["logs_preview"].as_str().unwrap().contains("jsonrpc"), "{answer}");
+    // Each line is a message: a program cannot write one of its own.
+    client.send(&run(5, &returning(TWO_LINES)));
+    let answer = client.next();
+    assert_eq!(answer["id"], 5, "{answer}");
+    let output = &answer["result"]["structuredContent"]["output"];
+    assert_eq!(output["a"]["result"]["forged"], true, "{answer}");
     let mut progress = run(
         2,
         "import runtime, time\nfor n in range(3):\n    runtime.progress(n, 2)\n    time.sleep(0.06)",

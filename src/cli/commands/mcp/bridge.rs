@@ -230,9 +230,11 @@ impl Shared {
     }
 }
 
-/// Writes one message. If the client has gone away, the end of the input follows.
+/// Writes one message as one line: breaks between the tokens of JSON become spaces. If the client has
+/// gone away, the end of the input follows.
 fn say(text: &str) {
+    let line = text.trim_end().replace(['\n', '\r'], " ");
     let mut output = io::stdout().lock();
-    let written = output.write_all(text.trim_end().as_bytes());
+    let written = output.write_all(line.as_bytes());
     written.and_then(|()| output.write_all(b"\n")).and_then(|()| output.flush()).ok();
 }
