@@ -135,7 +135,7 @@ impl BodyWriter {
                 self.read(Counter::Global);
                 self.put(&[Instruction::LocalSet(self.counter)]);
             }
-            AddedCode::CheckEntry => {
+            AddedCode::CheckMark => {
                 self.read(Counter::Global);
                 self.put(&[Instruction::GlobalGet(self.indices.mark), Instruction::I64LtS]);
                 self.unlikely(&Instruction::Call(self.indices.tell));

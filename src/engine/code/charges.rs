@@ -30,7 +30,7 @@ pub(super) enum AddedCode {
     /// Makes each NaN on top of the stack canonical.
     Canonical(Lanes),
     /// Looks at the mark, and may stop the guest.
-    CheckEntry,
+    CheckMark,
     /// Charges so many units; gives back if they are negative.
     Charge { cost: i64, counter: Counter },
     /// Stops a guest that has no fuel, even if so much is given back.
@@ -49,7 +49,7 @@ impl AddedCode {
     const fn rank(self) -> u8 {
         match self {
             Self::Canonical(_) => 0,
-            Self::CheckEntry => 1,
+            Self::CheckMark => 1,
             Self::Charge { .. } => 2,
             Self::CheckLoop { .. } => 3,
             Self::EnterLoop => 4,
@@ -231,17 +231,32 @@ impl<'a> Plan<'a> {
         false
     }
 
+    /// What the function may give back after the head of a loop.
+    fn excess(&self, head: StretchId) -> i64 {
+        let paid = self.paid.get(head).copied().unwrap_or(0);
+        paid.saturating_sub(self.least(head)).max(0)
+    }
+
+    /// True for the head of a loop that looks at the mark: a loop with calls may go on for as long as
+    /// a program does, as that of an interpreter. The host ends a run without fuel there, so nothing
+    /// may be given back afterwards.
+    fn asks(&self, head: StretchId, stretch: &Stretch) -> bool {
+        let has_calls = self.counter(&stretch.loops) == Counter::Global;
+        stretch.loop_head.is_some() && has_calls && self.excess(head) == 0
+    }
+
     /// The stretches that need a check, and that a way without one leads to from the beginning of
-    /// the function or of the innermost loop. The checks of loops do not ask the host.
+    /// the function or of the innermost loop whose head does not look at the mark.
     fn unchecked(&self) -> Vec<StretchId> {
         let mut is_checked = vec![true; self.graph.stretches.len()];
         let mut unchecked = Vec::new();
         for id in self.backwards.iter().rev() {
             let Some(stretch) = self.graph.stretches.get(*id) else { continue };
-            let was_checked = *id != 0
-                && !stretch.is_handler
-                && stretch.loop_head.is_none()
-                && is_checked.get(*id).is_some_and(|is_checked| *is_checked);
+            let was_checked = self.asks(*id, stretch)
+                || *id != 0
+                    && !stretch.is_handler
+                    && stretch.loop_head.is_none()
+                    && is_checked.get(*id).is_some_and(|is_checked| *is_checked);
             if stretch.needs_check && !was_checked {
                 unchecked.push(*id);
             }
@@ -263,7 +278,7 @@ impl<'a> Plan<'a> {
         let mut add = |at, kind| additions.push(Addition { at, kind });
         for id in self.unchecked() {
             let Some(stretch) = self.graph.stretches.get(id) else { continue };
-            add(stretch.at, AddedCode::CheckEntry);
+            add(stretch.at, AddedCode::CheckMark);
         }
         for (id, stretch) in self.graph.stretches.iter().enumerate() {
             let counter = self.counter(&stretch.loops);
@@ -276,8 +291,11 @@ impl<'a> Plan<'a> {
                 if self.counter(outside) != counter {
                     add(at, AddedCode::EnterLoop);
                 }
-                let excess = paid.saturating_sub(self.least(id)).max(0);
-                add(stretch.at, AddedCode::CheckLoop { counter, excess });
+                if self.asks(id, stretch) {
+                    add(stretch.at, AddedCode::CheckMark);
+                } else {
+                    add(stretch.at, AddedCode::CheckLoop { counter, excess: self.excess(id) });
+                }
             }
             for way in self.ways(stretch) {
                 let cost = self.needed(way).saturating_sub(self.left_over(stretch));

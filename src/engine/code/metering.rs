@@ -5,11 +5,11 @@
 //! its instructions [in few places](crate::engine::code::charges). A bulk operation also costs one
 //! unit for each [`BYTES_PER_UNIT`] bytes or elements, which are subtracted before it begins.
 //!
-//! The counter is checked at the places of the polls. A loop traps when the counter is below zero.
-//! Its check compares with a number in the poll page, which is zero as long as the page is open, so
-//! it is the poll too. The other checks come before calls that may
-//! [lead back](crate::engine::code::call_graph): they ask the host when the counter is below a
-//! second global, the *mark*. The host ends the run there, or sets the next mark.
+//! The counter is checked at the places of the polls. Most loops trap when the counter is below zero.
+//! Their check compares with a number in the poll page, which is zero as long as the page is open, so
+//! it is the poll too. Loops with calls, and functions before calls that may
+//! [lead back](crate::engine::code::call_graph), ask the host when the counter is below a second
+//! global, the *mark*. The host ends the run there, or sets the next mark.
 //!
 //! wasmtime's own fuel does the same at each block, and keeps the counter in a register that every
 //! call saves and restores.

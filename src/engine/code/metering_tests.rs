@@ -266,11 +266,13 @@ fn metered_everywhere_with_checks_only_where_calls_may_lead_back() {
             (0, 1),
         ),
         ("(func $fills (memory.fill (i32.const 0) (i32.const 0) (i32.const 8)))", (0, 1)),
-        // Each repetition asks the host.
+        // Each repetition looks at the mark, once.
         (
             "(func $loops (loop (call_indirect (type $nothing) (i32.const 0)) (br_if 0 (i32.const 0))))",
-            (1, 1),
+            (0, 1),
         ),
+        ("(func $loops_directly (loop (call $leaf) (br_if 0 (i32.const 0))))", (0, 1)),
+        ("(func $spins (loop (br_if 0 (i32.const 0))))", (1, 0)),
         // Only one of the ways has a check already.
         (
             "(func $ways (block (br_if 0 (i32.const 1)) (call $ways) (call $ways)) (call $ways))",

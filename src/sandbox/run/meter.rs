@@ -76,11 +76,12 @@ fn write(store: impl AsContextMut, global: Global, value: u64) -> wasmtime::Resu
 ///
 /// The listener is called in the guest's thread, with the guest as it is in the middle of its
 /// execution: its memory can be read through [`Caller`]. After the guest has used another `every`
-/// units, it is called before the first indirect or recursive call of the next function, or of the
-/// next repetition of a loop, that makes one. It is never called while a loop without calls runs.
+/// units, it is called at the next repetition of a loop with calls, or before the first indirect or
+/// recursive call of the next function that makes one. It is never called while a loop without
+/// calls runs.
 /// So the places depend on the executed instructions alone and are the same in every repetition.
 /// The second argument is the number of intervals that have ended since the last call, at least
-/// one; it is more if a stretch without such a call took longer. All intervals together are the
+/// one; it is more if a stretch without such a place took longer. All intervals together are the
 /// run's fuel, divided by `every`, except for those that end after the last of these places.
 ///
 /// The listener must not call into the guest. A run with a listener uses the same fuel as one

@@ -142,9 +142,11 @@ fn fuel_decides_if_a_run_completes() {
                 assert_eq!(end, Ok(0));
             }
         }
-        // Before the second indirect call, the host ends the run. Loops end it by themselves.
+        // Before the second indirect call, and in a loop with calls, the host ends the run. Loops
+        // without calls end it by themselves.
         assert_eq!(Metered::new(5, None).turn(), Err(Trap::OutOfFuel));
-        assert_eq!(Metered::new(50, None).turn(), Err(Trap::UnreachableCodeReached));
+        assert_eq!(Metered::new(50, None).turn(), Err(Trap::OutOfFuel));
+        assert_eq!(Metered::new(used - 1_000, None).turn(), Err(Trap::UnreachableCodeReached));
     });
 }
 
