@@ -205,7 +205,7 @@ impl StdioClient {
     }
 
     pub(super) fn next(&self) -> Value {
-        self.messages.recv_timeout(PATIENCE).expect("no message")
+        self.messages.recv_timeout(PATIENCE).unwrap()
     }
 
     pub(super) fn says_nothing_for(&self, time: Duration) -> bool {
