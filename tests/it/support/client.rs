@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use ureq::http::HeaderMap;
 
+use crate::support::eventually;
+
 /// The longest call of all tests, and more.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -131,11 +133,17 @@ impl Client {
     }
 
     /// Runs code with further parameters.
+    ///
+    /// A server with a cold cache answers reproducible runs that its image is not made yet, and a busy
+    /// machine takes minutes to make several: asks again then.
     pub(crate) fn run_with(&self, code: &str, mut params: Value) -> Value {
         let call = params.as_object_mut().unwrap();
         call.insert("language".to_owned(), "python".into());
         call.insert("code".to_owned(), code.into());
-        self.call("run_code", params).unwrap()
+        eventually(Duration::from_secs(300), || match self.call("run_code", params.clone()) {
+            Err(refusal) if refusal.message.contains("image of reproducible runs") => None,
+            answer => Some(answer.unwrap()),
+        })
     }
 
     /// Executes a skill.
