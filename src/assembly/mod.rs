@@ -20,7 +20,7 @@ pub use crate::assembly::error::{AssemblyError, ProvisionError};
 pub use crate::assembly::metrics::{JournalState, TokenKeysState};
 pub use crate::assembly::packages::{
     BatteriesReport, batteries, batteries_are_compiled, clean_layers, guest_of, install_batteries,
-    layer_store, layers_of,
+    layer_store, layers_of, wheel_source,
 };
 pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::Runtime;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::assembly::engine::open_engine;
-use crate::assembly::error::AssemblyError;
+use crate::assembly::engine::{MeteredCode, open_engine};
+use crate::assembly::error::{AssemblyError, ProvisionError};
 use crate::assembly::skills::open_registry;
 use crate::config::Config;
 use crate::engine::EngineArtifacts;
@@ -158,4 +158,27 @@ pub fn install_batteries(
     let draft = sync_wheels(&lock.packages, &guest, &config.engine.python, source, advanced)?;
     store.keep(key, &draft)?;
     Ok(true)
+}
+
+/// Opens the batteries. Fetches them first if fuel is counted from the start and they are missing.
+pub(super) fn open_batteries(
+    config: &Config,
+    packages: &PackageAccess,
+    metered: MeteredCode,
+) -> Result<(), ProvisionError> {
+    if !packages.open_batteries()? && metered == MeteredCode::Wanted {
+        install_batteries(config, wheel_source(config), &|_| ())?;
+        packages.open_batteries()?;
+    }
+    Ok(())
+}
+
+/// Where the packages of an installation come from.
+#[must_use]
+pub fn wheel_source(config: &Config) -> WheelSource<'_> {
+    match &config.engine.source {
+        None => WheelSource::Registry,
+        Some(path) if path.is_dir() => WheelSource::Folder(path),
+        Some(path) => WheelSource::Folder(path.parent().unwrap_or(path)),
+    }
 }

@@ -16,7 +16,7 @@ use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::AssemblyError;
 use crate::assembly::metrics::RuntimeState;
-use crate::assembly::packages::package_access;
+use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
@@ -133,8 +133,9 @@ impl Runtime {
         let images = shared_images(config, &files, base);
         let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?, cgroups))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
-        if let Err(error) = block_in_place(|| packages.open_batteries()) {
-            warn!("the batteries cannot be read: {}", CauseChain(&error));
+        // Reproducible runs count fuel, and are refused without the batteries.
+        if let Err(error) = block_in_place(|| open_batteries(config, &packages, metered)) {
+            warn!("there are no batteries: {}", CauseChain(&*error));
         }
         let registry = Arc::new(reading.wait()?);
         let (images, metering) = (Arc::new(images), Arc::new(metering));

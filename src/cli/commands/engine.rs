@@ -16,7 +16,6 @@ use crate::config::Config;
 use crate::engine::cache::entry::Finding;
 use crate::engine::report::{CleanUp, EngineReport};
 use crate::error::CauseChain;
-use crate::packages::resolve::WheelSource;
 use crate::units::ByteCount;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
@@ -78,17 +77,12 @@ fn tie_to_parent(parent: i32) -> Result<(), Failed> {
 
 /// Fetches and compiles the batteries. Without them the engine works as well.
 fn install_batteries(config: &Config) {
-    let source = match &config.engine.source {
-        None => WheelSource::Registry,
-        Some(path) if path.is_dir() => WheelSource::Folder(path),
-        Some(path) => WheelSource::Folder(path.parent().unwrap_or(path)),
-    };
     if let Ok(batteries) = assembly::batteries(config)
         && !batteries.is_there
     {
         note(&format!("fetching the batteries, {} packages ...", batteries.packages.len()));
     }
-    match assembly::install_batteries(config, source, &|_| ()) {
+    match assembly::install_batteries(config, assembly::wheel_source(config), &|_| ()) {
         Ok(true) => note("the batteries were fetched"),
         Ok(false) => {}
         Err(error) => {

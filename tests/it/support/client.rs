@@ -134,14 +134,19 @@ impl Client {
 
     /// Runs code with further parameters.
     ///
-    /// A server with a cold cache answers reproducible runs that its image is not made yet, and a busy
-    /// machine takes minutes to make several: asks again then.
+    /// A server with a cold cache answers reproducible runs that their image is being made, or their
+    /// batteries fetched, which takes minutes on a busy machine: asks again then.
     pub(crate) fn run_with(&self, code: &str, mut params: Value) -> Value {
         let call = params.as_object_mut().unwrap();
         call.insert("language".to_owned(), "python".into());
         call.insert("code".to_owned(), code.into());
         eventually(Duration::from_secs(300), || match self.call("run_code", params.clone()) {
-            Err(refusal) if refusal.message.contains("image of reproducible runs") => None,
+            Err(refusal)
+                if refusal.kind == "overloaded"
+                    && refusal.message.contains("reproducible runs") =>
+            {
+                None
+            }
             answer => Some(answer.unwrap()),
         })
     }
