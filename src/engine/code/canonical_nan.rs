@@ -5,9 +5,9 @@
 //! signs, in parameters and results. So arithmetic may pass such values on to arithmetic, also
 //! through locals, and a value is made canonical when it goes elsewhere.
 //!
-//! A local is *free* if all values that it gets come from arithmetic, or are constants without a
-//! NaN of another form. Values of other locals are never changed, since the bits of a NaN that a
-//! program copies belong to it.
+//! The bits of a NaN that a program copies belong to it. So a value of a local is changed where it
+//! shows only if it comes from arithmetic on each way there. A value that may also be a copy is
+//! *mixed*: if its bits show, arithmetic is made canonical before it becomes such a value.
 //!
 //! INVARIANT(canonical-nan): a program sees the bits that it would see if the result of each
 //! arithmetic operation were canonical. They follow from its instructions and inputs alone.
@@ -15,11 +15,11 @@
 use std::collections::BTreeSet;
 
 use wasmparser::{
-    BlockType, ContType, FrameKind, FuncType, FunctionBody, ModuleArity, Operator, RefType,
-    SubType, ValType,
+    BlockType, ContType, FrameKind, FuncType, FunctionBody, ModuleArity, Operator, RefType, SubType,
 };
 
 use crate::engine::code::float_operators::{Lanes, arithmetic, comparison, is_harmless, movement};
+use crate::engine::code::local_values::{LocalValues, Origin, ValueId};
 use crate::engine::code::split_data::SplitError;
 
 /// The types of a module's functions and tags, which decide how many values an instruction takes.
@@ -54,24 +54,21 @@ pub(super) fn uncanonical(
     if !has_arithmetic(body)? {
         return Ok(Vec::new());
     }
-    let mut locals = Vec::new();
-    let of = module.of_function(function).map_or(&[][..], FuncType::params);
-    locals.resize(of.len(), Local::Kept);
-    for declared in body.get_locals_reader()? {
-        let (count, of) = declared?;
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        locals.resize(locals.len().saturating_add(count), Local::new(of));
-    }
+    let params = module.of_function(function).map_or(&[][..], FuncType::params);
+    let values = LocalValues::read(body, params)?;
+    let mut contents = Contents::of(&values);
     loop {
-        let mut flow = Flow::new(module, function, &mut locals);
+        let mut flow = Flow::new(module, function, &values, &mut contents);
         let mut operators = body.get_operators_reader()?;
         while !operators.eof() {
             let operator = operators.read()?;
             flow.at = operators.original_position().saturating_sub(body.range().start);
             flow.take(&operator);
         }
-        if !flow.has_changed {
-            return Ok(flow.places.into_iter().collect());
+        let places = flow.places;
+        contents.join(&values);
+        if !std::mem::take(&mut contents.have_changed) {
+            return Ok(places.into_iter().collect());
         }
     }
 }
@@ -85,21 +82,74 @@ fn has_arithmetic(body: &FunctionBody<'_>) -> Result<bool, SplitError> {
     Ok(false)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Local {
-    /// Its bits are never changed.
-    Kept,
-    /// Holds only results of arithmetic, of this type once there is one, and harmless constants.
-    Free(Option<Lanes>),
+/// What a value of a local may be. Becomes more until nothing changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Content {
+    /// A result of arithmetic of this type.
+    free: Option<Lanes>,
+    /// A copy, whose bits must stay as they are.
+    is_copy: bool,
+    /// True if it is never changed, and so has to get what is canonical already.
+    is_kept: bool,
 }
 
-impl Local {
-    const fn new(of: ValType) -> Self {
-        match of {
-            ValType::F32 => Self::Free(Some(Lanes::F32)),
-            ValType::F64 => Self::Free(Some(Lanes::F64)),
-            ValType::V128 => Self::Free(None),
-            ValType::I32 | ValType::I64 | ValType::Ref(_) => Self::Kept,
+/// What is known of the values of all locals.
+#[derive(Debug)]
+struct Contents {
+    all: Vec<Content>,
+    have_changed: bool,
+}
+
+impl Contents {
+    fn of(values: &LocalValues) -> Self {
+        let begins = |origin: &Origin| {
+            let is_copy = *origin == Origin::Parameter;
+            Content { is_copy, ..Content::default() }
+        };
+        Self { all: values.origins.iter().map(begins).collect(), have_changed: false }
+    }
+
+    fn at(&self, value: ValueId) -> Content {
+        self.all.get(value).copied().unwrap_or_default()
+    }
+
+    /// Adds to what a value may be.
+    fn add(&mut self, value: ValueId, more: Content) {
+        let Some(content) = self.all.get_mut(value) else { return };
+        let before = *content;
+        let differs = |lanes| content.free.is_some_and(|free| free != lanes);
+        content.is_kept |= more.is_kept || more.free.is_some_and(differs);
+        content.free = content.free.or(more.free);
+        content.is_copy |= more.is_copy;
+        self.have_changed |= *content != before;
+    }
+
+    fn keep(&mut self, value: ValueId) {
+        self.add(value, Content { is_kept: true, ..Content::default() });
+    }
+
+    /// A joined value may be all that its parts may be, and they are kept if it is.
+    fn join(&mut self, values: &LocalValues) {
+        let mut have_changed = self.have_changed;
+        loop {
+            self.have_changed = false;
+            for (value, origin) in values.origins.iter().enumerate() {
+                let Origin::Joined(parts) = origin else { continue };
+                parts.iter().for_each(|part| self.join_part(value, *part));
+            }
+            if !self.have_changed {
+                break;
+            }
+            have_changed = true;
+        }
+        self.have_changed = have_changed;
+    }
+
+    fn join_part(&mut self, value: ValueId, part: ValueId) {
+        let content = self.at(part);
+        self.add(value, Content { is_kept: false, ..content });
+        if self.at(value).is_kept {
+            self.keep(part);
         }
     }
 }
@@ -113,6 +163,8 @@ enum Value {
     Harmless,
     /// Comes from arithmetic. Is on the stack since the instruction that ends at this place.
     Free(Lanes, usize),
+    /// This value of a local, which is a copy or comes from arithmetic.
+    Mixed(Lanes, ValueId),
 }
 
 /// An open block.
@@ -129,8 +181,8 @@ struct Frame {
 /// Follows values through a function.
 struct Flow<'a> {
     module: &'a Signatures,
-    locals: &'a mut [Local],
-    has_changed: bool,
+    values: &'a LocalValues,
+    contents: &'a mut Contents,
     stack: Vec<Value>,
     frames: Vec<Frame>,
     is_reached: bool,
@@ -140,12 +192,17 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn new(module: &'a Signatures, function: u32, locals: &'a mut [Local]) -> Self {
+    fn new(
+        module: &'a Signatures,
+        function: u32,
+        values: &'a LocalValues,
+        contents: &'a mut Contents,
+    ) -> Self {
         let of = module.functions.get(usize::try_from(function).unwrap_or(usize::MAX));
         let of = of.map_or(BlockType::Empty, |of| BlockType::FuncType(*of));
         let frame = Frame { of, kind: FrameKind::Block, height: 0, was_reached: true };
         let (stack, frames, places) = (Vec::new(), vec![frame], BTreeSet::new());
-        Self { module, locals, has_changed: false, stack, frames, is_reached: true, at: 0, places }
+        Self { module, values, contents, stack, frames, is_reached: true, at: 0, places }
     }
 
     fn take(&mut self, operator: &Operator<'_>) {
@@ -158,15 +215,15 @@ impl<'a> Flow<'a> {
             }
             Operator::Else | Operator::End => self.close(operator),
             _ if !self.is_reached => {}
-            Operator::LocalGet { local_index } => {
-                let value = self.value_of(*local_index);
-                self.stack.push(value);
+            Operator::LocalGet { .. } => {
+                let value = self.values.at(self.at).map(|value| self.read(value));
+                self.stack.push(value.unwrap_or(Value::Exact));
             }
-            Operator::LocalSet { local_index } => {
-                self.assign(*local_index);
+            Operator::LocalSet { .. } => {
+                self.assign();
             }
-            Operator::LocalTee { local_index } => {
-                let value = self.assign(*local_index);
+            Operator::LocalTee { .. } => {
+                let value = self.assign();
                 self.stack.push(value);
             }
             Operator::Drop => {
@@ -205,8 +262,12 @@ impl<'a> Flow<'a> {
 
     /// Uses a value where its bits show.
     fn show(&mut self, value: Value) {
-        if let Value::Free(lanes, at) = value {
-            self.places.insert((at, lanes));
+        match value {
+            Value::Free(lanes, at) => {
+                self.places.insert((at, lanes));
+            }
+            Value::Mixed(_, value) => self.contents.keep(value),
+            Value::Exact | Value::Harmless => {}
         }
     }
 
@@ -214,7 +275,7 @@ impl<'a> Flow<'a> {
     fn pop_lanes(&mut self, count: u32, from: Lanes) {
         for _ in 0..count {
             match self.pop() {
-                Value::Free(lanes, _) if lanes == from => {}
+                Value::Free(lanes, _) | Value::Mixed(lanes, _) if lanes == from => {}
                 other => self.show(other),
             }
         }
@@ -227,7 +288,7 @@ impl<'a> Flow<'a> {
         let is_free = values.iter().zip(expected).all(|(value, from)| match value {
             Value::Free(lanes, _) => lanes == from,
             Value::Harmless => true,
-            Value::Exact => false,
+            Value::Exact | Value::Mixed(..) => false,
         });
         if is_free {
             // Lanes that are harmless as numbers of one size may be no such numbers of the other.
@@ -260,40 +321,33 @@ impl<'a> Flow<'a> {
         self.stack.push(chosen);
     }
 
-    fn local(&mut self, index: u32) -> Option<&mut Local> {
-        self.locals.get_mut(usize::try_from(index).ok()?)
-    }
-
-    fn value_of(&mut self, local: u32) -> Value {
-        let at = self.at;
-        match self.local(local) {
-            Some(Local::Free(Some(lanes))) => Value::Free(*lanes, at),
-            Some(Local::Free(None)) => Value::Harmless,
-            Some(Local::Kept) | None => Value::Exact,
+    fn read(&self, value: ValueId) -> Value {
+        match self.contents.at(value) {
+            Content { is_kept: true, .. } | Content { is_copy: true, free: None, .. } => {
+                Value::Exact
+            }
+            Content { is_copy: true, free: Some(lanes), .. } => Value::Mixed(lanes, value),
+            Content { is_copy: false, free: Some(lanes), .. } => Value::Free(lanes, self.at),
+            Content { is_copy: false, free: None, .. } => Value::Harmless,
         }
     }
 
     /// Takes a value into a local. Returns the value that stays on the stack if one does.
-    fn assign(&mut self, index: u32) -> Value {
-        let value = self.pop();
-        let Some(local) = self.local(index) else { return value };
-        let before = *local;
-        *local = match (before, value) {
-            (Local::Free(None), Value::Free(lanes, _)) => Local::Free(Some(lanes)),
-            (Local::Free(Some(of)), Value::Free(lanes, _)) if of == lanes => before,
-            (Local::Free(_), Value::Harmless) => before,
-            _ => Local::Kept,
+    fn assign(&mut self) -> Value {
+        let taken = self.pop();
+        let local = self.values.at(self.at);
+        let is_kept = local.is_none_or(|local| self.contents.at(local).is_kept);
+        let (free, is_copy) = match taken {
+            Value::Harmless => return taken,
+            Value::Free(lanes, _) if !is_kept => (Some(lanes), false),
+            _ => (None, true),
         };
-        let after = *local;
-        self.has_changed |= after != before;
-        match (after, value) {
-            (_, Value::Harmless) => value,
-            (Local::Free(Some(lanes)), _) => Value::Free(lanes, self.at),
-            (Local::Free(None) | Local::Kept, _) => {
-                self.show(value);
-                Value::Exact
-            }
+        if is_copy {
+            self.show(taken);
         }
+        let Some(local) = local else { return Value::Exact };
+        self.contents.add(local, Content { free, is_copy, is_kept: false });
+        self.read(local)
     }
 
     /// Takes all operands of an instruction, whose bits show, and puts its results.

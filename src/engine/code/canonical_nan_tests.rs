@@ -150,7 +150,7 @@ impl Author {
     fn statements(&mut self, depth: u32) {
         for _ in 0..=self.below(5) {
             let of = self.one_of(&["f32", "f64", "v128"]);
-            let choice = self.below(if depth == 0 { 6 } else { 9 });
+            let choice = self.below(if depth == 0 { 6 } else { 11 });
             if choice < 3 {
                 let value = self.value(of);
                 let number = self.below(4);
@@ -164,6 +164,23 @@ impl Author {
                 self.text += &format!("(if {condition} (then\n");
                 self.statements(depth - 1);
                 self.text += ") (else\n";
+                self.statements(depth - 1);
+                self.text += "))\n";
+            } else if choice == 7 {
+                let leave = self.one_of(&["br_if 0", "br_if 1", "br_table 0 1 0"]);
+                let condition = self.condition(1);
+                self.text += "(block (block\n";
+                self.statements(depth - 1);
+                self.text += &format!("({leave} {condition})\n");
+                if leave.starts_with("br_if") {
+                    self.statements(depth - 1);
+                }
+                self.text += ")\n";
+                self.statements(depth - 1);
+                self.text += ")\n";
+            } else if choice == 8 {
+                let condition = self.condition(1);
+                self.text += &format!("(if {condition} (then\n");
                 self.statements(depth - 1);
                 self.text += "))\n";
             } else {
@@ -292,11 +309,52 @@ fn canonical_nan_only_where_bits_show() {
             ),
             1,
         ),
-        // A local that also holds a value that was read.
+        // A local that holds one thing after the other.
+        (
+            format!(
+                "(local.set $x {sum}) (drop (f64.lt (local.get $x) (local.get $x)))
+                 (local.set $x (f64.load (i32.const 0)))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            0,
+        ),
+        (
+            format!(
+                "(loop (local.set $x {sum}) (drop (f64.lt (local.get $x) (local.get $x)))
+                       (local.set $x (f64.load (i32.const 0)))
+                       (f64.store (i32.const 0) (local.get $x)) (br_if 0 (i32.const 0)))"
+            ),
+            0,
+        ),
+        // A sum that begins with a copy: arithmetic does not see its bits.
         (
             format!(
                 "(local.set $x (f64.load (i32.const 0)))
-                 (local.set $x {sum}) (f64.store (i32.const 0) (local.get $x))"
+                 (loop (local.set $x (f64.add (local.get $x) {sum}))
+                       (local.set $x (f64.mul (local.get $x) (f64.const 2)))
+                       (br_if 0 (f64.lt (local.get $x) (f64.const 5))))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        // The same, but it may also end before the first addition.
+        (
+            format!(
+                "(local.set $x (f64.load (i32.const 0)))
+                 (block (loop (br_if 1 (f64.lt (local.get $x) (f64.const 5)))
+                       (local.set $x (f64.add (local.get $x) {sum}))
+                       (local.set $x (f64.mul (local.get $x) (f64.const 2)))
+                       (br 0)))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        // A copy or a sum, both shown.
+        (
+            format!(
+                "(local.set $x (f64.load (i32.const 0)))
+                 (if (f64.lt (local.get $x) (f64.const 5)) (then (local.set $x {sum})))
+                 (f64.store (i32.const 0) (local.get $x))"
             ),
             1,
         ),

@@ -92,6 +92,38 @@ pub(super) fn additions(graph: &FlowGraph) -> Vec<Addition> {
     plan.additions()
 }
 
+/// For each stretch the number of loops to whose beginning it leads back. What a loop has before
+/// its `end`, but after the branch that repeats it, is not repeated.
+fn depths(graph: &FlowGraph) -> Vec<i64> {
+    let mut before = vec![Vec::new(); graph.stretches.len()];
+    for (id, stretch) in graph.stretches.iter().enumerate() {
+        for way in stretch.next.iter().filter_map(|way| graph.ways.get(*way)) {
+            before.get_mut(way.to).into_iter().for_each(|of: &mut Vec<_>| of.push(id));
+        }
+    }
+    let mut depths = vec![0; graph.stretches.len()];
+    let mut last = vec![None; graph.stretches.len()];
+    for (head, stretch) in graph.stretches.iter().enumerate() {
+        let Some(number) = stretch.loops.last().filter(|_| stretch.loop_head.is_some()) else {
+            continue;
+        };
+        let mut found = vec![head];
+        while let Some(id) = found.pop() {
+            for from in before.get(id).into_iter().flatten() {
+                let is_inside =
+                    graph.stretches.get(*from).is_some_and(|from| from.loops.contains(number));
+                let is_new = last.get(*from).is_some_and(|last| *last != Some(number));
+                if is_inside && is_new {
+                    last.get_mut(*from).into_iter().for_each(|last| *last = Some(number));
+                    depths.get_mut(*from).into_iter().for_each(|depth| *depth += 1);
+                    found.push(*from);
+                }
+            }
+        }
+    }
+    depths
+}
+
 /// More than any function costs.
 const ENDLESS: i64 = i64::MAX >> 2;
 
@@ -105,6 +137,8 @@ struct Plan<'a> {
     paid: Vec<i64>,
     /// True for the stretches that always end in a trap or an exception.
     is_fatal: Vec<bool>,
+    /// How many loops repeat each stretch.
+    depths: Vec<i64>,
 }
 
 impl<'a> Plan<'a> {
@@ -118,6 +152,7 @@ impl<'a> Plan<'a> {
             least: vec![ENDLESS; count],
             paid: vec![0; count],
             is_fatal: vec![false; count],
+            depths: depths(graph),
         }
     }
 
@@ -198,9 +233,8 @@ impl<'a> Plan<'a> {
         if self.is_fatal(way.to) {
             return i64::MIN;
         }
-        let Some(to) = self.graph.stretches.get(way.to) else { return 0 };
         let others = || self.ways(from).filter(|other| other.to != way.to);
-        let depth = i64::try_from(to.loops.len()).unwrap_or(0);
+        let depth = self.depths.get(way.to).copied().unwrap_or(0);
         // Code that is left out because it is seldom needed, if it makes calls.
         let skips = others().any(|other| {
             self.graph.stretches.get(other.to).is_some_and(|left_out| {

@@ -1,6 +1,7 @@
 //! Tests of the metering: exact where a run ends by itself, bounded everywhere.
 
 use proptest::prelude::*;
+use wasmparser::Operator;
 use wasmtime::{Caller, Engine, Global, Instance, Linker, Store, Trap, Val};
 
 use super::*;
@@ -238,11 +239,11 @@ fn checks(module: &[u8]) -> Vec<(usize, usize)> {
         for operator in body.get_operators_reader().unwrap() {
             let operator = operator.unwrap();
             match operator {
-                wasmparser::Operator::Unreachable if in_check => checks.0 += 1,
-                wasmparser::Operator::Call { .. } if in_check => checks.1 += 1,
+                Operator::Unreachable if in_check => checks.0 += 1,
+                Operator::Call { .. } if in_check => checks.1 += 1,
                 _ => {}
             }
-            in_check = matches!(operator, wasmparser::Operator::If { .. });
+            in_check = matches!(operator, Operator::If { .. });
         }
         found.push(checks);
     }
@@ -301,7 +302,7 @@ fn paid_ahead_only_ways_that_are_not_expected_charge() {
             operators
                 .filter(|operator| {
                     let operator = operator.as_ref().unwrap();
-                    matches!(operator, wasmparser::Operator::GlobalSet { .. })
+                    matches!(operator, Operator::GlobalSet { .. })
                 })
                 .count()
         };
@@ -323,6 +324,33 @@ fn paid_ahead_only_ways_that_are_not_expected_charge() {
     // The beginning, the loop, and the way out of it, which gives back the rest of a repetition.
     let endless = format!("(loop (br_if 1 (local.get $n)) {work} (br 0))");
     assert_eq!(charges(&endless), 2);
+}
+
+#[test]
+fn paid_ahead_a_loop_charges_once_in_each_repetition() {
+    let work = "(local.set $n (i32.sub (local.get $n) (i32.const 1)))";
+    let rest = "(local.set $m (local.get $n)) (local.set $m (local.get $n))";
+    // The rest is inside the loop, as compilers write it, but is not repeated.
+    let inner = format!("(loop {work} (br_if 0 (local.get $n)) {rest})");
+    for text in [inner.clone(), format!("(loop {inner} (br_if 0 (local.get $m)) {rest})")] {
+        let text = format!("(func (export \"go\") (local $n i32) (local $m i32) {text})");
+        let module = metered(&parsed(&text));
+        let mut names = Vec::new();
+        for payload in Parser::new(0).parse_all(&module) {
+            let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
+            for operator in body.get_operators_reader().unwrap() {
+                match operator.unwrap() {
+                    Operator::Loop { .. } => names.push("loop"),
+                    Operator::GlobalSet { .. } => names.push("charge"),
+                    Operator::BrIf { relative_depth: 0 } => names.push("repeat"),
+                    _ => {}
+                }
+            }
+        }
+        // The branch is as it was: one that charges has another form.
+        let names = names.join(" ");
+        assert!(names.contains("loop charge repeat charge"), "{text}: {names}");
+    }
 }
 
 #[test]

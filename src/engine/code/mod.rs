@@ -8,6 +8,7 @@ pub mod compile;
 mod float_operators;
 mod flow_graph;
 pub mod instrumentation;
+mod local_values;
 pub mod metering;
 pub mod polls;
 pub mod split_data;
