@@ -235,3 +235,77 @@ impl Reader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::{Parser, Payload};
+
+    use super::*;
+
+    /// The values that the instructions of a body read and assign in `$x`, a local without a
+    /// parameter's value, in their order.
+    fn accesses(body: &str) -> (Vec<ValueId>, LocalValues) {
+        let text =
+            format!("(module (memory 1) (func (param f64) (local $i i32) (local $x f64) {body}))");
+        let module = wat::parse_str(text).unwrap();
+        for payload in Parser::new(0).parse_all(&module) {
+            let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
+            let values = LocalValues::read(&body, &[ValType::F64]).unwrap();
+            let mut found: Vec<_> =
+                values.accesses.iter().map(|(at, value)| (*at, *value)).collect();
+            found.sort_unstable();
+            return (found.into_iter().map(|(_, value)| value).collect(), values);
+        }
+        panic!("no function");
+    }
+
+    const READ: &str = "(drop (local.get $x))";
+    const ASSIGN: &str = "(local.set $x (f64.const 1))";
+
+    #[test]
+    fn each_assignment_gives_a_value() {
+        let (found, values) = accesses(&format!("{READ} {ASSIGN} {READ} {ASSIGN} {READ}"));
+        assert_eq!(found, [1, 2, 2, 3, 3]);
+        let origins = [Origin::Parameter, Origin::Zero, Origin::Assigned, Origin::Assigned];
+        assert_eq!(values.origins, origins);
+    }
+
+    #[test]
+    fn ways_that_meet_join_their_values() {
+        let (found, values) =
+            accesses(&format!("(if (local.get $i) (then {ASSIGN}) (else {READ} {ASSIGN})) {READ}"));
+        assert_eq!(found, [2, 1, 3, 4]);
+        assert_eq!(values.origins[4], Origin::Joined(vec![2, 3]));
+
+        let (found, values) = accesses(&format!("(if (local.get $i) (then {ASSIGN})) {READ}"));
+        assert_eq!(values.origins[found[1]], Origin::Joined(vec![2, 1]));
+
+        let (found, values) = accesses(&format!(
+            "(block (br_if 0 (local.get $i)) {ASSIGN} (br_table 0 0 (local.get $i))) {READ}"
+        ));
+        assert_eq!(values.origins[found[1]], Origin::Joined(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_loop_joins_what_its_branches_bring() {
+        let (found, values) =
+            accesses(&format!("(loop {READ} {ASSIGN} (br_if 0 (local.get $i)) {ASSIGN}) {READ}"));
+        let [before, again, after, end] = found[..] else { panic!("{found:?}") };
+        assert_eq!(values.origins[before], Origin::Joined(vec![1, again]));
+        assert_eq!(end, after, "only one value leads out of the loop");
+    }
+
+    #[test]
+    fn code_that_is_never_reached_has_no_values() {
+        let (found, _) = accesses(&format!("(block (br 0) {ASSIGN} {READ}) {READ}"));
+        assert_eq!(found, [1]);
+    }
+
+    #[test]
+    fn a_local_has_one_value_where_exceptions_are_handled() {
+        let (found, _) = accesses(&format!(
+            "(block (try_table (catch_all 0) {ASSIGN} (loop {READ} {ASSIGN}))) {READ}"
+        ));
+        assert_eq!(found, [1, 1, 1, 1]);
+    }
+}

@@ -217,7 +217,10 @@ impl Stdio {
 /// Writes a message, with its contents laid in.
 fn write(output: &Output, message: &impl Serialize, exchange: Option<&McpExchange>) {
     // What came from a guest stands in no message, only in its contents.
-    let Ok(text) = serde_json::to_vec(message) else { return };
+    let text = match serde_json::to_vec(message) {
+        Ok(text) => text,
+        Err(fault) => return error!("an answer cannot be written as JSON: {fault}"),
+    };
     let mut output = output.lock();
     let mut has_failed = false;
     // A message is one line, whatever is laid in: breaks between the tokens of JSON become spaces.
