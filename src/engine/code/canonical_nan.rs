@@ -133,16 +133,21 @@ impl Contents {
         let mut have_changed = self.have_changed;
         loop {
             self.have_changed = false;
-            for (value, origin) in values.origins.iter().enumerate() {
-                let Origin::Joined(parts) = origin else { continue };
-                parts.iter().for_each(|part| self.join_part(value, *part));
-            }
+            // What a value may be goes to later values, and that it is kept to earlier ones.
+            (0..values.origins.len()).for_each(|value| self.join_one(values, value));
+            (0..values.origins.len()).rev().for_each(|value| self.join_one(values, value));
             if !self.have_changed {
                 break;
             }
             have_changed = true;
         }
         self.have_changed = have_changed;
+    }
+
+    fn join_one(&mut self, values: &LocalValues, value: ValueId) {
+        if let Some(Origin::Joined(parts)) = values.origins.get(value) {
+            parts.iter().for_each(|part| self.join_part(value, *part));
+        }
     }
 
     fn join_part(&mut self, value: ValueId, part: ValueId) {
@@ -370,7 +375,8 @@ impl<'a> Flow<'a> {
         if was_reached {
             self.apply(operator);
         }
-        let params = usize::try_from(params).unwrap_or(usize::MAX);
+        // Code that is never reached has put no parameters on the stack.
+        let params = if was_reached { usize::try_from(params).unwrap_or(usize::MAX) } else { 0 };
         let height = self.stack.len().saturating_sub(params);
         self.frames.push(Frame { of, kind, height, was_reached });
     }

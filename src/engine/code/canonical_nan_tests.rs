@@ -272,7 +272,7 @@ proptest! {
 fn places(body: &str) -> usize {
     let module = wat::parse_str(format!(
         "(module (import \"host\" \"call\" (func (param i32 i32 i32 i32) (result i32)))
-            (memory 1) (func (local $x f64) (local $y f64) (local $v v128) {body}))"
+            (memory 1) (func $throws) (func (local $x f64) (local $y f64) (local $v v128) {body}))"
     ));
     let metered = metered(&module.unwrap());
     let mut found = 0;
@@ -354,6 +354,33 @@ fn canonical_nan_only_where_bits_show() {
             format!(
                 "(local.set $x (f64.load (i32.const 0)))
                  (if (f64.lt (local.get $x) (f64.const 5)) (then (local.set $x {sum})))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        // Code that is never reached, and takes a value from the stack.
+        (
+            format!(
+                "(i32.const 0) {sum}
+                 (block (br 0) (f64.const 0) (block (param f64) (drop)))
+                 (f64.store)"
+            ),
+            1,
+        ),
+        // A handler that only an exception leads to.
+        (
+            format!(
+                "(local.set $x {sum})
+                 (block (try_table (catch_all 0) (call $throws)) (return))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        (
+            format!(
+                "(local.set $x {sum})
+                 (block (block (try_table (catch_all 0) (call $throws)) (br 1))
+                        (local.set $x (f64.load (i32.const 0))))
                  (f64.store (i32.const 0) (local.get $x))"
             ),
             1,

@@ -110,8 +110,9 @@ fn depths(graph: &FlowGraph) -> Vec<i64> {
         let mut found = vec![head];
         while let Some(id) = found.pop() {
             for from in before.get(id).into_iter().flatten() {
-                let is_inside =
-                    graph.stretches.get(*from).is_some_and(|from| from.loops.contains(number));
+                let is_inside = graph.stretches.get(*from).is_some_and(|from| {
+                    from.loops.get(stretch.loops.len().saturating_sub(1)) == Some(number)
+                });
                 let is_new = last.get(*from).is_some_and(|last| *last != Some(number));
                 if is_inside && is_new {
                     last.get_mut(*from).into_iter().for_each(|last| *last = Some(number));

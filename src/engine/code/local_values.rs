@@ -7,9 +7,12 @@
 
 use std::collections::HashMap;
 
-use wasmparser::{BrTable, FunctionBody, Operator, ValType};
+use wasmparser::{BrTable, Catch, FunctionBody, Operator, ValType};
 
 use crate::engine::code::split_data::SplitError;
+
+/// Most locals of a function, as WebAssembly's implementations have agreed.
+const MOST_LOCALS: u32 = 50_000;
 
 /// The position of a value among those of its function.
 pub(super) type ValueId = usize;
@@ -42,12 +45,15 @@ impl LocalValues {
     ///
     /// # Errors
     ///
-    /// The body cannot be read.
+    /// The body cannot be read, or has more locals than compilers take.
     pub(super) fn read(body: &FunctionBody<'_>, params: &[ValType]) -> Result<Self, SplitError> {
         let mut reader = Reader { is_split: !handles_exceptions(body)?, ..Reader::default() };
         params.iter().for_each(|of| reader.declare(1, *of, Origin::Parameter));
+        let mut room = MOST_LOCALS;
         for declared in body.get_locals_reader()? {
             let (count, of) = declared?;
+            let left = room.checked_sub(count);
+            room = left.ok_or(SplitError::Unsupported("a function with too many locals"))?;
             reader.declare(count, of, Origin::Zero);
         }
         reader.current = Some((0..reader.values.origins.len()).collect());
@@ -131,7 +137,17 @@ impl Reader {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
                 self.access(*local_index, end, true);
             }
-            Operator::Block { .. } | Operator::TryTable { .. } => self.open(Label::End(None)),
+            Operator::Block { .. } => self.open(Label::End(None)),
+            Operator::TryTable { try_table } => {
+                for Catch::One { label, .. }
+                | Catch::OneRef { label, .. }
+                | Catch::All { label }
+                | Catch::AllRef { label } in &try_table.catches
+                {
+                    self.branch(*label);
+                }
+                self.open(Label::End(None));
+            }
             Operator::Loop { .. } => {
                 self.join_all();
                 self.open(Label::Beginning(self.current.clone().unwrap_or_default()));
@@ -307,5 +323,18 @@ mod tests {
             "(block (try_table (catch_all 0) {ASSIGN} (loop {READ} {ASSIGN}))) {READ}"
         ));
         assert_eq!(found, [1, 1, 1, 1]);
+        // Only an exception leads to the handler.
+        let (found, _) = accesses(&format!(
+            "(block (try_table (catch_all 0) {ASSIGN}) (return)) {READ} {ASSIGN}"
+        ));
+        assert_eq!(found, [1, 1, 1]);
+    }
+
+    #[test]
+    fn too_many_locals_are_refused_before_they_are_counted() {
+        // A group of 2³²-1 locals, and `end`.
+        let body = [1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7c, 0x0b];
+        let body = FunctionBody::new(wasmparser::BinaryReader::new(&body, 0));
+        LocalValues::read(&body, &[]).unwrap_err();
     }
 }
