@@ -40,6 +40,6 @@ function tenantTable(keys, values) {
   for (const [{ tenant, outcome }, count] of values.get("wardian_runs_total") ?? []) of(tenant)[outcome === "completed" ? "completed" : "failed"] += count;
   for (const [{ tenant }, time] of values.get("wardian_run_cpu_seconds_total") ?? []) of(tenant).cpu += time;
   if (!found.size) return empty("No tenant has called yet");
-  return table("Tenants", ["Tenant", "Keys", "Completed", "Failed", "Processor time"], [...found].sort(([one], [other]) => one < other ? -1 : 1)
+  return table("Tenants", ["Tenant", "Keys", "Completed", "Failed", "Processor"], [...found].sort(([one], [other]) => one < other ? -1 : 1)
     .map(([tenant, sums]) => [tenant, number(sums.keys, 0), number(sums.completed, 0), number(sums.failed, 0), micros(sums.cpu * 1e6)]), { right: [1, 2, 3, 4] });
 }
