@@ -1,6 +1,7 @@
 //! Tests of records: what is written, found, removed and lost.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -337,6 +338,15 @@ fn hand_over(recorder: &Recorder, number: u64, text: &str) {
         (vec![LogChunk { stream: Stream::Stderr, text: text.to_owned() }], room)
     });
     recorder.hand_over(Box::new(made), log);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_thread_of_a_writer_that_is_not_closed_ends_with_it() {
+    let place = Place::new().await;
+    let writer = writer(&place, RecordsConfig::default());
+    let queue = Arc::downgrade(&writer.recorder().0);
+    drop(writer);
+    assert_eq!(queue.strong_count(), 0, "the thread has let go of its queue");
 }
 
 #[tokio::test(flavor = "multi_thread")]

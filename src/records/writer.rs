@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
@@ -28,6 +28,9 @@ const BATCH_MEMORY: u64 = 2 << 20;
 /// The time for which the writer lets records gather. With the time of a write it is the age at
 /// which a record is on the disk.
 const GATHER: Duration = Duration::from_millis(100);
+
+/// The longest time that the thread of a writer that was not closed takes to end.
+const END: Duration = Duration::from_secs(2);
 
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -97,6 +100,20 @@ impl RecordWriter {
             self.recorder.0.give_up("the server stopped before it could be written");
         }
         self.table.close().await;
+    }
+}
+
+impl Drop for RecordWriter {
+    /// Ends the thread of a writer that was not closed, because its server has not started: a thread
+    /// that outlives its runtime panics.
+    fn drop(&mut self) {
+        let Some(mut ended) = self.ended.get_mut().take() else { return };
+        self.is_closing.store(true, Ordering::Release);
+        self.recorder.0.arrived.notify_one();
+        let until = Instant::now() + END;
+        while ended.try_recv() == Err(TryRecvError::Empty) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
