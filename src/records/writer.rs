@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
@@ -48,6 +49,8 @@ pub struct RecordWriter {
     table: RecordTable,
     is_closing: Arc<AtomicBool>,
     ended: Mutex<Option<oneshot::Receiver<()>>>,
+    /// Loses its sender when the thread ends.
+    thread: Mutex<mpsc::Receiver<()>>,
 }
 
 impl RecordWriter {
@@ -60,6 +63,7 @@ impl RecordWriter {
         let recorder = Recorder::new(config);
         let is_closing = Arc::new(AtomicBool::new(false));
         let (end, ended) = oneshot::channel();
+        let (running, thread) = mpsc::channel();
         let work = Work {
             shared: Arc::clone(&recorder.0),
             table: table.clone(),
@@ -69,11 +73,13 @@ impl RecordWriter {
         };
         let runtime = Handle::current();
         thread::Builder::new().name("records".to_owned()).spawn(move || {
+            let _running: mpsc::Sender<()> = running;
             runtime.block_on(work.run());
             // The server may have stopped to wait for the end.
             end.send(()).ok();
         })?;
-        Ok(Self { recorder, table, is_closing, ended: Mutex::new(Some(ended)) })
+        let (ended, thread) = (Mutex::new(Some(ended)), Mutex::new(thread));
+        Ok(Self { recorder, table, is_closing, ended, thread })
     }
 
     /// Takes records.
@@ -107,13 +113,13 @@ impl Drop for RecordWriter {
     /// Ends the thread of a writer that was not closed, because its server has not started: a thread
     /// that outlives its runtime panics.
     fn drop(&mut self) {
-        let Some(mut ended) = self.ended.get_mut().take() else { return };
+        if self.ended.get_mut().is_none() {
+            return;
+        }
         self.is_closing.store(true, Ordering::Release);
         self.recorder.0.arrived.notify_one();
-        let until = Instant::now() + END;
-        while ended.try_recv() == Err(TryRecvError::Empty) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(1));
-        }
+        // Nothing is ever sent.
+        self.thread.get_mut().recv_timeout(END).ok();
     }
 }
 

@@ -291,100 +291,14 @@ fn places(body: &str) -> usize {
 
 #[test]
 fn canonical_nan_only_where_bits_show() {
-    let sum = "(f64.add (f64.load (i32.const 0)) (f64.load (i32.const 8)))";
     let cases = [
-        (format!("(drop {sum})"), 0),
-        (format!("(drop (f64.lt {sum} {sum}))"), 0),
-        (format!("(f64.store (i32.const 0) {sum})"), 1),
-        (format!("(f64.store (i32.const 0) (f64.mul {sum} (f64.sqrt {sum})))"), 1),
-        (format!("(f64.store (i32.const 0) (f64.abs {sum}))"), 1),
-        (format!("(f64.store (i32.const 0) (f64.neg {sum}))"), 1),
-        (format!("(drop (i64.reinterpret_f64 {sum}))"), 1),
-        // A sum in a local that is used for nothing else.
-        (
-            format!(
-                "(loop (local.set $x (f64.add (local.get $x) {sum}))
-                    (br_if 0 (f64.lt (local.get $x) (f64.const 5))))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            1,
-        ),
-        // A local that holds one thing after the other.
-        (
-            format!(
-                "(local.set $x {sum}) (drop (f64.lt (local.get $x) (local.get $x)))
-                 (local.set $x (f64.load (i32.const 0)))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            0,
-        ),
-        (
-            format!(
-                "(loop (local.set $x {sum}) (drop (f64.lt (local.get $x) (local.get $x)))
-                       (local.set $x (f64.load (i32.const 0)))
-                       (f64.store (i32.const 0) (local.get $x)) (br_if 0 (i32.const 0)))"
-            ),
-            0,
-        ),
-        // A sum that begins with a copy: arithmetic does not see its bits.
-        (
-            format!(
-                "(local.set $x (f64.load (i32.const 0)))
-                 (loop (local.set $x (f64.add (local.get $x) {sum}))
-                       (local.set $x (f64.mul (local.get $x) (f64.const 2)))
-                       (br_if 0 (f64.lt (local.get $x) (f64.const 5))))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            1,
-        ),
-        // The same, but it may also end before the first addition.
-        (
-            format!(
-                "(local.set $x (f64.load (i32.const 0)))
-                 (block (loop (br_if 1 (f64.lt (local.get $x) (f64.const 5)))
-                       (local.set $x (f64.add (local.get $x) {sum}))
-                       (local.set $x (f64.mul (local.get $x) (f64.const 2)))
-                       (br 0)))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            1,
-        ),
-        // A copy or a sum, both shown.
-        (
-            format!(
-                "(local.set $x (f64.load (i32.const 0)))
-                 (if (f64.lt (local.get $x) (f64.const 5)) (then (local.set $x {sum})))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            1,
-        ),
-        // Code that is never reached, and takes a value from the stack.
-        (
-            format!(
-                "(i32.const 0) {sum}
-                 (block (br 0) (f64.const 0) (block (param f64) (drop)))
-                 (f64.store)"
-            ),
-            1,
-        ),
-        // A handler that only an exception leads to.
-        (
-            format!(
-                "(local.set $x {sum})
-                 (block (try_table (catch_all 0) (call $throws)) (return))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            1,
-        ),
-        (
-            format!(
-                "(local.set $x {sum})
-                 (block (block (try_table (catch_all 0) (call $throws)) (br 1))
-                        (local.set $x (f64.load (i32.const 0))))
-                 (f64.store (i32.const 0) (local.get $x))"
-            ),
-            1,
-        ),
+        (format!("(drop {SUM})"), 0),
+        (format!("(drop (f64.lt {SUM} {SUM}))"), 0),
+        (format!("(f64.store (i32.const 0) {SUM})"), 1),
+        (format!("(f64.store (i32.const 0) (f64.mul {SUM} (f64.sqrt {SUM})))"), 1),
+        (format!("(f64.store (i32.const 0) (f64.abs {SUM}))"), 1),
+        (format!("(f64.store (i32.const 0) (f64.neg {SUM}))"), 1),
+        (format!("(drop (i64.reinterpret_f64 {SUM}))"), 1),
         ("(f64.store (i32.const 0) (f64.load (i32.const 8)))".to_owned(), 0),
         ("(f64.store (i32.const 0) (f64.neg (f64.load (i32.const 8))))".to_owned(), 0),
         (
@@ -400,7 +314,112 @@ fn canonical_nan_only_where_bits_show() {
             1,
         ),
     ];
+    check(&cases);
+}
+
+const SUM: &str = "(f64.add (f64.load (i32.const 0)) (f64.load (i32.const 8)))";
+
+fn check(cases: &[(String, usize)]) {
     for (body, expected) in cases {
-        assert_eq!(places(&body), expected, "{body}");
+        assert_eq!(places(body), *expected, "{body}");
     }
+}
+
+#[test]
+fn canonical_nan_by_the_values_of_a_local() {
+    let cases = [
+        // A sum in a local that is used for nothing else.
+        (
+            format!(
+                "(loop (local.set $x (f64.add (local.get $x) {SUM}))
+                    (br_if 0 (f64.lt (local.get $x) (f64.const 5))))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        // A local that holds one thing after the other.
+        (
+            format!(
+                "(local.set $x {SUM}) (drop (f64.lt (local.get $x) (local.get $x)))
+                 (local.set $x (f64.load (i32.const 0)))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            0,
+        ),
+        (
+            format!(
+                "(loop (local.set $x {SUM}) (drop (f64.lt (local.get $x) (local.get $x)))
+                       (local.set $x (f64.load (i32.const 0)))
+                       (f64.store (i32.const 0) (local.get $x)) (br_if 0 (i32.const 0)))"
+            ),
+            0,
+        ),
+        // A sum that begins with a copy: arithmetic does not see its bits.
+        (
+            format!(
+                "(local.set $x (f64.load (i32.const 0)))
+                 (loop (local.set $x (f64.add (local.get $x) {SUM}))
+                       (local.set $x (f64.mul (local.get $x) (f64.const 2)))
+                       (br_if 0 (f64.lt (local.get $x) (f64.const 5))))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        // The same, but it may also end before the first addition.
+        (
+            format!(
+                "(local.set $x (f64.load (i32.const 0)))
+                 (block (loop (br_if 1 (f64.lt (local.get $x) (f64.const 5)))
+                       (local.set $x (f64.add (local.get $x) {SUM}))
+                       (local.set $x (f64.mul (local.get $x) (f64.const 2)))
+                       (br 0)))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        // A copy or a sum, both shown.
+        (
+            format!(
+                "(local.set $x (f64.load (i32.const 0)))
+                 (if (f64.lt (local.get $x) (f64.const 5)) (then (local.set $x {SUM})))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+    ];
+    check(&cases);
+}
+
+#[test]
+fn canonical_nan_in_code_that_few_ways_lead_to() {
+    let cases = [
+        // Code that is never reached, and takes a value from the stack.
+        (
+            format!(
+                "(i32.const 0) {SUM}
+                 (block (br 0) (f64.const 0) (block (param f64) (drop)))
+                 (f64.store)"
+            ),
+            1,
+        ),
+        // A handler that only an exception leads to.
+        (
+            format!(
+                "(local.set $x {SUM})
+                 (block (try_table (catch_all 0) (call $throws)) (return))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+        (
+            format!(
+                "(local.set $x {SUM})
+                 (block (block (try_table (catch_all 0) (call $throws)) (br 1))
+                        (local.set $x (f64.load (i32.const 0))))
+                 (f64.store (i32.const 0) (local.get $x))"
+            ),
+            1,
+        ),
+    ];
+    check(&cases);
 }

@@ -48,13 +48,13 @@ impl LocalValues {
     /// The body cannot be read, or has more locals than compilers take.
     pub(super) fn read(body: &FunctionBody<'_>, params: &[ValType]) -> Result<Self, SplitError> {
         let mut reader = Reader { is_split: !handles_exceptions(body)?, ..Reader::default() };
-        params.iter().for_each(|of| reader.declare(1, *of, Origin::Parameter));
+        params.iter().for_each(|of| reader.declare(1, *of, &Origin::Parameter));
         let mut room = MOST_LOCALS;
         for declared in body.get_locals_reader()? {
             let (count, of) = declared?;
             let left = room.checked_sub(count);
             room = left.ok_or(SplitError::Unsupported("a function with too many locals"))?;
-            reader.declare(count, of, Origin::Zero);
+            reader.declare(count, of, &Origin::Zero);
         }
         reader.current = Some((0..reader.values.origins.len()).collect());
         reader.open(Label::End(None));
@@ -114,7 +114,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn declare(&mut self, count: u32, of: ValType, origin: Origin) {
+    fn declare(&mut self, count: u32, of: ValType, origin: &Origin) {
         for _ in 0..count {
             let is_float = matches!(of, ValType::F32 | ValType::F64 | ValType::V128);
             let place = is_float.then(|| self.value(origin.clone()));
