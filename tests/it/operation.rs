@@ -176,6 +176,29 @@ fn settings_that_can_change_apply_when_the_file_changes() {
     server.wait_for_log("DEBUG request refused: this host name is not allowed");
 }
 
+/// Whoever waits for a line about a setting acts on it at once.
+#[test]
+fn a_setting_applies_before_the_log_says_so() {
+    let configured = Configured::start("[http]\nidle_timeout = \"1 h\"\n");
+    let server = &configured.server;
+    // The line about these is longer than what a pipe and its reader take. So the server waits for
+    // the reader after its first line, and everything that is done after all lines is not done yet.
+    let networks: Vec<String> =
+        (0..20_000).map(|n| format!("\"10.{}.{}.1/32\"", n >> 8, n & 255)).collect();
+    let first = "`http.max_connections_per_address` is 9 now";
+    server.hold_log_behind(first);
+    configured.write(&format!(
+        "[http]\nidle_timeout = \"200 ms\"\nmax_connections_per_address = 9\n\
+         unlimited_addresses = [{}]\n",
+        networks.join(", ")
+    ));
+    server.wait_for_log(first);
+    assert!(configured.closes_idle_connections());
+    assert!(!server.log().contains("`http.idle_timeout` is"), "the server waits for the reader");
+    server.let_log_go();
+    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+}
+
 #[test]
 fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     let configured = Configured::start("[http]\nidle_timeout = \"1 h\"\n");

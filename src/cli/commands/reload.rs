@@ -15,7 +15,7 @@ use tracing::{error, info, warn};
 
 use crate::cli::terminal::logging;
 use crate::clock::Clock;
-use crate::config::{Config, Flags, ReloadedConfig, Surroundings};
+use crate::config::{Config, Flags, LogLevel, ReloadedConfig, Surroundings};
 use crate::error::CauseChain;
 use crate::http::{LiveHttpConfig, PathStamp, ReloadedCertificate, Server, TlsEndpoint, TlsError};
 use crate::registry::{Registry, RegistryError, check_tenant_folders};
@@ -165,6 +165,20 @@ impl Reloader {
         }
     }
 
+    /// Applies the new values of the settings that changed, and says so. `level` is the level of the
+    /// log until now.
+    ///
+    /// What the log says is true when it says so: whoever waits for the line meets the new values.
+    /// A level that hides the line applies behind it.
+    fn take_effect(&self, level: LogLevel, changed: &[&'static str]) {
+        self.http.replace(self.running.http.clone());
+        logging::set_level(level.max(self.running.log.level));
+        for key in changed {
+            info!("`{key}` is {} now", value_of(&self.running, key));
+        }
+        logging::set_level(self.running.log.level);
+    }
+
     fn read_configuration(&mut self) -> Changes {
         let ConfigSource { surroundings, flags } = &self.source;
         let read = match Config::load(surroundings, flags.clone()) {
@@ -192,14 +206,11 @@ impl Reloader {
             return Changes::Refused;
         }
         self.has_other_tenants |= self.running.tenant_skills != config.tenant_skills;
+        let level = self.running.log.level;
         self.running = Config { file, ..config };
         self.replace_tenants();
-        for key in &changed {
-            info!("`{key}` is {} now", value_of(&self.running, key));
-        }
         if !changed.is_empty() {
-            self.http.replace(self.running.http.clone());
-            logging::set_level(self.running.log.level);
+            self.take_effect(level, &changed);
         }
         if !waiting.is_empty() && waiting != self.told {
             let keys: Vec<String> = waiting.iter().map(|key| format!("`{key}`")).collect();

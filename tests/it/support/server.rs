@@ -196,6 +196,16 @@ impl TestServer {
         self.log.wait_for(text)
     }
 
+    /// Reads nothing that the server logs behind a line with this text, until it is let go.
+    pub(crate) fn hold_log_behind(&self, text: &str) {
+        self.log.hold(Some(text.to_owned()));
+    }
+
+    /// Reads on what the server logs.
+    pub(crate) fn let_log_go(&self) {
+        self.log.hold(None);
+    }
+
     /// Waits until the process ends by itself or by a signal.
     pub(crate) fn wait(&self) -> ExitStatus {
         let child = self.child.lock().unwrap().take();
@@ -206,6 +216,8 @@ impl TestServer {
     /// Stops the server. The error describes a wrong end.
     fn stop(&self) -> Result<(), String> {
         let Some(mut child) = self.child.lock().unwrap().take() else { return Ok(()) };
+        // A server that logs and is not read cannot end.
+        self.let_log_go();
         let workers = self.workers();
         self.process.terminate();
         let in_time = self.process.ends_within(STOP);
@@ -265,6 +277,8 @@ struct Log(Arc<(Mutex<LogText>, Condvar)>);
 struct LogText {
     text: String,
     is_complete: bool,
+    /// Nothing is read behind a line with this text.
+    held_behind: Option<String>,
 }
 
 impl Log {
@@ -272,9 +286,14 @@ impl Log {
         let log = Self(Arc::default());
         let (inner, lines) = (Arc::clone(&log.0), BufReader::new(stream).lines());
         thread::spawn(move || {
-            for line in lines {
-                inner.0.lock().unwrap().text.push_str(&(line.unwrap() + "\n"));
+            for line in lines.map(Result::unwrap) {
+                let mut log = inner.0.lock().unwrap();
+                log.text.push_str(&format!("{line}\n"));
                 inner.1.notify_all();
+                let is_held = |log: &mut LogText| {
+                    log.held_behind.as_ref().is_some_and(|text| line.contains(text))
+                };
+                drop(inner.1.wait_while(log, is_held).unwrap());
             }
             inner.0.lock().unwrap().is_complete = true;
             inner.1.notify_all();
@@ -284,6 +303,11 @@ impl Log {
 
     fn text(&self) -> String {
         self.0.0.lock().unwrap().text.clone()
+    }
+
+    fn hold(&self, behind: Option<String>) {
+        self.0.0.lock().unwrap().held_behind = behind;
+        self.0.1.notify_all();
     }
 
     /// The first line with this text.
