@@ -311,6 +311,14 @@ impl RunId {
         }
     }
 
+    /// The time at which the run was asked for, in milliseconds since the Unix epoch: an id begins
+    /// with it. Lists are ordered by ids, so no other time of a run agrees with its place in a list.
+    #[must_use]
+    pub fn began_ms(&self) -> u64 {
+        let digits = self.0.chars().skip(Self::PREFIX.len()).take(12);
+        digits.fold(0, |time, digit| (time << 4) | u64::from(digit.to_digit(16).unwrap_or(0)))
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -454,6 +462,16 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(RunId::parse(first.as_str()), Ok(first));
         assert!(RunId::parse("run_9f2a").is_err());
+    }
+
+    #[test]
+    fn run_ids_begin_with_their_time() {
+        let id = RunId::parse("run_01a20ab7bad175a398be742de262b929").unwrap();
+        assert_eq!(id.began_ms(), 0x01a2_0ab7_bad1);
+        let latest = RunId::parse(&format!("run_{}", "f".repeat(32))).unwrap();
+        assert_eq!(latest.began_ms(), (1 << 48) - 1);
+        let (first, second) = (RunId::generate(), RunId::generate());
+        assert!(first < second && 0 < first.began_ms() && first.began_ms() <= second.began_ms());
     }
 
     #[test]

@@ -228,9 +228,16 @@ fn pages_follow_one_another() {
     assert_eq!(found, ids);
     assert_eq!(listed(&client, "?outcome=timeout"), []);
     assert_eq!(listed(&client, "?skill=acme.echo"), []);
-    let since = record(&client, &ids[0])["started_ms"].as_u64().unwrap();
-    let later = listed(&client, &format!("?since={since}"));
-    assert!(!later.is_empty() && later.len() < 7 && later[0].0 == ids[0], "{later:?}");
+    let started: Vec<u64> =
+        ids.iter().map(|id| record(&client, id)["started_ms"].as_u64().unwrap()).collect();
+    assert!(started.is_sorted_by(|newer, older| newer >= older), "{started:?}");
+    // The time of a run lists this run, all that began later, and none that began before.
+    for since in &started {
+        let later = listed(&client, &format!("?since={since}"));
+        let later: Vec<&String> = later.iter().map(|(id, _)| id).collect();
+        let expected = ids.iter().zip(&started).filter(|(_, started)| *started >= since);
+        assert_eq!(later, expected.map(|(id, _)| id).collect::<Vec<_>>(), "{since}: {started:?}");
+    }
 }
 
 /// Makes a key and waits until the server knows it.

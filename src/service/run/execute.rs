@@ -8,7 +8,6 @@ use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, Span, debug};
 
 use crate::blobs::{BlobPin, BlobStore};
-use crate::clock::Clock;
 use crate::dispatch::{BlobSource, DispatchError, FinishedRun, Job, SkillContent};
 use crate::ids::{BlobId, Digest, RunId, TenantId};
 use crate::images::NotReproducible;
@@ -433,9 +432,7 @@ fn active_run(caller: &Caller, plan: &RunPlan) -> ActiveRun {
             found.map(|mount| (mount.name.clone(), mount.version.clone()))
         }
     };
-    let started = u64::try_from(Clock::System.now().as_millis()).unwrap_or(u64::MAX);
-    let (id, tenant) = (RunId::generate(), caller.tenant.clone());
-    let mut run = ActiveRun::new(id, tenant, kind, started);
+    let mut run = ActiveRun::new(RunId::generate(), caller.tenant.clone(), kind);
     run.skill = skill;
     run
 }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
-use crate::clock::Clock;
 use crate::dispatch::FinishedRun;
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, Digest, RunId};
@@ -94,7 +93,7 @@ impl DraftRecord {
             trace_id: caller.trace.trace_id().map(|id| id.to_string()),
             kind,
             detached: plan.detach.is_some(),
-            started_ms: milliseconds(Clock::System.now()),
+            started_ms: run_id.began_ms(),
             duration_us: 0,
             outcome: RunOutcomeKind::Cancelled,
             error: None,
@@ -398,8 +397,4 @@ fn covered(args: &RawValue, masks: &Masks) -> Option<Box<RawValue>> {
 
 fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -89,7 +89,6 @@ pub(crate) struct ActiveRun {
     pub(crate) kind: RunKind,
     pub(crate) skill: Option<(SkillName, SkillVersion)>,
     pub(crate) is_detached: bool,
-    pub(crate) started_ms: u64,
     step: watch::Sender<RunStep>,
     stop: watch::Sender<Option<StopReason>>,
     was_admitted: AtomicBool,
@@ -295,14 +294,13 @@ impl DetachedSeat {
 
 impl ActiveRun {
     /// A run that begins to be prepared.
-    pub(crate) fn new(id: RunId, tenant: TenantId, kind: RunKind, started_ms: u64) -> Self {
+    pub(crate) fn new(id: RunId, tenant: TenantId, kind: RunKind) -> Self {
         Self {
             id,
             tenant,
             kind,
             skill: None,
             is_detached: false,
-            started_ms,
             step: watch::Sender::new(RunStep::Preparing),
             stop: watch::Sender::new(None),
             was_admitted: AtomicBool::new(false),
@@ -396,7 +394,7 @@ impl ActiveRun {
             skill,
             version,
             detached: self.is_detached,
-            started_ms: self.started_ms,
+            started_ms: self.id.began_ms(),
             progress: self.progress.lock().clone(),
         }
     }
@@ -457,7 +455,7 @@ mod tests {
     use super::*;
 
     fn run(tenant: &str, kind: RunKind) -> ActiveRun {
-        ActiveRun::new(RunId::generate(), TenantId::parse(tenant).unwrap(), kind, 7)
+        ActiveRun::new(RunId::generate(), TenantId::parse(tenant).unwrap(), kind)
     }
 
     fn acme() -> TenantId {
