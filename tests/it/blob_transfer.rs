@@ -51,7 +51,13 @@ fn descriptors(server: &TestServer) -> usize {
     fs::read_dir(format!("/proc/{}/fd", server.process().id)).unwrap().count()
 }
 
-/// Open files of the server once it has nothing to do: images and closed connections take a while.
+/// A server that opens no files by itself: with images that are made in the background, each of
+/// which stays open, the number of open files would grow at any time.
+fn start_quiet(arguments: &[&str]) -> TestServer {
+    TestServer::start(&[&["--set", "images.on_need=false"], arguments].concat())
+}
+
+/// Open files of a quiet server once it has nothing to do: closed connections take a while.
 fn at_rest(server: &TestServer) -> usize {
     let mut last = descriptors(server);
     let mut unchanged = 0;
@@ -64,7 +70,7 @@ fn at_rest(server: &TestServer) -> usize {
     last
 }
 
-/// Waits until the server holds no draft and no more descriptors than before.
+/// Waits until a quiet server holds no draft and no more descriptors than before.
 fn settles(server: &TestServer, before: usize) {
     eventually(SOON, || (drafts(server).is_empty() && descriptors(server) <= before).then_some(()));
 }
@@ -376,7 +382,7 @@ fn the_rules_for_hosts_and_websites_hold_for_blobs() {
 #[test]
 fn limits_hold_for_announced_and_for_unannounced_content() {
     let set = ["--set", "blobs.max_size=1 MiB", "--set", "blobs.quota=1536 KiB"];
-    let server = TestServer::start(&set);
+    let server = start_quiet(&set);
     let before = at_rest(&server);
     let endless = |server: &TestServer| {
         let mut connection = server.connect();
@@ -412,7 +418,7 @@ fn limits_hold_for_announced_and_for_unannounced_content() {
 
 #[test]
 fn aborted_transfers_leave_nothing() {
-    let server = TestServer::start(&[]);
+    let server = start_quiet(&[]);
     let id = put(&server, "a/b", &bytes(8 * MIB));
     let before = at_rest(&server);
     for round in 0..20 {
@@ -448,7 +454,7 @@ fn stated(server: &TestServer) -> u64 {
 #[test]
 fn sixty_four_slow_uploads_and_downloads_stay_within_the_stated_memory() {
     let set = ["--set", "http.memory=128 MiB", "--set", "http.max_connections=256"];
-    let server = TestServer::start(&set);
+    let server = start_quiet(&set);
     let most = stated(&server);
     let id = put(&server, "a/b", &bytes(16 * MIB));
     let before = at_rest(&server);
@@ -488,8 +494,7 @@ fn sixty_four_slow_uploads_and_downloads_stay_within_the_stated_memory() {
 
 #[test]
 fn slow_and_silent_uploads_are_cut_off() {
-    let server =
-        TestServer::start(&["--set", "http.body_timeout=1 s", "--set", "images.on_need=false"]);
+    let server = start_quiet(&["--set", "http.body_timeout=1 s"]);
     let before = at_rest(&server);
     let head = "PUT /v1/blobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n";
     let mut silent = server.connect();
@@ -523,7 +528,7 @@ fn slow_and_silent_uploads_are_cut_off() {
 #[test]
 fn readers_that_take_nothing_are_cut_off_and_slow_ones_are_not() {
     let server =
-        TestServer::start(&["--set", "http.stall_timeout=2 s", "--set", "http.idle_timeout=1 s"]);
+        start_quiet(&["--set", "http.stall_timeout=2 s", "--set", "http.idle_timeout=1 s"]);
     let content = bytes(96 * MIB);
     let id = put(&server, "a/b", &content);
     let before = at_rest(&server);
