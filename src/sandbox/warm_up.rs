@@ -139,23 +139,23 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     let mut store = Store::new(code.engine(), Guest::new(wasi, account, &limits, image.length()));
     store.limiter(|guest| &mut guest.ceiling);
     // Sources that belong to this program need no poll page.
-    let (instance, _) = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
-    guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
+    let made = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
+    guest::attach(&mut store, &made.instance, &made.pages).map_err(SandboxError::Engine)?;
     for preset in &presets {
         preset.ensure_expected(guest::memory_of(&store))?;
         guest::preset(&mut store, preset.address, &preset.after).map_err(SandboxError::Engine)?;
     }
     for export in ["_initialize", "wizer.initialize"] {
-        call(&mut store, &instance, export)?;
+        call(&mut store, &made.instance, export)?;
     }
-    let set = set_c_stack(&mut store, &instance, c_stack);
+    let set = set_c_stack(&mut store, &made.instance, c_stack);
     ensure_quiet(&mut store, set)?;
     for source in &sources {
         let end = guest::turn(&mut store, source.as_bytes());
         ensure_quiet(&mut store, end)?;
     }
     for export in ["reset_preopens", "clear_unused_stack"] {
-        call(&mut store, &instance, export)?;
+        call(&mut store, &made.instance, export)?;
     }
     let carried = store.data_mut().wasi.files.image_descriptors();
     let descriptors = carried.map_err(|open| SandboxError::WarmUp { reason: open.to_string() })?;

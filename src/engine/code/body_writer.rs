@@ -1,22 +1,22 @@
 //! Writes the body of a function with all that metering adds to it.
 
-use std::ops::Range;
-
 use wasm_encoder::{
     BlockType, BranchHint, Encode as _, Ieee32, Ieee64, Instruction, MemArg, ValType,
 };
 use wasmparser::{BinaryReader, FunctionBody};
 
-use crate::engine::code::charges::{AddedCode, Addition, Counter};
+use crate::engine::code::charges::{AddedCode, Addition};
 use crate::engine::code::float_operators::{CANONICAL_F32, CANONICAL_F64, Lanes};
-use crate::engine::code::polls::{Interruption, POLL_PAGE, poll};
 use crate::engine::code::split_data::SplitError;
 
 /// The binary logarithm of the bytes or elements that a bulk operation handles for a unit of fuel.
 pub(super) const LENGTH_SHIFT: u32 = 2;
 
-/// Bytes that the check of a loop reads from the poll page.
-const READ: u32 = 8;
+/// The parts of the counter, whose sum is the fuel that is left.
+///
+/// A charge has to wait until the processor has forwarded the result of the last one to the same
+/// place. That took longer than the code in between, so charges take turns.
+pub(super) const COUNTERS: u32 = 4;
 
 /// Splits a section or the declarations of locals into their count and the rest.
 pub(super) fn leading_count(bytes: &[u8]) -> (u32, &[u8]) {
@@ -25,27 +25,24 @@ pub(super) fn leading_count(bytes: &[u8]) -> (u32, &[u8]) {
     (count, bytes.get(reader.original_position()..).unwrap_or_default())
 }
 
-/// The indices of what metered code uses in its module.
+/// What metered code uses of its module.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Indices {
-    /// The function that tells the host.
+pub(super) struct MeteredIndices {
+    /// The index of the function that tells the host.
     pub(super) tell: u32,
-    /// The global that is the counter.
-    pub(super) fuel: u32,
-    /// The global that is the mark.
+    /// The index of the global that is the mark.
     pub(super) mark: u32,
+    /// The index of the memory that begins with the parts of the counter.
+    pub(super) counter: u32,
 }
 
 /// Writes one body.
 pub(super) struct BodyWriter {
-    indices: Indices,
-    interruption: Interruption,
-    /// The local that holds the counter in loops that make no calls.
-    counter: u32,
+    indices: MeteredIndices,
+    /// The part of the counter for the next charge.
+    next: u32,
     /// The local that holds the length of a bulk operation.
     length: u32,
-    /// Each check of a function has an address of its own, for the reason that polls have.
-    addresses: Range<u32>,
     /// The body so far.
     pub(super) code: Vec<u8>,
     /// Its branches that are hardly ever taken.
@@ -54,16 +51,8 @@ pub(super) struct BodyWriter {
 
 impl BodyWriter {
     /// A writer for a body with so many locals, parameters included.
-    pub(super) fn new(indices: Indices, interruption: Interruption, locals: u32) -> Self {
-        Self {
-            indices,
-            interruption,
-            counter: locals,
-            length: locals.saturating_add(1),
-            addresses: POLL_PAGE.start..POLL_PAGE.end.saturating_sub(READ - 1),
-            code: Vec::new(),
-            hints: Vec::new(),
-        }
+    pub(super) const fn new(indices: MeteredIndices, locals: u32) -> Self {
+        Self { indices, next: 0, length: locals, code: Vec::new(), hints: Vec::new() }
     }
 
     /// Writes `body` with its additions, which are in their order.
@@ -78,7 +67,7 @@ impl BodyWriter {
         let mut copied = entry.saturating_sub(body.range().start);
         let groups_end = bytes.len().saturating_sub(declared.len());
         let has_floats = edits.iter().any(|edit| matches!(edit.kind, AddedCode::Canonical(_)));
-        let mut locals = vec![ValType::I64, ValType::I32];
+        let mut locals = vec![ValType::I32];
         if has_floats {
             locals.extend([ValType::F32, ValType::F64, ValType::V128]);
         }
@@ -95,7 +84,7 @@ impl BodyWriter {
                 AddedCode::ChargeTaken { until, .. } => until,
                 _ => edit.at,
             };
-            self.add(edit.kind)?;
+            self.add(edit.kind);
         }
         self.code.extend_from_slice(bytes.get(copied..).unwrap_or_default());
         Ok(())
@@ -105,72 +94,46 @@ impl BodyWriter {
         instructions.iter().for_each(|instruction| instruction.encode(&mut self.code));
     }
 
-    fn add(&mut self, kind: AddedCode) -> Result<(), SplitError> {
+    fn add(&mut self, kind: AddedCode) {
         match kind {
-            AddedCode::Charge { cost: 0, .. } => {}
-            AddedCode::Charge { cost, counter } => self.charge(cost, counter),
-            AddedCode::ChargeTaken { cost, counter, depth, .. } => {
+            AddedCode::Charge { cost: 0 } => {}
+            AddedCode::Charge { cost } => self.charge(cost),
+            AddedCode::ChargeTaken { cost, depth, .. } => {
                 self.put(&[Instruction::If(BlockType::Empty)]);
-                self.charge(cost, counter);
+                self.charge(cost);
                 self.put(&[Instruction::Br(depth.saturating_add(1)), Instruction::End]);
             }
-            AddedCode::ChargeElse { cost, counter } => {
+            AddedCode::ChargeElse { cost } => {
                 self.put(&[Instruction::Else]);
-                self.charge(cost, counter);
+                self.charge(cost);
             }
-            AddedCode::ChargeLength(counter) => {
-                self.put(&[Instruction::LocalTee(self.length)]);
-                self.read(counter);
-                self.put(&[
+            AddedCode::ChargeLength => {
+                self.put(&[Instruction::LocalSet(self.length)]);
+                self.subtract(&[
                     Instruction::LocalGet(self.length),
                     Instruction::I64ExtendI32U,
                     Instruction::I64Const(i64::from(LENGTH_SHIFT)),
                     Instruction::I64ShrU,
-                    Instruction::I64Sub,
                 ]);
-                self.store(counter);
+                self.put(&[Instruction::LocalGet(self.length)]);
             }
             AddedCode::Canonical(lanes) => self.canonical(lanes),
-            AddedCode::EnterLoop => {
-                self.read(Counter::Global);
-                self.put(&[Instruction::LocalSet(self.counter)]);
-            }
-            AddedCode::CheckMark => {
-                self.read(Counter::Global);
-                self.put(&[Instruction::GlobalGet(self.indices.mark), Instruction::I64LtS]);
-                self.unlikely(&Instruction::Call(self.indices.tell));
-                if self.interruption == Interruption::Polls {
-                    let address = self.addresses.next();
-                    poll(address.ok_or(SplitError::TOO_MANY_LOOPS)?, &mut self.code);
-                }
-            }
-            AddedCode::CheckLoop { counter, excess } => {
-                self.read(counter);
-                if excess > 0 {
-                    self.put(&[Instruction::I64Const(excess), Instruction::I64Add]);
-                }
-                self.bound()?;
-                self.put(&[Instruction::I64LtS]);
-                self.unlikely(&Instruction::Unreachable);
-            }
+            AddedCode::CheckMark => self.check_mark(),
         }
-        Ok(())
     }
 
-    /// Puts zero on the stack. Traps if the guest has to stop.
-    fn bound(&mut self) -> Result<(), SplitError> {
-        match self.interruption {
-            Interruption::Polls => {
-                let address = self.addresses.next().ok_or(SplitError::TOO_MANY_LOOPS)?;
-                let place = MemArg { offset: 0, align: 0, memory_index: 0 };
-                self.put(&[
-                    Instruction::I32Const(address.cast_signed()),
-                    Instruction::I64Load(place),
-                ]);
-            }
-            Interruption::Epochs => self.put(&[Instruction::I64Const(0)]),
+    /// Tells the host if the sum of the counter's parts is below the mark, which it hardly ever is.
+    fn check_mark(&mut self) {
+        let MeteredIndices { tell, mark, counter } = self.indices;
+        self.put(&[Instruction::I32Const(0), Instruction::I64Load(number_in(counter, 0))]);
+        for number in 1..COUNTERS {
+            let part = Instruction::I64Load(number_in(counter, number));
+            self.put(&[Instruction::I32Const(0), part, Instruction::I64Add]);
         }
-        Ok(())
+        self.put(&[Instruction::GlobalGet(mark), Instruction::I64LtS]);
+        let branch_func_offset = u32::try_from(self.code.len()).unwrap_or(u32::MAX);
+        self.hints.push(BranchHint { branch_func_offset, branch_hint_value: 0 });
+        self.put(&[Instruction::If(BlockType::Empty), Instruction::Call(tell), Instruction::End]);
     }
 
     /// Replaces each NaN on top of the stack by the canonical one.
@@ -200,37 +163,22 @@ impl BodyWriter {
         }]);
     }
 
-    /// Marks the branch that follows as one that is hardly ever taken.
-    fn hint(&mut self) {
-        let branch_func_offset = u32::try_from(self.code.len()).unwrap_or(u32::MAX);
-        self.hints.push(BranchHint { branch_func_offset, branch_hint_value: 0 });
+    fn charge(&mut self, cost: i64) {
+        self.subtract(&[Instruction::I64Const(cost)]);
     }
 
-    fn charge(&mut self, cost: i64, counter: Counter) {
-        self.read(counter);
-        self.put(&[Instruction::I64Const(cost), Instruction::I64Sub]);
-        self.store(counter);
+    /// Subtracts a value from a part of the counter.
+    fn subtract(&mut self, value: &[Instruction<'_>]) {
+        let counter = number_in(self.indices.counter, self.next);
+        self.next = self.next.saturating_add(1) % COUNTERS;
+        self.put(&[Instruction::I32Const(0), Instruction::I32Const(0)]);
+        self.put(&[Instruction::I64Load(counter)]);
+        self.put(value);
+        self.put(&[Instruction::I64Sub, Instruction::I64Store(counter)]);
     }
+}
 
-    fn read(&mut self, counter: Counter) {
-        match counter {
-            Counter::Global => self.put(&[Instruction::GlobalGet(self.indices.fuel)]),
-            Counter::Local => self.put(&[Instruction::LocalGet(self.counter)]),
-        }
-    }
-
-    fn store(&mut self, counter: Counter) {
-        if counter == Counter::Local {
-            self.put(&[Instruction::LocalTee(self.counter)]);
-        }
-        self.put(&[Instruction::GlobalSet(self.indices.fuel)]);
-    }
-
-    /// Does something if the condition on the stack is true, which it hardly ever is.
-    fn unlikely(&mut self, what: &Instruction<'_>) {
-        self.hint();
-        Instruction::If(BlockType::Empty).encode(&mut self.code);
-        what.encode(&mut self.code);
-        Instruction::End.encode(&mut self.code);
-    }
+/// One of the first numbers of eight bytes in a memory, for instructions whose address is zero.
+fn number_in(memory_index: u32, number: u32) -> MemArg {
+    MemArg { offset: u64::from(number).saturating_mul(8), align: 3, memory_index }
 }

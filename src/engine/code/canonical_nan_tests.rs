@@ -5,8 +5,7 @@ use wasmtime::{Config, Engine, Instance, Linker, Module, Store};
 
 use crate::engine::code::compile::{CodeOptions, TargetCpu, config};
 use crate::engine::code::instrumentation::Variant;
-use crate::engine::code::metering::{FUEL_EXPORT, with_metering};
-use crate::engine::code::polls::Interruption;
+use crate::engine::code::metering::with_metering;
 
 /// The first bytes of memory: numbers and NaNs of all kinds, which are read with 32 and 64 bits.
 const INPUTS: [u64; 12] = [
@@ -225,9 +224,6 @@ fn memory_after(config: &Config, module: &[u8]) -> Vec<u8> {
     store.set_epoch_deadline(1 << 40);
     let module = Module::new(&engine, module).unwrap();
     let instance: Instance = linker.instantiate(&mut store, &module).unwrap();
-    if let Some(fuel) = instance.get_global(&mut store, FUEL_EXPORT) {
-        fuel.set(&mut store, (1_i64 << 40).into()).unwrap();
-    }
     let memory = instance.get_memory(&mut store, "memory").unwrap();
     let inputs: Vec<u8> = INPUTS.iter().flat_map(|input| input.to_le_bytes()).collect();
     memory.write(&mut store, 0, &inputs).unwrap();
@@ -242,7 +238,7 @@ fn of_cpu(cpu: TargetCpu) -> Config {
 }
 
 fn metered(module: &[u8]) -> Vec<u8> {
-    let metered = with_metering(module, Interruption::Epochs).unwrap();
+    let metered = with_metering(module).unwrap();
     wasmparser::validate(&metered).unwrap();
     metered
 }

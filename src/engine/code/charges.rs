@@ -11,7 +11,9 @@
 //!
 //! INVARIANT(never-too-much): a check ends a run only if the rest of the run needs more fuel than
 //! there is. A call is made with no more paid than the function uses afterwards, on whichever way.
-//! The check of a loop leaves out what its function may give back.
+//!
+//! INVARIANT(charged-everywhere): every cycle in the control flow of a module has a charge, because
+//! it has instructions that cost something and are paid in each repetition. So has every recursion.
 
 use crate::engine::code::float_operators::Lanes;
 use crate::engine::code::flow_graph::{FlowGraph, Stretch, StretchId, Way, WayPlace};
@@ -29,54 +31,37 @@ pub(super) struct Addition {
 pub(super) enum AddedCode {
     /// Makes each NaN on top of the stack canonical.
     Canonical(Lanes),
-    /// Looks at the mark, and may stop the guest.
-    CheckMark,
     /// Charges so many units; gives back if they are negative.
-    Charge { cost: i64, counter: Counter },
-    /// Stops a guest that has no fuel, even if so much is given back.
-    CheckLoop { counter: Counter, excess: i64 },
-    /// Copies the counter into the function's local, before a loop that makes no calls.
-    EnterLoop,
+    Charge { cost: i64 },
+    /// Looks at the mark, and tells the host if it is passed. Comes after the charge, whose result it
+    /// compares, so that the counter is not loaded again.
+    CheckMark,
     /// Charges a bulk operation by its length, which is on top of the stack.
-    ChargeLength(Counter),
+    ChargeLength,
     /// Stands for a `br_if` that ends at the offset `until`, and charges if it branches.
-    ChargeTaken { cost: i64, counter: Counter, depth: u32, until: usize },
+    ChargeTaken { cost: i64, depth: u32, until: usize },
     /// Charges in an `else` of its own.
-    ChargeElse { cost: i64, counter: Counter },
+    ChargeElse { cost: i64 },
 }
 
 impl AddedCode {
     const fn rank(self) -> u8 {
         match self {
             Self::Canonical(_) => 0,
-            Self::CheckMark => 1,
-            Self::Charge { .. } => 2,
-            Self::CheckLoop { .. } => 3,
-            Self::EnterLoop => 4,
-            Self::ChargeLength(_) => 5,
-            Self::ChargeTaken { .. } => 6,
-            Self::ChargeElse { .. } => 7,
+            Self::Charge { .. } => 1,
+            Self::CheckMark => 2,
+            Self::ChargeLength => 3,
+            Self::ChargeTaken { .. } => 4,
+            Self::ChargeElse { .. } => 5,
         }
     }
-}
-
-/// The counter that code reads. Both are written.
-///
-/// A loop that makes no calls keeps the counter in a local variable as well. So the counter of the
-/// next iteration does not wait for a load from memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counter {
-    Global,
-    Local,
 }
 
 /// Puts additions into the order in which they are written, and makes one of charges at one place.
 pub(super) fn in_order(additions: &mut Vec<Addition>) {
     additions.sort_by_key(|addition| (addition.at, addition.kind.rank()));
     additions.dedup_by(|next, kept| match (next.kind, &mut kept.kind) {
-        (AddedCode::Charge { cost: more, counter: same }, AddedCode::Charge { cost, counter })
-            if next.at == kept.at && same == *counter =>
-        {
+        (AddedCode::Charge { cost: more }, AddedCode::Charge { cost }) if next.at == kept.at => {
             *cost = cost.saturating_add(more);
             true
         }
@@ -266,46 +251,34 @@ impl<'a> Plan<'a> {
         false
     }
 
-    /// What the function may give back after the head of a loop.
-    fn excess(&self, head: StretchId) -> i64 {
-        let paid = self.paid.get(head).copied().unwrap_or(0);
-        paid.saturating_sub(self.least(head)).max(0)
-    }
-
-    /// True for the head of a loop that looks at the mark: a loop with calls may go on for as long as
-    /// a program does, as that of an interpreter. The host ends a run without fuel there, so nothing
-    /// may be given back afterwards.
-    fn asks(&self, head: StretchId, stretch: &Stretch) -> bool {
-        let has_calls = self.counter(&stretch.loops) == Counter::Global;
-        stretch.loop_head.is_some() && has_calls && self.excess(head) == 0
-    }
-
     /// The stretches that need a check, and that a way without one leads to from the beginning of
-    /// the function or of the innermost loop whose head does not look at the mark.
+    /// the function, or from the beginning of a repetition of an interpreter's loop.
+    ///
+    /// Such a loop goes on for as long as a program does. Who wants to look at the guest now and then
+    /// is told of each repetition that makes calls, as those do that begin and end the program's own
+    /// functions.
     fn unchecked(&self) -> Vec<StretchId> {
+        let dispatches = self.graph.stretches.iter().filter(|head| head.is_dispatch());
+        let interpreters: Vec<_> = dispatches.filter_map(|head| head.loops.last()).collect();
         let mut is_checked = vec![true; self.graph.stretches.len()];
         let mut unchecked = Vec::new();
         for id in self.backwards.iter().rev() {
             let Some(stretch) = self.graph.stretches.get(*id) else { continue };
-            let was_checked = self.asks(*id, stretch)
-                || *id != 0
-                    && !stretch.is_handler
-                    && stretch.loop_head.is_none()
-                    && is_checked.get(*id).is_some_and(|is_checked| *is_checked);
-            if stretch.needs_check && !was_checked {
+            let interprets = stretch.loops.iter().any(|number| interpreters.contains(&number));
+            let needs_check = stretch.needs_check || interprets && stretch.has_calls;
+            let was_checked = *id != 0
+                && !stretch.is_handler
+                && !stretch.is_dispatch()
+                && is_checked.get(*id).is_some_and(|is_checked| *is_checked);
+            if needs_check && !was_checked {
                 unchecked.push(*id);
             }
-            let after = was_checked || stretch.needs_check;
+            let after = was_checked || needs_check;
             for way in self.ways(stretch) {
                 is_checked.get_mut(way.to).into_iter().for_each(|checked| *checked &= after);
             }
         }
         unchecked
-    }
-
-    fn counter(&self, loops: &[usize]) -> Counter {
-        let makes_calls = |number: &usize| self.graph.loops_with_calls.get(*number) == Some(&true);
-        if loops.iter().all(makes_calls) { Counter::Global } else { Counter::Local }
     }
 
     fn additions(&self) -> Vec<Addition> {
@@ -316,21 +289,9 @@ impl<'a> Plan<'a> {
             add(stretch.at, AddedCode::CheckMark);
         }
         for (id, stretch) in self.graph.stretches.iter().enumerate() {
-            let counter = self.counter(&stretch.loops);
             let paid = self.paid.get(id).copied().unwrap_or(0);
             if stretch.is_bare && !stretch.is_dispatch() && paid != 0 {
-                add(stretch.at, AddedCode::Charge { cost: paid, counter });
-            }
-            if let Some(at) = stretch.loop_head {
-                let (_, outside) = stretch.loops.split_last().unwrap_or((&0, &[]));
-                if self.counter(outside) != counter {
-                    add(at, AddedCode::EnterLoop);
-                }
-                if self.asks(id, stretch) {
-                    add(stretch.at, AddedCode::CheckMark);
-                } else {
-                    add(stretch.at, AddedCode::CheckLoop { counter, excess: self.excess(id) });
-                }
+                add(stretch.at, AddedCode::Charge { cost: paid });
             }
             for way in self.ways(stretch) {
                 let cost = self.needed(way).saturating_sub(self.left_over(stretch));
@@ -338,21 +299,19 @@ impl<'a> Plan<'a> {
                 if cost == 0 || cost < 0 && self.is_fatal(way.to) {
                     continue;
                 }
-                let counter = self.counter(&way.loops);
                 match &way.place {
-                    WayPlace::Before(at) => add(*at, AddedCode::Charge { cost, counter }),
-                    WayPlace::NewElse(at) => add(*at, AddedCode::ChargeElse { cost, counter }),
+                    WayPlace::Before(at) => add(*at, AddedCode::Charge { cost }),
+                    WayPlace::NewElse(at) => add(*at, AddedCode::ChargeElse { cost }),
                     WayPlace::Taken(range, depth) => {
                         let (depth, until) = (*depth, range.end);
-                        let kind = AddedCode::ChargeTaken { cost, counter, depth, until };
-                        add(range.start, kind);
+                        add(range.start, AddedCode::ChargeTaken { cost, depth, until });
                     }
                     WayPlace::Nowhere => {}
                 }
             }
         }
-        for (at, loops) in &self.graph.bulk {
-            add(*at, AddedCode::ChargeLength(self.counter(loops)));
+        for at in &self.graph.bulk {
+            add(*at, AddedCode::ChargeLength);
         }
         additions
     }

@@ -154,7 +154,8 @@ pub fn config(options: impl Into<CodeOptions>) -> Config {
         .wasm_tail_call(false)
         .wasm_gc(false)
         .wasm_function_references(false)
-        .wasm_multi_memory(false)
+        // The counter is in a memory of its own.
+        .wasm_multi_memory(variant == Variant::Metered)
         .wasm_memory64(false)
         .wasm_extended_const(false)
         .shared_memory(false)
@@ -479,7 +480,6 @@ mod tests {
         for text in [
             r#"(memory 1 1 shared)"#,
             r#"(memory i64 1)"#,
-            r#"(memory 1) (memory 1)"#,
             r#"(func $f (return_call $f))"#,
             r#"(type $t (struct (field i32)))"#,
             r#"(type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0)))"#,
@@ -499,6 +499,10 @@ mod tests {
                 assert!(compile(&engine, &module).is_err(), "{variant} accepted {text}");
             }
         }
+        // Of metered code the second memory is ours.
+        let several = wat::parse_str("(module (memory 1) (memory 1))").unwrap();
+        assert!(compile(&start(Variant::Timed).unwrap(), &several).is_err());
+        assert!(Instrumentation::from(Variant::Metered).apply(&several).is_err());
         let component = wat::parse_str("(component)").unwrap();
         assert!(compile(&start(Variant::Timed).unwrap(), &component).is_err());
     }

@@ -17,10 +17,10 @@ pub(super) type StretchId = usize;
 pub(super) struct FlowGraph {
     pub(super) stretches: Vec<Stretch>,
     pub(super) ways: Vec<Way>,
-    /// The bulk operations that can be reached: the offset of each, and the loops that it is in.
-    pub(super) bulk: Vec<(usize, Vec<usize>)>,
-    /// For each loop, in their order: true if it makes calls.
-    pub(super) loops_with_calls: Vec<bool>,
+    /// The offsets of the bulk operations that can be reached.
+    pub(super) bulk: Vec<usize>,
+    /// The number of loops.
+    loops: usize,
 }
 
 /// Instructions that are executed one after the other.
@@ -31,7 +31,7 @@ pub(super) struct Stretch {
     /// The fuel of all instructions together.
     pub(super) cost: i64,
     pub(super) has_calls: bool,
-    /// True if it has calls or bulk operations that a check has to come before.
+    /// True if it has calls that a check has to come before.
     pub(super) needs_check: bool,
     /// True if exceptions lead here.
     pub(super) is_handler: bool,
@@ -56,8 +56,6 @@ pub(super) struct Stretch {
 pub(super) struct Way {
     pub(super) to: StretchId,
     pub(super) place: WayPlace,
-    /// The loops that the place is in.
-    pub(super) loops: Vec<usize>,
 }
 
 /// The place for code that is executed on a way and on no other.
@@ -175,8 +173,7 @@ impl Reader<'_> {
             target.is_bare = true;
             target.is_entered_blindly = true;
         }
-        let loops = self.open.clone();
-        self.graph.ways.push(Way { to, place, loops });
+        self.graph.ways.push(Way { to, place });
         if let Some(stretch) = self.graph.stretches.get_mut(from) {
             stretch.next.push(number);
         }
@@ -247,19 +244,14 @@ impl Reader<'_> {
     fn calculate(&mut self, operator: &Operator<'_>, at: usize) {
         let needs_check = match operator {
             Operator::Call { function_index } => (self.needs_check)(*function_index),
-            operator => is_call(operator) || is_bulk(operator),
+            operator => is_call(operator),
         };
-        let calls = is_call(operator);
-        for number in self.open.iter().filter(|_| calls) {
-            let loops = &mut self.graph.loops_with_calls;
-            loops.get_mut(*number).into_iter().for_each(|has_calls| *has_calls = true);
-        }
         if let Some(stretch) = self.current() {
-            stretch.has_calls |= calls;
+            stretch.has_calls |= is_call(operator);
             stretch.needs_check |= needs_check;
         }
         if is_bulk(operator) && self.current.is_some() {
-            self.graph.bulk.push((at, self.open.clone()));
+            self.graph.bulk.push(at);
         }
     }
 
@@ -271,8 +263,8 @@ impl Reader<'_> {
     }
 
     fn open_loop(&mut self, of: BlockType, place: Range<usize>) {
-        let number = self.graph.loops_with_calls.len();
-        self.graph.loops_with_calls.push(false);
+        let number = self.graph.loops;
+        self.graph.loops = number.saturating_add(1);
         self.open.push(number);
         let label = self.stretch(place.end);
         self.open.pop();

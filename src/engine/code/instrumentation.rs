@@ -60,7 +60,7 @@ impl Instrumentation {
         match (self.variant, self.interruption) {
             (Variant::Timed, Interruption::Polls) => with_polls(module).map(Cow::Owned),
             (Variant::Timed, Interruption::Epochs) => Ok(Cow::Borrowed(module)),
-            (Variant::Metered, interruption) => with_metering(module, interruption).map(Cow::Owned),
+            (Variant::Metered, _) => with_metering(module).map(Cow::Owned),
         }
     }
 }

@@ -1,53 +1,55 @@
 //! Metering: the module counts its own fuel.
 //!
-//! The counter is a global of the module that starts with the budget and becomes less. A guest's
-//! code has no instruction that names it, and it is not in the guest's memory. The code subtracts
-//! its instructions [in few places](crate::engine::code::charges). A bulk operation also costs one
-//! unit for each [`BYTES_PER_UNIT`] bytes or elements, which are subtracted before it begins.
+//! The counter is in a memory of its own, which no code of the guest names. It starts with the
+//! budget and becomes less: the code subtracts its instructions
+//! [in few places](crate::engine::code::charges). A bulk operation also costs one unit for each
+//! [`BYTES_PER_UNIT`] bytes or elements, which are subtracted before it begins.
 //!
-//! The counter is checked at the places of the polls. Most loops trap when the counter is below zero.
-//! Their check compares with a number in the poll page, which is zero as long as the page is open, so
-//! it is the poll too. Loops with calls, and functions before calls that may
-//! [lead back](crate::engine::code::call_graph), ask the host when the counter is below a second
-//! global, the *mark*. The host ends the run there, or sets the next mark.
+//! Unlike a global, a memory can be read by another thread, and can be protected: each charge of a
+//! page that is not writable traps.
 //!
-//! wasmtime's own fuel does the same at each block, and keeps the counter in a register that every
-//! call saves and restores.
+//! Who ends a run without fuel:
+//!
+//! - Functions look at the counter before calls that may
+//!   [lead back](crate::engine::code::call_graph). They ask the host when it is below a global, the
+//!   *mark*. The host ends the run there, or sets the next mark.
+//! - The host looks at the counter itself in each call that the guest makes. So a program without
+//!   fuel has no effect any more, at the same place in every repetition.
+//! - Code without such calls never looks. The host's watchdog reads the counter now and then. It
+//!   protects the page when the counter is far below zero. Each charge then traps, so charges are
+//!   also the [polls](crate::engine::code::polls) of metered code.
+//!
+//! wasmtime's own fuel compares at each loop and function, and keeps the counter in a register that
+//! every call saves and restores.
 //!
 //! The module also makes [NaNs canonical](crate::engine::code::canonical_nan) by itself.
 //!
-//! INVARIANT(metered-everywhere): every cycle in the control flow of a module has a check. Loops
-//! begin with one. Recursion needs an indirect call, a call of the host, or a direct call that
-//! leads back, and a function that makes one has had a check since its entry, and since the last
-//! repetition of the loop around it.
+//! INVARIANT(no-wrap): the counter cannot wrap. A counter below zero becomes less only by code
+//! that takes its time: as long as less than 2⁶² units take a century, it stays far from the end of
+//! its range. Only one operation costs more than its time, a bulk operation that traps. A budget
+//! is at most [`MOST_FUEL`].
 //!
-//! INVARIANT(no-wrap): the counter cannot wrap. From a check on, a function executes less than 2²³
-//! instructions and less than 2⁵³ units for the lengths of bulk operations before it meets the
-//! next check or returns, and without a check it calls functions with at most 2²⁴ instructions.
-//! Only a bulk operation costs more than its time, and only one that traps. So a counter below
-//! zero stays far from the end of its range, as long as less than 2⁶² units take a century. A
-//! budget is at most [`MOST_FUEL`].
+//! INVARIANT(bounded-advance): a function that was called with the counter at the true rest of the
+//! fuel has paid for less than [`MOST_ADVANCE`] units that it may give back.
 
 use std::borrow::Cow;
 
 use wasm_encoder::{
-    BranchHints, CodeSection, ConstExpr, Encode as _, ExportKind, GlobalType, Instruction, Module,
-    RawSection, SectionId, ValType,
+    BranchHints, CodeSection, ConstExpr, Encode as _, ExportKind, GlobalType, Instruction,
+    MemoryType, Module, RawSection, SectionId, ValType,
 };
 use wasmparser::{
     FuncType, FunctionBody, Import, Parser, Payload, SubType, TypeRef, ValType as ParsedType,
 };
 
-use crate::engine::code::body_writer::{BodyWriter, Indices, LENGTH_SHIFT, leading_count};
+use crate::engine::code::body_writer::{
+    self, BodyWriter, LENGTH_SHIFT, MeteredIndices, leading_count,
+};
 use crate::engine::code::call_graph::CallGraph;
 use crate::engine::code::canonical_nan::{Signatures, uncanonical};
 use crate::engine::code::charges::{AddedCode, Addition, additions, in_order};
 use crate::engine::code::flow_graph::FlowGraph;
-use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::SplitError;
-
-/// The name under which a metered module exports its counter, a mutable `i64`.
-pub const FUEL_EXPORT: &str = "wardian.fuel";
 
 /// The name under which a metered module exports its mark, a mutable `i64`.
 pub const MARK_EXPORT: &str = "wardian.fuel_mark";
@@ -61,6 +63,20 @@ pub const MARK_PASSED: i32 = -1;
 /// Copying so many from main memory takes about as long as an instruction.
 pub const BYTES_PER_UNIT: u32 = 1 << LENGTH_SHIFT;
 
+/// The name under which a metered module exports the memory that begins with its counter: several
+/// `i64`, of which the sum counts.
+pub const COUNTER_EXPORT: &str = "wardian.fuel";
+
+/// Pages of 64 KiB that the memory of the counter has, not more and not less.
+pub const COUNTER_PAGES: u64 = 1;
+
+/// The numbers at the beginning of that memory whose sum is the counter.
+pub const COUNTERS: usize = body_writer::COUNTERS as usize;
+
+/// More units than a function pays in advance: it has fewer instructions, because a function is at most
+/// 7,654,321 bytes long.
+pub const MOST_ADVANCE: u64 = 1 << 23;
+
 /// The largest budget. Larger ones are limited to it: at a billion units in a second it lasts for
 /// 146 years.
 pub const MOST_FUEL: u64 = 1 << 62;
@@ -68,17 +84,16 @@ pub const MOST_FUEL: u64 = 1 << 62;
 /// The function that the mark's passing is told to, and its type.
 const HOST_CALL: (&str, &str) = ("host", "call");
 
-/// Adds the counter, the charges and the checks to `module`, which imports `host.call`.
+/// Adds the charges and the checks to `module`, which imports `host.call`.
 ///
 /// # Errors
 ///
-/// The module cannot be read, has control flow of an unknown kind, or has a function with more
-/// loops than the poll page has addresses.
-pub fn with_metering(module: &[u8], interruption: Interruption) -> Result<Vec<u8>, SplitError> {
+/// The module cannot be read, has no memory or several, or has control flow of an unknown kind.
+pub fn with_metering(module: &[u8]) -> Result<Vec<u8>, SplitError> {
     let original = Original::read(module)?;
     let added = Added::to(&original)?;
     let calls = CallGraph::read(module, original.imported)?;
-    let mut bodies = Bodies::new(&original, added, calls, interruption);
+    let mut bodies = Bodies::new(&original, added, calls);
     for payload in Parser::new(0).parse_all(module) {
         if let Payload::CodeSectionEntry(body) = payload? {
             bodies.add(&body)?;
@@ -94,6 +109,7 @@ struct Original<'a> {
     signatures: Signatures,
     imported: u32,
     globals: u32,
+    memories: u32,
     host_call: Option<u32>,
 }
 
@@ -138,6 +154,7 @@ impl<'a> Original<'a> {
                         original.signatures.tags.push(of?.func_type_idx);
                     }
                 }
+                Payload::MemorySection(memories) => original.memories = memories.count(),
                 Payload::GlobalSection(globals) => original.globals = globals.count(),
                 _ => {}
             }
@@ -158,8 +175,9 @@ struct Added {
     nothing: u32,
     /// The function that tells the host.
     tell: u32,
-    fuel: u32,
     mark: u32,
+    /// The memory of the counter.
+    counter: u32,
 }
 
 impl Added {
@@ -170,13 +188,17 @@ impl Added {
             })
         });
         let missing = SplitError::Unsupported("no import of `host.call`");
+        let host_call = host_call.ok_or(missing)?;
+        if original.memories != 1 {
+            return Err(SplitError::Unsupported("not one memory"));
+        }
         let index = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         Ok(Self {
-            host_call: host_call.ok_or(missing)?,
+            host_call,
             nothing: index(original.signatures.types.len()),
             tell: index(original.signatures.functions.len()),
-            fuel: original.globals,
-            mark: original.globals.saturating_add(1),
+            mark: original.globals,
+            counter: original.memories,
         })
     }
 
@@ -197,27 +219,40 @@ impl Added {
     }
 
     /// The entries to be added to each section.
-    fn entries(self) -> [(u8, Vec<Vec<u8>>); 4] {
+    fn entries(self) -> [(u8, Vec<Vec<u8>>); 5] {
         // A function type with no parameters and no results.
         let of_nothing = vec![0x60, 0, 0];
         let mut tell = Vec::new();
         self.nothing.encode(&mut tell);
+        let mut mark = Vec::new();
+        GlobalType { val_type: ValType::I64, mutable: true, shared: false }.encode(&mut mark);
+        // The host is asked when the fuel is used up.
+        ConstExpr::i64_const(0).encode(&mut mark);
         let mut counter = Vec::new();
-        GlobalType { val_type: ValType::I64, mutable: true, shared: false }.encode(&mut counter);
-        // Without a budget there is no fuel.
-        ConstExpr::i64_const(0).encode(&mut counter);
-        let exported = |name: &str, index: u32| {
+        MemoryType {
+            minimum: COUNTER_PAGES,
+            maximum: Some(COUNTER_PAGES),
+            memory64: false,
+            shared: false,
+            page_size_log2: None,
+        }
+        .encode(&mut counter);
+        let exported = |name: &str, kind: ExportKind, index: u32| {
             let mut export = Vec::new();
             name.encode(&mut export);
-            ExportKind::Global.encode(&mut export);
+            kind.encode(&mut export);
             index.encode(&mut export);
             export
         };
-        let exports = vec![exported(FUEL_EXPORT, self.fuel), exported(MARK_EXPORT, self.mark)];
+        let exports = vec![
+            exported(COUNTER_EXPORT, ExportKind::Memory, self.counter),
+            exported(MARK_EXPORT, ExportKind::Global, self.mark),
+        ];
         [
             (SectionId::Type.into(), vec![of_nothing]),
             (SectionId::Function.into(), vec![tell]),
-            (SectionId::Global.into(), vec![counter.clone(), counter]),
+            (SectionId::Memory.into(), vec![counter]),
+            (SectionId::Global.into(), vec![mark]),
             (SectionId::Export.into(), exports),
         ]
     }
@@ -248,7 +283,6 @@ struct Bodies<'a> {
     original: &'a Original<'a>,
     added: Added,
     calls: CallGraph,
-    interruption: Interruption,
     code: CodeSection,
     hints: BranchHints,
     /// The index of the next body's function.
@@ -256,14 +290,9 @@ struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    fn new(
-        original: &'a Original<'a>,
-        added: Added,
-        calls: CallGraph,
-        interruption: Interruption,
-    ) -> Self {
+    fn new(original: &'a Original<'a>, added: Added, calls: CallGraph) -> Self {
         let (code, hints) = (CodeSection::new(), BranchHints::new());
-        Self { original, added, calls, interruption, code, hints, next: original.imported }
+        Self { original, added, calls, code, hints, next: original.imported }
     }
 
     fn add(&mut self, body: &FunctionBody<'_>) -> Result<(), SplitError> {
@@ -286,9 +315,9 @@ impl<'a> Bodies<'a> {
         for declared in body.get_locals_reader()? {
             locals = locals.saturating_add(declared?.0);
         }
-        let Added { tell, fuel, mark, .. } = self.added;
-        let globals = Indices { tell, fuel, mark };
-        let mut writer = BodyWriter::new(globals, self.interruption, locals);
+        let Added { tell, mark, counter, .. } = self.added;
+        let indices = MeteredIndices { tell, mark, counter };
+        let mut writer = BodyWriter::new(indices, locals);
         writer.write(body, edits)?;
         self.code.raw(&writer.code);
         if !writer.hints.is_empty() {

@@ -1,21 +1,25 @@
-//! Tests of the metering: exact where a run ends by itself, bounded everywhere.
+//! Tests of the metering: exact where a run ends by itself, charged everywhere.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use wasmparser::Operator;
-use wasmtime::{Caller, Engine, Global, Instance, Linker, Store, Trap, Val};
+use wasmtime::{Caller, Engine, Instance, Linker, Memory, Store, Trap, Val};
 
 use super::*;
-use crate::engine::code::charges::Counter;
 use crate::engine::code::compile::config;
 use crate::engine::code::flow_graph::{cost, is_bulk};
-use crate::engine::code::instrumentation::Variant;
+use crate::engine::code::instrumentation::{Instrumentation, Variant};
+use crate::engine::code::polls::Interruption;
 
 /// A module with each instruction charged by itself, before it is executed.
 fn charged_singly(module: &[u8]) -> Vec<u8> {
     let original = Original::read(module).unwrap();
     let added = Added::to(&original).unwrap();
     let calls = CallGraph::default();
-    let mut bodies = Bodies::new(&original, added, calls, Interruption::Epochs);
+    let mut bodies = Bodies::new(&original, added, calls);
     for payload in Parser::new(0).parse_all(module) {
         let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
         let mut edits = Vec::new();
@@ -23,10 +27,9 @@ fn charged_singly(module: &[u8]) -> Vec<u8> {
         while !operators.eof() {
             let at = operators.original_position() - body.range().start;
             let operator = operators.read().unwrap();
-            let counter = Counter::Global;
-            edits.push(Addition { at, kind: AddedCode::Charge { cost: cost(&operator), counter } });
+            edits.push(Addition { at, kind: AddedCode::Charge { cost: cost(&operator) } });
             if is_bulk(&operator) {
-                edits.push(Addition { at, kind: AddedCode::ChargeLength(counter) });
+                edits.push(Addition { at, kind: AddedCode::ChargeLength });
             }
         }
         bodies.add_edited(&body, &edits).unwrap();
@@ -35,7 +38,7 @@ fn charged_singly(module: &[u8]) -> Vec<u8> {
 }
 
 fn metered(module: &[u8]) -> Vec<u8> {
-    let metered = with_metering(module, Interruption::Epochs).unwrap();
+    let metered = with_metering(module).unwrap();
     wasmparser::validate(&metered).unwrap();
     metered
 }
@@ -44,11 +47,17 @@ fn engine() -> Engine {
     Engine::new(&config(Variant::Metered)).unwrap()
 }
 
+/// The counter in its memory.
+fn counter_in(memory: &[u8]) -> i64 {
+    let (parts, _) = memory.as_chunks();
+    parts[..COUNTERS].iter().map(|part| i64::from_le_bytes(*part)).sum()
+}
+
 /// A module that runs, whose host lets it go on as long as it has fuel.
 struct Running {
     store: Store<u32>,
     instance: Instance,
-    fuel: Global,
+    fuel: Memory,
 }
 
 impl Running {
@@ -57,12 +66,9 @@ impl Running {
         let answer = |mut caller: Caller<'_, u32>, _: i32, length: i32, _: i32, _: i32| {
             assert_eq!(length, MARK_PASSED);
             *caller.data_mut() += 1;
-            let global = |caller: &mut Caller<'_, u32>, name: &str| {
-                let global = caller.get_export(name).unwrap().into_global().unwrap();
-                (global, global.get(caller).unwrap_i64())
-            };
-            let ((_, left), (mark, _)) =
-                (global(&mut caller, FUEL_EXPORT), global(&mut caller, MARK_EXPORT));
+            let fuel = caller.get_export(COUNTER_EXPORT).unwrap().into_memory().unwrap();
+            let left = counter_in(fuel.data(&caller));
+            let mark = caller.get_export(MARK_EXPORT).unwrap().into_global().unwrap();
             mark.set(&mut caller, Val::I64(0)).unwrap();
             if left < 0 { Err(wasmtime::Error::from(Trap::OutOfFuel)) } else { Ok(-2) }
         };
@@ -70,10 +76,11 @@ impl Running {
         let module = wasmtime::Module::new(engine, module).unwrap();
         let mut store = Store::new(engine, 0);
         let instance = linker.instantiate(&mut store, &module).unwrap();
-        let fuel = instance.get_global(&mut store, FUEL_EXPORT).unwrap();
-        assert_eq!(fuel.get(&mut store).unwrap_i64(), 0, "no fuel without a budget");
-        fuel.set(&mut store, Val::I64(budget)).unwrap();
-        Self { store, instance, fuel }
+        let fuel = instance.get_memory(&mut store, COUNTER_EXPORT).unwrap();
+        let mut running = Self { store, instance, fuel };
+        assert_eq!(running.left(), 0, "no fuel without a budget");
+        running.fuel.write(&mut running.store, 0, &budget.to_le_bytes()).unwrap();
+        running
     }
 
     fn set(&mut self, export: &str, value: Val) {
@@ -92,7 +99,7 @@ impl Running {
     }
 
     fn left(&mut self) -> i64 {
-        self.fuel.get(&mut self.store).unwrap_i64()
+        counter_in(self.fuel.data(&self.store))
     }
 }
 
@@ -197,24 +204,37 @@ const ENDLESS: &str = r#"
         (loop (memory.fill (i32.const 0) (i32.const 7) (i32.const 65536)) br 0))"#;
 
 #[test]
-fn metered_everywhere_ends_every_endless_function() {
-    let engine = engine();
+fn charged_everywhere_every_endless_function_uses_fuel() {
+    let checks = Instrumentation { variant: Variant::Metered, interruption: Interruption::Epochs };
+    let engine = Engine::new(&config(checks)).unwrap();
     let module = metered(&parsed(ENDLESS));
     for export in ["spins", "nested", "calls", "tree", "table", "throws", "fills"] {
-        for budget in [0, 1, 2, 1000, 100_001] {
-            let mut running = Running::new(&engine, &module, budget);
-            let end = running.call(export);
-            let expected = [Trap::OutOfFuel, Trap::UnreachableCodeReached];
-            assert!(
-                matches!(end, Err(Some(trap)) if expected.contains(&trap)),
-                "{export}: {end:?}"
-            );
-            let left = running.left();
-            let most = if export == "fills" { 20_000 } else { 20 };
-            assert!((-most..0).contains(&left), "{export}: {left} of {budget}");
-            let mut again = Running::new(&engine, &module, budget);
-            assert_eq!((again.call(export), again.left()), (end, left), "{export}");
-        }
+        let mut running = Running::new(&engine, &module, PLENTY);
+        running.store.set_epoch_deadline(1);
+        let (_keep, wait) = mpsc::channel::<()>();
+        let engine = engine.clone();
+        let stops = thread::spawn(move || {
+            wait.recv_timeout(Duration::from_millis(20)).unwrap_err();
+            engine.increment_epoch();
+        });
+        assert_eq!(running.call(export), Err(Some(Trap::Interrupt)), "{export}");
+        stops.join().unwrap();
+        let used = PLENTY - running.left();
+        assert!(used > 1_000, "{export}: {used}");
+    }
+}
+
+#[test]
+fn an_endless_function_with_recursion_ends_when_its_fuel_does() {
+    let engine = engine();
+    let module = metered(&parsed(ENDLESS));
+    for budget in [0, 1, 2, 1000, 100_001] {
+        let mut running = Running::new(&engine, &module, budget);
+        assert_eq!(running.call("tree"), Err(Some(Trap::OutOfFuel)));
+        let left = running.left();
+        assert!((-20..0).contains(&left), "{left} of {budget}");
+        let mut again = Running::new(&engine, &module, budget);
+        assert_eq!((again.call("tree"), again.left()), (Err(Some(Trap::OutOfFuel)), left));
     }
     let mut running = Running::new(&engine, &module, 5_000);
     assert_eq!(running.call("deep"), Err(Some(Trap::OutOfFuel)));
@@ -229,20 +249,16 @@ fn metered_everywhere_recursion_looks_at_the_mark() {
     assert_eq!(*running.store.data(), 2, "once at the mark, once at the end");
 }
 
-/// The checks of each function: those of loops, and those that ask the host.
-fn checks(module: &[u8]) -> Vec<(usize, usize)> {
+/// The number of checks of each function.
+fn checks(module: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     for payload in Parser::new(0).parse_all(module) {
         let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
-        let mut checks = (0, 0);
+        let mut checks = 0;
         let mut in_check = false;
         for operator in body.get_operators_reader().unwrap() {
             let operator = operator.unwrap();
-            match operator {
-                Operator::Unreachable if in_check => checks.0 += 1,
-                Operator::Call { .. } if in_check => checks.1 += 1,
-                _ => {}
-            }
+            checks += usize::from(in_check && matches!(operator, Operator::Call { .. }));
             in_check = matches!(operator, Operator::If { .. });
         }
         found.push(checks);
@@ -252,38 +268,43 @@ fn checks(module: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
+/// True for the last instruction of a charge.
+fn is_charge(operator: &Operator<'_>) -> bool {
+    matches!(operator, Operator::I64Store { memarg } if memarg.memory == 1)
+}
+
 #[test]
 fn metered_everywhere_with_checks_only_where_calls_may_lead_back() {
     let functions = [
-        ("(func $leaf)", (0, 0)),
-        ("(func $calls (call $leaf) (call $leaf))", (0, 0)),
+        ("(func $leaf)", 0),
+        ("(func $calls (call $leaf) (call $leaf))", 0),
         // The first of these leads to the second, which leads back.
-        ("(func $even (call $odd))", (0, 0)),
-        ("(func $odd (call $even))", (0, 1)),
-        ("(func $again (call $calls) (call $again) (call $again))", (0, 1)),
-        ("(func $indirect (call_indirect (type $nothing) (i32.const 0)))", (0, 1)),
-        (
-            "(func $host (drop (call 0 (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))",
-            (0, 1),
-        ),
-        ("(func $fills (memory.fill (i32.const 0) (i32.const 0) (i32.const 8)))", (0, 1)),
-        // Each repetition looks at the mark, once.
+        ("(func $even (call $odd))", 0),
+        ("(func $odd (call $even))", 1),
+        ("(func $again (call $calls) (call $again) (call $again))", 1),
+        ("(func $indirect (call_indirect (type $nothing) (i32.const 0)))", 1),
+        ("(func $host (drop (call 0 (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))", 1),
+        ("(func $fills (memory.fill (i32.const 0) (i32.const 0) (i32.const 8)))", 0),
+        // Only the function's first call has a check.
         (
             "(func $loops (loop (call_indirect (type $nothing) (i32.const 0)) (br_if 0 (i32.const 0))))",
-            (0, 1),
+            1,
         ),
-        ("(func $loops_directly (loop (call $leaf) (br_if 0 (i32.const 0))))", (0, 1)),
-        ("(func $spins (loop (br_if 0 (i32.const 0))))", (1, 0)),
+        ("(func $loops_directly (loop (call $leaf) (br_if 0 (i32.const 0))))", 0),
+        ("(func $spins (loop (br_if 0 (i32.const 0))))", 0),
+        // Each repetition of an interpreter's loop that makes calls looks, whatever it calls.
+        (
+            "(func $interprets (param i32)
+                (loop $next
+                    (block $b (block $a (br_table $a $b (local.get 0)))
+                        (call $leaf) (call $leaf) (br $next))
+                    (br_if $next (local.get 0))))",
+            1,
+        ),
         // Only one of the ways has a check already.
-        (
-            "(func $ways (block (br_if 0 (i32.const 1)) (call $ways) (call $ways)) (call $ways))",
-            (0, 2),
-        ),
+        ("(func $ways (block (br_if 0 (i32.const 1)) (call $ways) (call $ways)) (call $ways))", 2),
         // Nothing is known of what is caught.
-        (
-            "(func $catches (block $h (try_table (catch_all $h) (call $leaf))) (call $catches))",
-            (0, 1),
-        ),
+        ("(func $catches (block $h (try_table (catch_all $h) (call $leaf))) (call $catches))", 1),
     ];
     let text: String = functions.iter().map(|(text, _)| *text).collect();
     let module = metered(&parsed(&format!("(type $nothing (func)) (table 1 funcref) {text}")));
@@ -302,7 +323,7 @@ fn paid_ahead_only_ways_that_are_not_expected_charge() {
             operators
                 .filter(|operator| {
                     let operator = operator.as_ref().unwrap();
-                    matches!(operator, Operator::GlobalSet { .. })
+                    is_charge(operator)
                 })
                 .count()
         };
@@ -341,7 +362,7 @@ fn paid_ahead_a_loop_charges_once_in_each_repetition() {
             for operator in body.get_operators_reader().unwrap() {
                 match operator.unwrap() {
                     Operator::Loop { .. } => names.push("loop"),
-                    Operator::GlobalSet { .. } => names.push("charge"),
+                    operator if is_charge(&operator) => names.push("charge"),
                     Operator::BrIf { relative_depth: 0 } => names.push("repeat"),
                     _ => {}
                 }
@@ -358,19 +379,45 @@ fn no_wrap_even_with_the_largest_budget() {
     let text = "(func $bulk (memory.fill (i32.const 0) (i32.const 0) (i32.const -1)))
         (func (export \"go\") (call $bulk))";
     let module = metered(&parsed(text));
-    let mut running = Running::new(&engine(), &module, 0);
-    assert_eq!(running.call("go"), Err(Some(Trap::OutOfFuel)));
-    let most = i64::try_from(MOST_FUEL).unwrap();
-    let mut running = Running::new(&engine(), &module, most);
-    assert_eq!(running.call("go"), Err(Some(Trap::MemoryOutOfBounds)));
-    assert_eq!(running.left(), most - 5 - (1 << 30) + 1, "charged before it is executed");
+    for budget in [0, i64::try_from(MOST_FUEL).unwrap()] {
+        let mut running = Running::new(&engine(), &module, budget);
+        assert_eq!(running.call("go"), Err(Some(Trap::MemoryOutOfBounds)));
+        assert_eq!(running.left(), budget - 5 - (1 << 30) + 1, "charged before it is executed");
+    }
+}
+
+#[test]
+fn bounded_advance_by_the_length_of_functions() {
+    let most = 7_654_321;
+    assert!(most < MOST_ADVANCE);
+    let of_length = |length: u64| {
+        let mut body = vec![0x01; usize::try_from(length).unwrap()];
+        // No locals, and the end.
+        (body[0], *body.last_mut().unwrap()) = (0, 0x0b);
+        let mut code = Vec::new();
+        1_u32.encode(&mut code);
+        u32::try_from(body.len()).unwrap().encode(&mut code);
+        code.extend(body);
+        let mut module = Module::new();
+        for payload in Parser::new(0).parse_all(&parsed("(func)")) {
+            if let Some((id, range)) = payload.unwrap().as_section() {
+                let is_code = id == u8::from(SectionId::Code);
+                let original = &parsed("(func)")[range];
+                let data = if is_code { &code } else { original };
+                module.section(&RawSection { id, data });
+            }
+        }
+        with_metering(&module.finish())
+    };
+    of_length(most).unwrap();
+    assert!(of_length(most + 1).unwrap_err().to_string().contains("size"));
 }
 
 #[test]
 fn unusual_modules_are_refused() {
     let refused = |text: &str| {
         let module = wat::parse_str(text).unwrap();
-        with_metering(&module, Interruption::Polls).unwrap_err().to_string()
+        with_metering(&module).unwrap_err().to_string()
     };
     for text in [
         "(module (func))",
@@ -380,11 +427,11 @@ fn unusual_modules_are_refused() {
     }
     let tail = format!("(module {HEADER} (func $f (return_call $f)))");
     assert!(refused(&tail).contains("control flow of an unknown kind"));
-    let loops = |count: usize| format!("(module {HEADER} (func {}))", "(loop)".repeat(count));
-    assert!(refused(&loops(4090)).contains("too many loops"));
-    let most = wat::parse_str(loops(4089)).unwrap();
-    wasmparser::validate(&with_metering(&most, Interruption::Polls).unwrap()).unwrap();
-    assert!(with_metering(b"\0asm", Interruption::Polls).is_err());
+    for memories in ["", "(memory 1) (memory 1)"] {
+        let import = HEADER.replace("(memory (export \"memory\") 1)", memories);
+        assert!(refused(&format!("(module {import} (func))")).contains("not one memory"));
+    }
+    assert!(with_metering(b"\0asm").is_err());
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::units::ByteCount;
 ///
 /// The digest of the patched module is another part. Raise this number with each change of their
 /// output, so that output of an older version is never run.
-pub const TRANSFORM_VERSION: u32 = 8;
+pub const TRANSFORM_VERSION: u32 = 10;
 
 /// Size of a wasm page in bytes.
 pub const WASM_PAGE: u64 = 65_536;

@@ -21,7 +21,7 @@ use crate::job::message::Refusal;
 use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::memory::{
-    DirtyPages, MemoryHandle, MemoryImage, PollPage, SlotMemories, SlotPool, SlotRules, Verify,
+    ControlPages, DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify,
 };
 use crate::sandbox::run::deadline::Deadline;
 use crate::sandbox::run::execute::wasi_for;
@@ -117,7 +117,7 @@ struct Hostile {
     store: Store<Guest>,
     instance: Instance,
     memory: Memory,
-    poll_page: Arc<PollPage>,
+    pages: Arc<ControlPages>,
 }
 
 impl Hostile {
@@ -139,11 +139,12 @@ impl Hostile {
         let mut store = Store::new(engine, guest);
         store.limiter(|guest| &mut guest.ceiling);
         let linker = guest::linker(engine).unwrap();
-        let (instance, poll_page) =
+        let (instance, pages) =
             memories.assign_image(&pool, || linker.instantiate(&mut store, module).unwrap());
-        guest::attach(&mut store, &instance).unwrap();
+        let pages = pages.unwrap();
+        guest::attach(&mut store, &instance, &pages).unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
-        Self { store, instance, memory, poll_page: poll_page.unwrap() }
+        Self { store, instance, memory, pages }
     }
 
     fn set(&mut self, mode: i32, answer: i32) {
@@ -272,7 +273,7 @@ fn an_allocation_that_traps_or_never_ends_ends_the_run() {
         assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
 
         guest.set(LOOPS, ANSWER);
-        guest.poll_page.close().unwrap();
+        guest.pages.close().unwrap();
         let error = guest.call([0, 1], OUT).unwrap_err();
         assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::MemoryOutOfBounds), "{error:?}");
     });

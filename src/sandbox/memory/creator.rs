@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 use crate::sandbox::memory::MemoryError;
+use crate::sandbox::memory::control_pages::{COUNTER_LENGTH, ControlPages, CounterMemory};
 use crate::sandbox::memory::dirty::DirtyPages;
 use crate::sandbox::memory::image::{self, MemoryImage};
 use crate::sandbox::memory::plain::PlainMemories;
-use crate::sandbox::memory::poll_page::PollPage;
 use crate::sandbox::memory::slot::Slot;
 
 /// The settings that the slots of all images of a sandbox share.
@@ -132,8 +132,8 @@ pub struct SlotMemories {
     /// others.
     declared: usize,
     assigned: Mutex<Option<Arc<SlotPool>>>,
-    /// The poll page of the guest that took the last assigned image.
-    taken: Mutex<Option<Arc<PollPage>>>,
+    /// The control pages of the guest that took the last assigned image.
+    taken: Mutex<Option<Arc<ControlPages>>>,
     plain: Arc<PlainMemories>,
 }
 
@@ -145,13 +145,13 @@ impl SlotMemories {
         Arc::new(Self { declared, assigned, taken, plain })
     }
 
-    /// Lets the guest that `instantiate` makes begin as the image of `pool`. Returns the poll page
-    /// of the guest, or `None` if it did not take the image.
+    /// Lets the guest that `instantiate` makes begin as the image of `pool`. Returns the control
+    /// pages of the guest, or `None` if it did not take the image.
     pub fn assign_image<T>(
         &self,
         pool: &Arc<SlotPool>,
         instantiate: impl FnOnce() -> T,
-    ) -> (T, Option<Arc<PollPage>>) {
+    ) -> (T, Option<Arc<ControlPages>>) {
         *self.assigned.lock() = Some(Arc::clone(pool));
         let made = instantiate();
         self.assigned.lock().take();
@@ -171,11 +171,17 @@ unsafe impl MemoryCreator for MemoryHandle {
         &self,
         _type: MemoryType,
         minimum: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
         reserved: Option<usize>,
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let reserved = reserved.unwrap_or(minimum);
+        if (minimum, maximum) == (COUNTER_LENGTH, Some(COUNTER_LENGTH))
+            && let Some(pages) = &*self.0.taken.lock()
+        {
+            // Of the memories of a module, the guest's own comes first.
+            return Ok(Box::new(CounterMemory(Arc::clone(pages))));
+        }
         if minimum != self.0.declared {
             // wasmtime also requests the collector's heap for exceptions here.
             let memory = self.0.plain.lend(minimum, reserved, guard);
@@ -186,7 +192,7 @@ unsafe impl MemoryCreator for MemoryHandle {
         let pool = self.0.assigned.lock().take();
         let pool = pool.ok_or_else(|| "no image was assigned for this guest".to_owned())?;
         let slot = pool.take(reserved, guard).map_err(|error| error.to_string())?;
-        *self.0.taken.lock() = Some(Arc::clone(slot.poll_page()));
+        *self.0.taken.lock() = Some(Arc::clone(slot.control_pages()));
         Ok(Box::new(GuestMemory { slot: Some(slot), pool }))
     }
 }

@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -170,6 +171,25 @@ impl Mapping {
         // SAFETY: the range is inside the mapping.
         unsafe { ptr::write_bytes(target, 0, length) };
         Ok(())
+    }
+
+    /// The number at `offset`, which must be accessible and aligned. A guest may change it meanwhile.
+    pub(super) fn load(&self, offset: usize) -> Result<i64, MemoryError> {
+        Ok(self.number(offset)?.load(Ordering::Relaxed))
+    }
+
+    /// Writes a number at `offset`, which must be accessible and aligned.
+    pub(super) fn store(&self, offset: usize, value: i64) -> Result<(), MemoryError> {
+        self.number(offset)?.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn number(&self, offset: usize) -> Result<&AtomicI64, MemoryError> {
+        let at = self.range(offset, size_of::<AtomicI64>())?.cast::<i64>();
+        // SAFETY: inside the mapping, accessible and aligned by the contract of the callers, and
+        // initialised because the kernel gives zeros. A guest that changes it does so in whole
+        // numbers, by instructions of the processor.
+        Ok(unsafe { AtomicI64::from_ptr(at) })
     }
 
     /// Calls `look` with the bytes of an accessible range.

@@ -12,23 +12,23 @@
 //!
 //! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
 
+mod control_pages;
 mod creator;
 mod dirty;
 mod image;
 mod mapping;
 mod native_stack;
 mod plain;
-mod poll_page;
 mod slot;
 
 use std::io;
 
+pub use crate::sandbox::memory::control_pages::ControlPages;
 pub use crate::sandbox::memory::creator::{
     MemoryHandle, SlotMemories, SlotPool, SlotRules, Verify,
 };
 pub use crate::sandbox::memory::dirty::DirtyPages;
 pub use crate::sandbox::memory::image::{MemoryImage, WASM_PAGE};
-pub use crate::sandbox::memory::poll_page::PollPage;
 
 /// Size of a page of the host: the unit of protection, of private copies and of images.
 ///

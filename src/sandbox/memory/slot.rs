@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::sandbox::memory::control_pages::{COUNTER_LENGTH, ControlPages};
 use crate::sandbox::memory::dirty::DirtyPages;
 use crate::sandbox::memory::image::MemoryImage;
 use crate::sandbox::memory::mapping::Mapping;
-use crate::sandbox::memory::poll_page::PollPage;
 use crate::sandbox::memory::{MemoryError, PAGE, WASM_PAGE};
 
 /// The number of resets after which unused private pages are dropped.
@@ -28,11 +28,14 @@ const ZEROS: [u8; PAGE] = [0; PAGE];
 ///   guard | image (private, copy-on-write) | grown (anonymous) | inaccessible | poll page | guard
 ///         0                     image length           accessible        room         reservation
 /// ```
+///
+/// The memory of the counter follows. It comes after the guard, because wasmtime takes the addresses
+/// up to there for the guest's.
 #[derive(Debug)]
 pub(super) struct Slot {
     mapping: Arc<Mapping>,
     image: Arc<MemoryImage>,
-    poll_page: Arc<PollPage>,
+    control_pages: Arc<ControlPages>,
     guard: usize,
     reservation: usize,
     /// Bytes that the guest can touch.
@@ -83,19 +86,19 @@ impl Slot {
         reservation: usize,
         guard: usize,
     ) -> Result<Self, MemoryError> {
-        let total = reservation.saturating_add(guard.saturating_mul(2));
-        let mapping = Arc::new(Mapping::reserve(total)?);
+        let counter_page = reservation.saturating_add(guard.saturating_mul(2));
+        let mapping = Arc::new(Mapping::reserve(counter_page.saturating_add(COUNTER_LENGTH))?);
         let room = room_in(reservation);
         if image.length() > room {
             return Err(MemoryError::Image { problem: "does not fit its reservation" });
         }
         mapping.map_private(guard, image.length(), image.as_ref())?;
-        let poll_page = PollPage::open(&mapping, guard.saturating_add(room))?;
+        let control_pages = ControlPages::open(&mapping, guard.saturating_add(room), counter_page)?;
         let accessible = image.length();
         Ok(Self {
             mapping,
             image: Arc::clone(image),
-            poll_page,
+            control_pages,
             guard,
             reservation,
             accessible,
@@ -136,9 +139,9 @@ impl Slot {
         room_in(self.reservation)
     }
 
-    /// The page that stops the guest.
-    pub(super) const fn poll_page(&self) -> &Arc<PollPage> {
-        &self.poll_page
+    /// The pages that control the guest.
+    pub(super) const fn control_pages(&self) -> &Arc<ControlPages> {
+        &self.control_pages
     }
 
     /// Makes the memory `size` bytes long; the new part reads as zero.
@@ -160,7 +163,7 @@ impl Slot {
     /// there are more, all are dropped, so that one large run does not take memory forever. They
     /// are also dropped if recent runs have changed only a small part of them.
     pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
-        self.poll_page.open_again()?;
+        self.control_pages.open_again()?;
         let known = self.ask(dirty)?;
         let pages = bytes_in(&self.private) / PAGE;
         let mut changed = 0_usize;

@@ -19,8 +19,9 @@ macro_rules! define {
         $($linker.func_wrap(
             MODULE,
             stringify!($name),
-            |mut caller: Caller<'_, T>, $($argument: $type),*| -> u32 {
-                answer(enter(&mut caller, |$call| $body))
+            |mut caller: Caller<'_, T>, $($argument: $type),*| -> wasmtime::Result<u32> {
+                caller.data().check_fuel()?;
+                Ok(answer(enter(&mut caller, |$call| $body)))
             },
         )?;)*
     };
@@ -174,6 +175,7 @@ fn link_ends<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
         MODULE,
         "poll_oneoff",
         |mut caller: Caller<'_, T>, subscriptions: u32, events: u32, count: u32, out: u32| {
+            caller.data().check_fuel()?;
             let polled =
                 enter(&mut caller, |call| call.poll_oneoff(subscriptions, events, count, out));
             match polled {

@@ -46,6 +46,15 @@ pub trait Preview1: 'static {
     /// answers `EFAULT`.
     fn memory(&self) -> Option<Memory>;
 
+    /// Ends a guest that calls the host although it has used more fuel than it had.
+    ///
+    /// # Errors
+    ///
+    /// It has: the trap that ends it.
+    fn check_fuel(&self) -> wasmtime::Result<()> {
+        Ok(())
+    }
+
     /// The fuel that the guest has left, if it is counted.
     fn fuel_left(_caller: &mut Caller<'_, Self>) -> Option<u64>
     where

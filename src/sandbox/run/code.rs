@@ -11,7 +11,7 @@ use crate::engine::code::instrumentation::{Instrumentation, Variant};
 use crate::engine::code::polls::Interruption;
 use crate::sandbox::SandboxError;
 use crate::sandbox::attached::image::LoadedImage;
-use crate::sandbox::memory::{MemoryHandle, SlotMemories, WASM_PAGE};
+use crate::sandbox::memory::{ControlPages, MemoryHandle, SlotMemories, WASM_PAGE};
 use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::run::interrupter::Interrupter;
 
@@ -35,6 +35,15 @@ pub(crate) struct LoadedCode {
     engine: Engine,
     template: InstancePre<Guest>,
     memories: Arc<SlotMemories>,
+}
+
+/// A guest that was made.
+pub(crate) struct MadeGuest {
+    pub(crate) instance: Instance,
+    /// The pages that control it.
+    pub(crate) pages: Arc<ControlPages>,
+    /// The way to interrupt it.
+    pub(crate) interrupter: Interrupter,
 }
 
 impl fmt::Debug for LoadedCode {
@@ -64,25 +73,26 @@ impl LoadedCode {
         &self.engine
     }
 
-    /// A guest in `store` whose memory begins as `image`, and the way to interrupt it.
+    /// A guest in `store` whose memory begins as `image`.
     pub(crate) fn instantiate(
         &self,
         store: &mut Store<Guest>,
         image: &LoadedImage,
-    ) -> wasmtime::Result<(Instance, Interrupter)> {
+    ) -> wasmtime::Result<MadeGuest> {
         if self.checks.interruption == Interruption::Epochs {
             // The guest is stopped when the next epoch begins.
             store.set_epoch_deadline(1);
         }
-        let (made, poll_page) =
+        let (made, pages) =
             self.memories.assign_image(image.pool(), || self.template.instantiate(store));
-        let poll_page = poll_page.ok_or_else(|| {
+        let instance = made?;
+        let pages = pages.ok_or_else(|| {
             wasmtime::Error::msg("the guest has another memory than the one of its image")
-        });
+        })?;
         let interrupter = match self.checks.interruption {
-            Interruption::Polls => Interrupter::PollPage(poll_page?),
+            Interruption::Polls => Interrupter::Pages(Arc::clone(&pages)),
             Interruption::Epochs => Interrupter::Epoch(self.engine.clone()),
         };
-        Ok((made?, interrupter))
+        Ok(MadeGuest { instance, pages, interrupter })
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use wasmtime::Trap;
 
+use crate::engine::code::metering::COUNTERS;
 use crate::engine::code::polls::POLL_PAGE;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{MAX_MESSAGE, MAX_TRACEBACK, RunFailure, is_class_name};
@@ -82,14 +83,18 @@ pub(crate) fn failure_of(
 /// operator can configure ends before it.
 const BELOW_STACK: Range<u64> = (1 << 32) - (128 << 20)..(1 << 32) + (1 << 20);
 
-/// True if the guest was stopped by a poll of a closed poll page, or by an epoch.
+/// The addresses of the counter in its memory.
+const COUNTER: Range<u64> = 0..8 * COUNTERS as u64;
+
+/// True if the guest was stopped by closed [control pages](crate::sandbox::memory::ControlPages), or
+/// by an epoch.
 pub(crate) fn is_stop(error: &wasmtime::Error) -> bool {
     let page = u64::from(POLL_PAGE.start)..u64::from(POLL_PAGE.end);
+    // Nothing else can fault there: the beginning of the guest's own memory is accessible.
+    let is_control = |address| COUNTER.contains(&address) || page.contains(&address);
     match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => true,
-        Some(Trap::MemoryOutOfBounds) => {
-            fault_address(error).is_some_and(|address| page.contains(&address))
-        }
+        Some(Trap::MemoryOutOfBounds) => fault_address(error).is_some_and(is_control),
         _ => false,
     }
 }

@@ -22,14 +22,14 @@ use crate::sandbox::loaded::Sandbox;
 use crate::sandbox::memory::{release_native_stack, trim_heap};
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::run::capture::Capture;
-use crate::sandbox::run::code::LoadedCode;
+use crate::sandbox::run::code::{LoadedCode, MadeGuest};
 use crate::sandbox::run::deadline::{Deadline, Stopped};
 use crate::sandbox::run::ending::{crash, failure_of, is_stop};
 use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::run::job_text::job_text;
 use crate::sandbox::run::meter::FuelMeter;
 use crate::sandbox::run::profiling;
-use crate::sandbox::run::watchdog::Watchdog;
+use crate::sandbox::run::watchdog::{Watchdog, Watched};
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
 
@@ -168,18 +168,29 @@ fn execute(
     profile: Option<ProfileOrder>,
     watchdog: &Watchdog,
 ) -> wasmtime::Result<i32> {
-    let (instance, interrupter) = code.instantiate(store, image)?;
+    let MadeGuest { instance, pages, interrupter } = code.instantiate(store, image)?;
     if let Some(order) = profile {
         profiling::begin(store, &instance, order);
     }
+    guest::attach(store, &instance, &pages)?;
     let guest = store.data();
-    let armed = watchdog.arm(interrupter, &guest.wasi.deadline, guest.account.is_cancelled());
-    let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
+    let watched = Watched {
+        interrupter,
+        is_cancelled: guest.account.is_cancelled(),
+        meter: guest.meter.clone(),
+    };
+    let armed = watchdog.arm(watched, &guest.wasi.deadline);
+    let end = guest::turn(store, START);
     let stopped = armed.disarm();
-    let is_exceeded = store.data().meter.is_some_and(|meter| meter.is_exceeded(&mut *store));
+    let meter = store.data().meter.as_ref();
+    let is_exceeded = meter.is_some_and(FuelMeter::is_exceeded);
     match end {
-        // A poll faults when its page is closed. Other faults are caused by the guest.
-        Err(error) if is_stop(&error) => Err(stopped.map_or(error, wasmtime::Error::from)),
+        // A run may reach its deadline before somebody looks at its fuel.
+        Err(_) if meter.is_some_and(FuelMeter::is_surely_exceeded) => Err(Trap::OutOfFuel.into()),
+        // Polls and charges fault when their page is closed. Other faults are caused by the guest.
+        Err(error) if stopped.is_some() && is_stop(&error) => {
+            Err(stopped.map_or(error, wasmtime::Error::from))
+        }
         Err(error) if error.is::<Stopped>() => Err(error),
         _ if is_exceeded => Err(Trap::OutOfFuel.into()),
         end => end,
@@ -225,9 +236,9 @@ fn finish(
 
 /// The fuel that a run has used, if it was counted. A run never uses more than its limit.
 fn used_fuel(store: &mut Store<Guest>, spec: &RunSpec) -> Option<Fuel> {
-    let (limit, meter) = (spec.limits.fuel?, store.data().meter);
-    let Some(meter) = meter else { return Some(Fuel(0)) };
-    Some(if meter.is_exceeded(&mut *store) { limit } else { meter.used(store) })
+    let limit = spec.limits.fuel?;
+    let Some(meter) = &store.data().meter else { return Some(Fuel(0)) };
+    Some(if meter.is_exceeded() { limit } else { meter.used() })
 }
 
 /// The failure of a runner that ended without a report: the program has damaged it, or memory ran

@@ -1,11 +1,14 @@
 //! A guest in its store: its imports, and the few calls into it.
 
+use std::sync::Arc;
+
 use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, Trap, TypedFunc};
 
 use crate::engine::code::metering::MARK_PASSED;
 use crate::job::limits::RunLimits;
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
+use crate::sandbox::memory::ControlPages;
 use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::sandbox::profile::Sampler;
 use crate::sandbox::run::meter::{FuelMeter, Sampling};
@@ -75,8 +78,11 @@ impl Preview1 for Guest {
     }
 
     fn fuel_left(caller: &mut Caller<'_, Self>) -> Option<u64> {
-        let meter = caller.data().meter?;
-        Some(meter.left(caller))
+        Some(caller.data().meter.as_ref()?.left())
+    }
+
+    fn check_fuel(&self) -> wasmtime::Result<()> {
+        self.meter.as_ref().map_or(Ok(()), FuelMeter::check)
     }
 }
 
@@ -88,6 +94,8 @@ pub(crate) struct Ceiling {
     pub(crate) peak: usize,
     /// True if growth beyond the limit was refused.
     pub(crate) refused: bool,
+    /// The guest's fuel, if its code is metered.
+    meter: Option<FuelMeter>,
 }
 
 /// Longest table of functions: the engine's has 47,157 elements and never grows.
@@ -95,7 +103,7 @@ const MAX_TABLE: usize = 100_000;
 
 impl Ceiling {
     fn new(limits: &RunLimits, length: usize) -> Self {
-        Self { limit: limits.memory.as_usize(), peak: length, refused: false }
+        Self { limit: limits.memory.as_usize(), peak: length, refused: false, meter: None }
     }
 
     /// Bytes that the memory may still grow by. It never shrinks.
@@ -111,6 +119,10 @@ impl ResourceLimiter for Ceiling {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        // How far memory grows without fuel must not depend on when somebody notices.
+        if self.meter.as_ref().is_some_and(FuelMeter::is_surely_exceeded) {
+            return Err(Trap::OutOfFuel.into());
+        }
         let granted = desired <= self.limit;
         if granted {
             self.peak = self.peak.max(desired);
@@ -138,8 +150,8 @@ impl ResourceLimiter for Ceiling {
     }
 
     fn memories(&self) -> usize {
-        // The guest's own, and the collector's heap that exceptions need.
-        2
+        // The guest's own, that of its counter, and the collector's heap that exceptions need.
+        3
     }
 }
 
@@ -168,6 +180,7 @@ fn call_host(
     if frame_length == MARK_PASSED {
         return mark_passed(&mut caller).map(|()| FAULT);
     }
+    caller.data().check_fuel()?;
     let Some(exports) = caller.data().exports.clone() else {
         return Ok(FAULT);
     };
@@ -177,8 +190,8 @@ fn call_host(
         Some(frame) => guest.answer(frame, memory.len(), fuel),
         None => (HostAnswer::Fault, fuel),
     };
-    if let Some((left, meter)) = left.filter(|_| left != fuel).zip(caller.data().meter) {
-        meter.set(&mut caller, left)?;
+    if let Some((left, meter)) = left.filter(|_| left != fuel).zip(caller.data().meter.as_ref()) {
+        meter.set(left)?;
     }
     let answer = match &answer {
         HostAnswer::Bytes(bytes) => bytes.as_slice(),
@@ -202,10 +215,8 @@ fn call_host(
 /// Answers metered code that says that its counter is below the mark: ends the run if its fuel is
 /// used up, calls the listener otherwise. Does nothing if the guest says so for no reason.
 fn mark_passed(caller: &mut Caller<'_, Guest>) -> wasmtime::Result<()> {
-    let Some(meter) = caller.data().meter else { return Ok(()) };
-    if meter.is_exceeded(&mut *caller) {
-        return Err(Trap::OutOfFuel.into());
-    }
+    let Some(meter) = caller.data().meter.clone() else { return Ok(()) };
+    meter.check()?;
     let Some(mut sampling) = caller.data_mut().sampling.take() else { return Ok(()) };
     let looked = sampling.look(caller, &meter);
     caller.data_mut().sampling = Some(sampling);
@@ -237,7 +248,11 @@ fn put(memory: &mut [u8], at: i32, bytes: &[u8]) -> bool {
 ///
 /// INVARIANT(no-free-runs): a guest with a budget is attached only if its code counts. wasmtime does
 /// not notice if the code of the other variant was loaded.
-pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
+pub(crate) fn attach(
+    store: &mut Store<Guest>,
+    instance: &Instance,
+    pages: &Arc<ControlPages>,
+) -> wasmtime::Result<()> {
     let missing = || wasmtime::Error::msg("the engine's module has no memory");
     let exports = Exports {
         memory: instance.get_memory(&mut *store, "memory").ok_or_else(missing)?,
@@ -247,8 +262,9 @@ pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime:
     store.data_mut().exports = Some(exports);
     let Some(budget) = store.data().budget else { return Ok(()) };
     let uncounted = || wasmtime::Error::msg("the engine's code does not count fuel");
-    let meter = FuelMeter::start(&mut *store, instance, budget)?.ok_or_else(uncounted)?;
-    store.data_mut().meter = Some(meter);
+    let meter = FuelMeter::start(&mut *store, instance, pages, budget)?.ok_or_else(uncounted)?;
+    store.data_mut().ceiling.meter = Some(meter.clone());
+    store.data_mut().meter = Some(meter.clone());
     if let Some(sampling) = store.data_mut().sampling.take() {
         sampling.set_mark(&mut *store, &meter)?;
         store.data_mut().sampling = Some(sampling);

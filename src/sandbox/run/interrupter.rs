@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use wasmtime::Engine;
 
-use crate::sandbox::memory::{MemoryError, PollPage};
+use crate::sandbox::memory::{ControlPages, MemoryError};
 
 /// The way to interrupt the guest that runs.
 pub(crate) enum Interrupter {
-    /// Closes the page that the guest's polls read.
-    PollPage(Arc<PollPage>),
+    /// Closes the pages that the guest's polls and charges use.
+    Pages(Arc<ControlPages>),
     /// Begins the next epoch of the engine. A guest lives for the epoch in which it was made. No
     /// epoch begins by itself, so a guest that is not interrupted meets none.
     Epoch(Engine),
@@ -20,7 +20,7 @@ impl Interrupter {
     /// after its return.
     pub(crate) fn interrupt(&self) -> Result<(), MemoryError> {
         match self {
-            Self::PollPage(page) => page.close(),
+            Self::Pages(pages) => pages.close(),
             Self::Epoch(engine) => {
                 engine.increment_epoch();
                 Ok(())
@@ -29,8 +29,8 @@ impl Interrupter {
     }
 }
 
-impl From<Arc<PollPage>> for Interrupter {
-    fn from(page: Arc<PollPage>) -> Self {
-        Self::PollPage(page)
+impl From<Arc<ControlPages>> for Interrupter {
+    fn from(pages: Arc<ControlPages>) -> Self {
+        Self::Pages(pages)
     }
 }

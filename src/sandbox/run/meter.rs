@@ -1,40 +1,44 @@
 //! The fuel of a run: the counter of metered code, seen from the host.
 //!
-//! The guest's [metered code](crate::engine::code::metering) keeps the counter in a global. It
-//! calls the host before a call that may lead back once the counter is below the *mark*.
+//! The guest's [metered code](crate::engine::code::metering) keeps the counter in its
+//! [control pages](crate::sandbox::memory::ControlPages). It calls the host before a call that may
+//! lead back once the counter is below the *mark*.
 //!
 //! INVARIANT(fuel-decides): a run completes if and only if its fuel suffices. A counter below zero
 //! at the end of a run counts as used-up fuel, wherever the run has ended, unless it was stopped
-//! because of its time.
+//! because of its time. With a counter below zero the guest's calls of the host have no effect.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
-use wasmtime::{AsContextMut, Caller, Global, Instance, Val};
+use wasmtime::{AsContextMut, Caller, Global, Instance, Trap, Val};
 
-use crate::engine::code::metering::{FUEL_EXPORT, MARK_EXPORT, MOST_FUEL};
+use crate::engine::code::metering::{MARK_EXPORT, MOST_ADVANCE, MOST_FUEL};
+use crate::sandbox::memory::ControlPages;
 use crate::units::Fuel;
 
 /// The counter of one guest.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct FuelMeter {
-    fuel: Global,
+    pages: Arc<ControlPages>,
     mark: Global,
     budget: u64,
 }
 
 impl FuelMeter {
-    /// Finds the counter of `instance` and sets it to `budget`. Returns `None` for code that does
-    /// not count.
+    /// Sets the counter of `instance`, which is in `pages`, to `budget`. Returns `None` for code
+    /// that does not count.
     pub(crate) fn start(
         mut store: impl AsContextMut,
         instance: &Instance,
+        pages: &Arc<ControlPages>,
         budget: Fuel,
     ) -> wasmtime::Result<Option<Self>> {
-        let Some(fuel) = instance.get_global(&mut store, FUEL_EXPORT) else { return Ok(None) };
         let Some(mark) = instance.get_global(&mut store, MARK_EXPORT) else { return Ok(None) };
         let Fuel(budget) = Self::bounded(budget);
-        let meter = Self { fuel, mark, budget };
-        meter.set(store, budget)?;
+        let meter = Self { pages: Arc::clone(pages), mark, budget };
+        meter.set(budget)?;
         Ok(Some(meter))
     }
 
@@ -44,41 +48,83 @@ impl FuelMeter {
     }
 
     /// The fuel that is left.
-    pub(crate) fn left(&self, store: impl AsContextMut) -> u64 {
-        u64::try_from(self.counter(store)).unwrap_or(0)
+    pub(crate) fn left(&self) -> u64 {
+        u64::try_from(self.pages.counter()).unwrap_or(0)
     }
 
     /// The fuel that is used.
-    pub(crate) fn used(&self, store: impl AsContextMut) -> Fuel {
-        Fuel(self.budget.saturating_sub(self.left(store)))
+    pub(crate) fn used(&self) -> Fuel {
+        Fuel(self.budget.saturating_sub(self.left()))
     }
 
     /// True if more was used than there was.
-    pub(crate) fn is_exceeded(&self, store: impl AsContextMut) -> bool {
-        self.counter(store) < 0
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.pages.counter() < 0
+    }
+
+    /// True if more was used than there was, even if the guest is in the middle of a function that
+    /// may give back what it has paid in advance.
+    pub(crate) fn is_surely_exceeded(&self) -> bool {
+        self.pages.counter().saturating_add_unsigned(MOST_ADVANCE) < 0
+    }
+
+    /// Ends a guest that calls the host although more was used than there was.
+    pub(crate) fn check(&self) -> wasmtime::Result<()> {
+        if self.is_exceeded() { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
     }
 
     /// Sets the fuel that is left.
-    pub(crate) fn set(&self, store: impl AsContextMut, left: u64) -> wasmtime::Result<()> {
-        write(store, self.fuel, left.min(MOST_FUEL))
-    }
-
-    fn counter(&self, mut store: impl AsContextMut) -> i64 {
-        self.fuel.get(&mut store).i64().unwrap_or(-1)
+    pub(crate) fn set(&self, left: u64) -> wasmtime::Result<()> {
+        self.pages.set_counter(signed(left.min(MOST_FUEL))).map_err(wasmtime::Error::new)
     }
 }
 
-fn write(store: impl AsContextMut, global: Global, value: u64) -> wasmtime::Result<()> {
-    global.set(store, Val::I64(i64::try_from(value).unwrap_or(i64::MAX)))
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The times at which somebody has to look at a counter, to notice soon that it is used up.
+#[derive(Debug)]
+pub(crate) struct CounterWatch {
+    meter: FuelMeter,
+    left: u64,
+    pause: Duration,
+}
+
+impl CounterWatch {
+    /// The shortest time between two looks.
+    const SOON: Duration = Duration::from_millis(2);
+    /// Units of fuel that code hardly ever uses in a nanosecond.
+    const FASTEST: u64 = 16;
+
+    /// A watch for the counter of `meter`.
+    pub(crate) fn new(meter: FuelMeter) -> Self {
+        let left = meter.left();
+        Self { meter, left, pause: Self::SOON }
+    }
+
+    /// The time until the next look.
+    ///
+    /// A guest that uses nothing, because it waits for the host, is looked at less and less often.
+    pub(crate) fn next(&mut self) -> Duration {
+        let left = self.meter.left();
+        self.pause = if left == self.left { self.pause.saturating_mul(2) } else { Self::SOON };
+        self.left = left;
+        self.pause.max(Duration::from_nanos(left / Self::FASTEST))
+    }
+
+    /// True if the guest has to be stopped. Reads the counter twice, because it changes meanwhile.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.meter.is_surely_exceeded() && self.meter.is_surely_exceeded()
+    }
 }
 
 /// Looks at a guest in intervals of its fuel.
 ///
 /// The listener is called in the guest's thread, with the guest as it is in the middle of its
 /// execution: its memory can be read through [`Caller`]. After the guest has used another `every`
-/// units, it is called at the next repetition of a loop with calls, or before the first indirect or
-/// recursive call of the next function that makes one. It is never called while a loop without
-/// calls runs.
+/// units, it is called before the first indirect or recursive call of the next function that makes
+/// one.
 /// So the places depend on the executed instructions alone and are the same in every repetition.
 /// The second argument is the number of intervals that have ended since the last call, at least
 /// one; it is more if a stretch without such a place took longer. All intervals together are the
@@ -108,7 +154,7 @@ impl<T: 'static> Sampling<T> {
         caller: &mut Caller<'_, T>,
         meter: &FuelMeter,
     ) -> wasmtime::Result<()> {
-        let Fuel(used) = meter.used(&mut *caller);
+        let Fuel(used) = meter.used();
         let ended = used / self.every;
         let Some(more) = ended.checked_sub(self.ended).filter(|more| *more > 0) else {
             return Ok(());
@@ -127,7 +173,8 @@ impl<T: 'static> Sampling<T> {
         let end = self.ended.saturating_add(1).saturating_mul(self.every);
         // The guest calls when the counter is below the mark.
         let mark = meter.budget.saturating_sub(end).saturating_add(1);
-        write(store, meter.mark, if end > meter.budget { 0 } else { mark })
+        let mark = if end > meter.budget { 0 } else { mark };
+        meter.mark.set(store, Val::I64(signed(mark)))
     }
 }
 

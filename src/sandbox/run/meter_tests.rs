@@ -27,9 +27,11 @@ use crate::sandbox::run::guest::{self, Guest};
 
 /// `turn` counts in memory, with an indirect call for each number, and then spins for a while
 /// without calls.
-/// `asks` says that the mark is passed, for no reason.
+/// `asks` says that the mark is passed, for no reason. `late` and `later` call the host after code that
+/// does not look at the counter.
 const SOURCE: &str = r#"(module
     (import "host" "call" (func $call (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
     (memory (export "memory") 1)
     (func (export "host_alloc") (param i32) (result i32) (i32.const 1024))
     (type $nothing (func))
@@ -50,6 +52,14 @@ const SOURCE: &str = r#"(module
         (call $spin (i32.const 1000))
         (call $count)
         (i32.const 0))
+    (func (export "late") (result i32)
+        (call $count)
+        (call $spin (i32.const 1000))
+        (call $call (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
+    (func (export "later") (result i32)
+        (call $count)
+        (call $spin (i32.const 1000))
+        (call $yield))
     (func (export "asks") (result i32)
         (call $call (i32.const 0) (i32.const -1) (i32.const 0) (i32.const 0))))"#;
 
@@ -102,8 +112,8 @@ impl Metered {
         let mut store = Store::new(&engine, guest);
         let linker = guest::linker(&engine).unwrap();
         let instantiate = || linker.instantiate(&mut store, &module).unwrap();
-        let (instance, _) = memories.assign_image(&pool, instantiate);
-        guest::attach(&mut store, &instance)?;
+        let (instance, pages) = memories.assign_image(&pool, instantiate);
+        guest::attach(&mut store, &instance, &pages.unwrap())?;
         Ok(Self { store, instance })
     }
 
@@ -112,8 +122,7 @@ impl Metered {
     }
 
     fn used(&mut self) -> u64 {
-        let meter = self.store.data().meter.unwrap();
-        meter.used(&mut self.store).0
+        self.store.data().meter.as_ref().unwrap().used().0
     }
 }
 
@@ -135,18 +144,48 @@ fn fuel_decides_if_a_run_completes() {
         for missing in [0, 1, 2, 1_000, used] {
             let mut guest = Metered::new(used - missing, None);
             let end = guest.turn();
-            let meter = guest.store.data().meter.unwrap();
-            assert_eq!(meter.is_exceeded(&mut guest.store), missing > 0, "{missing} {end:?}");
+            let meter = guest.store.data().meter.as_ref().unwrap();
+            assert_eq!(meter.is_exceeded(), missing > 0, "{missing} {end:?}");
             assert_eq!(guest.used(), used - missing, "never more than the budget");
             if missing == 0 {
                 assert_eq!(end, Ok(0));
             }
         }
-        // Before the second indirect call, and in a loop with calls, the host ends the run. Loops
-        // without calls end it by themselves.
-        assert_eq!(Metered::new(5, None).turn(), Err(Trap::OutOfFuel));
-        assert_eq!(Metered::new(50, None).turn(), Err(Trap::OutOfFuel));
-        assert_eq!(Metered::new(used - 1_000, None).turn(), Err(Trap::UnreachableCodeReached));
+        // At the first indirect call, in a loop of them, and after a loop without calls.
+        for budget in [5, 50, used - 1_000] {
+            assert_eq!(Metered::new(budget, None).turn(), Err(Trap::OutOfFuel));
+        }
+    });
+}
+
+#[test]
+fn fuel_decides_what_a_guest_may_ask_of_the_host() {
+    on_guest_thread(|| {
+        for (export, answer) in [("late", -2), ("later", 0)] {
+            for (budget, expected) in [(100_000, Ok(answer)), (500, Err(Trap::OutOfFuel))] {
+                let mut guest = Metered::new(budget, None);
+                let export = guest.instance.get_typed_func::<(), i32>(&mut guest.store, export);
+                let end = export.unwrap().call(&mut guest.store, ());
+                let end = end.map_err(|error| *error.downcast_ref::<Trap>().unwrap());
+                assert_eq!(end, expected, "{budget}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_counter_is_looked_at_when_it_could_be_used_up_and_seldom_while_it_rests() {
+    on_guest_thread(|| {
+        let far = Metered::new(1_600_000_000_000, None);
+        let mut watch = CounterWatch::new(far.store.data().meter.clone().unwrap());
+        assert_eq!(watch.next(), Duration::from_secs(100));
+        let mut near = Metered::new(20_000, None);
+        let mut watch = CounterWatch::new(near.store.data().meter.clone().unwrap());
+        let rests: Vec<_> = (0..4).map(|_| watch.next().as_millis()).collect();
+        assert_eq!(rests, [4, 8, 16, 32]);
+        assert_eq!(near.turn(), Ok(0));
+        assert_eq!(watch.next().as_millis(), 2);
+        assert!(!watch.is_used_up());
     });
 }
 

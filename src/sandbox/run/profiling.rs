@@ -5,7 +5,7 @@ use wasmtime::{Caller, Instance, Store};
 use crate::job::profile::{ProfileOrder, ProfileText};
 use crate::sandbox::profile::Sampler;
 use crate::sandbox::run::guest::{self, Guest};
-use crate::sandbox::run::meter::Sampling;
+use crate::sandbox::run::meter::{FuelMeter, Sampling};
 use crate::units::Fuel;
 
 /// Begins to profile a guest whose memory is still that of its image. Must be called before the guest
@@ -14,8 +14,7 @@ pub(crate) fn begin(store: &mut Store<Guest>, instance: &Instance, order: Profil
     let Some(memory) = instance.get_memory(&mut *store, "memory") else { return };
     let sampler = Sampler::new(order, memory.data(&*store));
     let listener = move |caller: &mut Caller<'_, Guest>, _: u64| {
-        let Some(meter) = caller.data().meter else { return };
-        let used = meter.used(&mut *caller);
+        let Some(used) = caller.data().meter.as_ref().map(FuelMeter::used) else { return };
         if let Some(mut sampler) = caller.data_mut().sampler.take() {
             sampler.sample(memory.data(&*caller), used);
             caller.data_mut().sampler = Some(sampler);

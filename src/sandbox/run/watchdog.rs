@@ -1,4 +1,4 @@
-//! The thread that stops a guest at its deadline.
+//! The thread that stops a guest at its deadline, or when its fuel is used up.
 
 use std::fmt;
 use std::io;
@@ -11,17 +11,19 @@ use parking_lot::{Condvar, Mutex};
 use crate::job::host::IsCancelled;
 use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
 use crate::sandbox::run::interrupter::Interrupter;
+use crate::sandbox::run::meter::{CounterWatch, FuelMeter};
 
-/// A thread that interrupts a run at its deadline or when its caller is gone.
+/// A thread that interrupts a run at its deadline, when its caller is gone, or when it has used more
+/// fuel than it had and does not notice by itself.
 ///
 /// The thread sleeps while nothing runs, so an idle worker costs no processor time, and a short run
 /// costs at most one unneeded wake-up later. During a longer run it checks every [`BEAT`] that a
-/// caller still waits. A guest that sleeps in a host call executes no code, so a cancellation also
+/// caller still waits, and looks more often at a counter that comes to its end. A guest that sleeps in a host call executes no code, so a cancellation also
 /// wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
-/// INVARIANT(only-the-armed): a guest is interrupted only while its alarm is set. After that its poll
-/// page, or the epoch, may belong to another guest. Interrupting and disarming happen under one lock.
+/// INVARIANT(only-the-armed): a guest is interrupted only while its alarm is set. After that its
+/// pages, or the epoch, may belong to another guest. Interrupting and disarming happen under one lock.
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -49,6 +51,7 @@ struct Alarm {
     is_cancelled: IsCancelled,
     canceller: Canceller,
     interrupter: Interrupter,
+    counter: Option<CounterWatch>,
     stopped: Option<Stopped>,
 }
 
@@ -61,15 +64,22 @@ impl Alarm {
         self.next = now + BEAT;
         if now >= self.deadline {
             self.stopped.get_or_insert(Stopped::Deadline);
-        } else if self.stopped.is_none() {
-            if !(self.is_cancelled)() {
-                self.next = self.next.min(self.deadline);
-                return;
-            }
+        } else if self.stopped.is_none() && (self.is_cancelled)() {
             self.stopped = Some(Stopped::Cancelled);
             self.canceller.cancel();
         }
-        self.interrupter.interrupt().ok();
+        let is_used_up = self.counter.as_ref().is_some_and(CounterWatch::is_used_up);
+        if self.stopped.is_some() || is_used_up {
+            self.interrupter.interrupt().ok();
+        } else {
+            self.set_next(now);
+        }
+    }
+
+    /// Sets the time of the next check, if there was no reason to stop at `now`.
+    fn set_next(&mut self, now: Instant) {
+        let pause = self.counter.as_mut().map_or(BEAT, |counter| counter.next().min(BEAT));
+        self.next = self.deadline.min(now + pause);
     }
 }
 
@@ -86,24 +96,39 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Stops the guest of `interrupter` at `deadline`, or once `is_cancelled` is true, unless
-    /// the alarm is disarmed before.
-    pub(crate) fn arm(
-        &self,
-        interrupter: impl Into<Interrupter>,
-        deadline: &Deadline,
-        is_cancelled: IsCancelled,
-    ) -> Armed<'_> {
-        let (deadline, canceller) = (deadline.instant(), deadline.canceller());
-        let next = deadline.min(Instant::now() + BEAT);
+    /// Stops a guest at `deadline`, or once there is another reason, unless the alarm is disarmed
+    /// before.
+    pub(crate) fn arm(&self, watched: Watched, deadline: &Deadline) -> Armed<'_> {
+        let Watched { interrupter, is_cancelled, meter } = watched;
+        let now = Instant::now();
+        let mut alarm = Alarm {
+            next: now,
+            deadline: deadline.instant(),
+            is_cancelled,
+            canceller: deadline.canceller(),
+            interrupter,
+            counter: meter.map(CounterWatch::new),
+            stopped: None,
+        };
+        alarm.set_next(now);
+        let next = alarm.next;
         let mut state = self.shared.state.lock();
-        let (interrupter, stopped) = (interrupter.into(), None);
-        state.alarm = Some(Alarm { next, deadline, is_cancelled, canceller, interrupter, stopped });
+        state.alarm = Some(alarm);
         if state.wakes_at.is_none_or(|wakes_at| next < wakes_at) {
             self.shared.changed.notify_one();
         }
         Armed(self)
     }
+}
+
+/// A guest, as the watchdog sees it.
+pub(crate) struct Watched {
+    /// The way to interrupt it.
+    pub(crate) interrupter: Interrupter,
+    /// True if nobody waits for its run any more.
+    pub(crate) is_cancelled: IsCancelled,
+    /// Its fuel, if it has any.
+    pub(crate) meter: Option<FuelMeter>,
 }
 
 /// Keeps the alarm set.
@@ -166,11 +191,13 @@ mod tests {
     use super::*;
     use crate::engine::code::compile::{self, MAX_WASM_STACK};
     use crate::engine::code::instrumentation::{Instrumentation, Variant};
-    use crate::engine::code::metering::FUEL_EXPORT;
+    use crate::engine::code::metering::MARK_EXPORT;
     use crate::engine::code::polls::Interruption;
     use crate::sandbox::memory::{
         DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
     };
+    use crate::sandbox::run::ending::is_stop;
+    use crate::units::Fuel;
 
     /// Functions that never end by themselves and never access memory. `tree` makes exponentially
     /// many calls, never deeper than 100.
@@ -221,20 +248,29 @@ mod tests {
             }
         }
 
-        /// A guest with much fuel, and the way to interrupt it.
-        fn instantiate(&self, store: &mut Store<()>) -> (Instance, Interrupter) {
+        /// A guest, as the watchdog sees it. It has `budget` units of fuel, if its code counts.
+        fn instantiate(
+            &self,
+            store: &mut Store<()>,
+            budget: Fuel,
+            is_cancelled: IsCancelled,
+        ) -> (Instance, Watched) {
             let has_epochs = self.checks.interruption == Interruption::Epochs;
             if has_epochs {
                 store.set_epoch_deadline(1);
             }
             let engine = store.engine().clone();
             let instantiate = || self.template.instantiate(&mut *store).unwrap();
-            let (instance, poll_page) = self.memories.assign_image(&self.pool, instantiate);
-            if let Some(fuel) = instance.get_global(&mut *store, FUEL_EXPORT) {
-                fuel.set(&mut *store, Val::I64(1 << 62)).unwrap();
+            let (instance, pages) = self.memories.assign_image(&self.pool, instantiate);
+            let pages = pages.unwrap();
+            let meter = FuelMeter::start(&mut *store, &instance, &pages, budget).unwrap();
+            if let Some(mark) = instance.get_global(&mut *store, MARK_EXPORT) {
+                // The code tells nobody that its fuel is used up.
+                mark.set(&mut *store, Val::I64(i64::MIN)).unwrap();
             }
-            let page = Interrupter::PollPage(poll_page.unwrap());
-            (instance, if has_epochs { Interrupter::Epoch(engine) } else { page })
+            let interrupter =
+                if has_epochs { Interrupter::Epoch(engine) } else { Interrupter::from(pages) };
+            (instance, Watched { interrupter, is_cancelled, meter })
         }
 
         fn store(&self) -> Store<()> {
@@ -248,10 +284,10 @@ mod tests {
             is_cancelled: IsCancelled,
         ) -> (Option<Trap>, Option<Stopped>) {
             let mut store = self.store();
-            let (instance, interrupter) = self.instantiate(&mut store);
+            let (instance, watched) = self.instantiate(&mut store, PLENTY, is_cancelled);
             let export = instance.get_typed_func::<(), ()>(&mut store, export).unwrap();
             let deadline = Deadline::after(time);
-            let armed = self.watchdog.arm(interrupter, &deadline, is_cancelled);
+            let armed = self.watchdog.arm(watched, &deadline);
             let end = export.call(&mut store, ());
             let trap = end.err().map(|error| *error.downcast_ref::<Trap>().unwrap());
             (trap, armed.disarm())
@@ -271,6 +307,7 @@ mod tests {
     }
 
     const HOUR: Duration = Duration::from_secs(3600);
+    const PLENTY: Fuel = Fuel(u64::MAX);
 
     /// On a thread whose stack is as large as in a worker.
     fn with_fixture(checks: impl Into<Instrumentation>, act: impl FnOnce(&Fixture) + Send) {
@@ -303,6 +340,30 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_that_does_not_look_at_its_counter_is_stopped_when_it_is_used_up() {
+        for checks in all_checks().filter(|checks| checks.variant == Variant::Metered) {
+            with_fixture(checks, |fixture| {
+                for export in ["spins", "nested", "inner", "counts", "tree"] {
+                    let mut store = fixture.store();
+                    let never = Box::new(|| false);
+                    let (instance, watched) =
+                        fixture.instantiate(&mut store, Fuel(1_000_000), never);
+                    let meter = watched.meter.clone().unwrap();
+                    let export = instance.get_typed_func::<(), ()>(&mut store, export).unwrap();
+                    let deadline = Deadline::after(HOUR);
+                    let armed = fixture.watchdog.arm(watched, &deadline);
+                    let trap = export.call(&mut store, ()).unwrap_err();
+                    assert_eq!(trap.downcast_ref::<Trap>(), Some(&fixture.trap()));
+                    assert!(is_stop(&trap), "{trap:?}");
+                    assert_eq!(armed.disarm(), None, "neither late nor cancelled");
+                    assert!(meter.is_surely_exceeded());
+                    assert_eq!(meter.used(), Fuel(1_000_000), "never more than the budget");
+                }
+            });
+        }
+    }
+
+    #[test]
     fn an_abandoned_run_is_stopped_and_an_awaited_one_is_not() {
         for checks in all_checks() {
             with_fixture(checks, |fixture| {
@@ -320,11 +381,11 @@ mod tests {
     fn a_sleeping_guest_is_woken_when_its_run_is_abandoned() {
         with_fixture(Variant::Timed, |fixture| {
             let mut store = fixture.store();
-            let (_, interrupter) = fixture.instantiate(&mut store);
             let (deadline, started) = (Deadline::after(HOUR), Instant::now());
             let gone = started + 3 * BEAT;
             let is_cancelled = Box::new(move || Instant::now() >= gone);
-            let armed = fixture.watchdog.arm(interrupter, &deadline, is_cancelled);
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, is_cancelled);
+            let armed = fixture.watchdog.arm(watched, &deadline);
 
             assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
 
@@ -363,9 +424,9 @@ mod tests {
             let watchdog = Watchdog::spawn().unwrap();
             let shared = Arc::downgrade(&watchdog.shared);
             let mut store = fixture.store();
-            let (_, interrupter) = fixture.instantiate(&mut store);
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
             let deadline = Deadline::after(HOUR);
-            drop(watchdog.arm(interrupter, &deadline, Box::new(|| false)));
+            drop(watchdog.arm(watched, &deadline));
             drop(watchdog);
             assert!(shared.upgrade().is_none(), "the thread still holds its state");
         });
