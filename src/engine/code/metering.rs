@@ -73,8 +73,8 @@ pub const COUNTER_PAGES: u64 = 1;
 /// The numbers at the beginning of that memory whose sum is the counter.
 pub const COUNTERS: usize = body_writer::COUNTERS as usize;
 
-/// More units than a function pays in advance: it has fewer instructions, because a function is at most
-/// 7,654,321 bytes long.
+/// More units than a function pays in advance: it has fewer instructions, because wasmtime refuses
+/// functions of more than 7,654,321 bytes, and a metered one is longer than what it was made of.
 pub const MOST_ADVANCE: u64 = 1 << 23;
 
 /// The largest budget. Larger ones are limited to it: at a billion units in a second it lasts for
