@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Top-level modules, lowest first, each with the modules it may use. Those must stand above
@@ -205,6 +206,27 @@ fn rooms_are_small_enough_to_survey() {
     let large = rooms.into_iter().filter(|(_, files)| *files > MAX_FILES);
     wrong.extend(large.map(|(room, files)| format!("{room}: {files} files lie flat")));
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A skill is whole by itself, so a part that several need is in each of them: as one text.
+#[test]
+fn what_skills_share_is_the_same_in_each() {
+    let mut shared: BTreeMap<String, BTreeMap<PathBuf, Vec<u8>>> = BTreeMap::new();
+    for skill in fs::read_dir(root().join("skills")).unwrap() {
+        let Ok(code) = fs::read_dir(skill.unwrap().path().join("code")) else { continue };
+        for file in code.map(|file| file.unwrap().path()) {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            if name != "main.py" && file.is_file() {
+                let text = fs::read(&file).unwrap();
+                shared.entry(name).or_default().insert(file, text);
+            }
+        }
+    }
+    assert!(shared["csv_text.py"].len() > 1, "skills were read");
+    for (name, copies) in shared {
+        let texts: BTreeSet<&Vec<u8>> = copies.values().collect();
+        assert_eq!(texts.len(), 1, "`{name}` differs among {:?}", copies.keys());
+    }
 }
 
 /// What a `mod.rs` re-exports is no import of its own: an import from there is one from the file that
@@ -509,7 +531,7 @@ fn without_unit_tests(text: &str) -> &str {
 }
 
 fn read(file: &Path) -> String {
-    std::fs::read_to_string(file).unwrap()
+    fs::read_to_string(file).unwrap()
 }
 
 /// `src/blobs/local/store.rs` and `src/blobs.rs` both belong to `blobs`.
@@ -551,7 +573,7 @@ fn rust_files(root: PathBuf) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![root];
     while let Some(directory) = pending.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 pending.push(path);

@@ -61,6 +61,26 @@ pub struct LocalRun {
     pub record: LocalRecord,
 }
 
+impl LocalRun {
+    /// A run of the program as it is, without arguments and with the usual limits.
+    #[must_use]
+    pub fn new(program: LocalProgram) -> Self {
+        Self {
+            program,
+            entrypoint: None,
+            args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
+            mount_skills: Vec::new(),
+            input_blobs: Vec::new(),
+            limits: RequestedLimits::default(),
+            listener: None,
+            reproducible: None,
+            profile: None,
+            recording: None,
+            record: LocalRecord::Unwanted,
+        }
+    }
+}
+
 /// Whether a [`LocalRun`] leaves a document.
 #[derive(Debug, Default)]
 pub enum LocalRecord {

@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::protocol::methods::execution::{RequestedLimits, RunResult, RunStatus};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::local_run::{LocalProgram, LocalRecord, LocalRun};
+use crate::service::local_run::{LocalProgram, LocalRun};
 use crate::service::parts::Service;
 use crate::service::run::log_line::RunPurpose;
 
@@ -84,22 +83,9 @@ impl Service {
         limits: RequestedLimits,
     ) -> Result<RunResult, ServiceError> {
         let caller = Caller::local("self-test");
-        let request = LocalRun {
-            program: LocalProgram::File {
-                source: source.to_owned(),
-                file_name: "self_test.py".to_owned(),
-            },
-            entrypoint: None,
-            args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
-            mount_skills: Vec::new(),
-            listener: None,
-            reproducible: None,
-            profile: None,
-            recording: None,
-            record: LocalRecord::Unwanted,
-            input_blobs: Vec::new(),
-            limits,
-        };
+        let program =
+            LocalProgram::File { source: source.to_owned(), file_name: "self_test.py".to_owned() };
+        let request = LocalRun { limits, ..LocalRun::new(program) };
         Ok(self.run_local(&caller, request, RunPurpose::SelfTest).await?.result)
     }
 }
@@ -125,6 +111,8 @@ fn unexpected(result: &RunResult) -> SelfTestError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::RawValue;
+
     use super::*;
     use crate::ids::RunId;
 

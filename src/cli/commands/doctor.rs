@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
@@ -26,9 +25,9 @@ use crate::engine::code::instrumentation::Variant;
 use crate::error::CauseChain;
 use crate::http::TlsEndpoint;
 use crate::job::message::WorkerReport;
-use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::protocol::methods::execution::RunStatus;
 use crate::secrets::{SecretScope, Secrets};
-use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun, sole_tenant};
+use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
 use crate::subprocess::hide_own_variables;
 use crate::units::ByteCount;
 
@@ -465,20 +464,8 @@ async fn run(runtime: &Runtime) -> Finding {
     let caller = Caller::local("doctor");
     let mut duration = 0;
     for _ in 0..2 {
-        let request = LocalRun {
-            program: LocalProgram::File { source: SOURCE.into(), file_name: "doctor.py".into() },
-            entrypoint: None,
-            args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
-            mount_skills: Vec::new(),
-            listener: None,
-            reproducible: None,
-            profile: None,
-            recording: None,
-            record: LocalRecord::Unwanted,
-            input_blobs: Vec::new(),
-            limits: RequestedLimits::default(),
-        };
-        match runtime.service.run_file(&caller, request).await {
+        let program = LocalProgram::File { source: SOURCE.into(), file_name: "doctor.py".into() };
+        match runtime.service.run_file(&caller, LocalRun::new(program)).await {
             Ok(ended) if ended.result.status == RunStatus::Completed => {
                 duration = ended.result.duration_ms;
             }

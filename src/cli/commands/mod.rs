@@ -24,3 +24,4 @@ pub(crate) mod skills;
 pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod verify;
+mod xml;

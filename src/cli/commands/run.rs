@@ -111,21 +111,17 @@ fn run(
     let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
     let Order { program, entrypoint, mount_skills } = order;
     let request = LocalRun {
-        program,
         entrypoint,
-        args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
         mount_skills,
-        input_blobs: Vec::new(),
         limits,
-        listener: None,
         reproducible,
         profile: profile.map(|profile| profile.order),
-        recording: None,
         record: match options.record {
             Some(_) if options.record_network => LocalRecord::WithNetwork,
             Some(_) => LocalRecord::Wanted,
             None => LocalRecord::Unwanted,
         },
+        ..LocalRun::new(program)
     };
     let lock = SkillsLock::read_named(options.locked.as_ref())?;
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::cli::commands::fuel_profile::sums::{percentage, place, with_callees, with_commas};
+use crate::cli::commands::xml::escaped;
 use crate::cli::terminal::output::shown;
 use crate::job::profile::{FuelProfile, FunctionOrigin, ProfiledFunction};
 
@@ -235,25 +236,6 @@ fn pixels(hundredths: u64) -> String {
         (whole, 0) => whole.to_string(),
         (whole, rest) => format!("{whole}.{rest:02}"),
     }
-}
-
-/// A text without characters that XML forbids or gives a meaning.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&apos;"),
-            '\n' => safe.push_str("&#10;"),
-            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
-            letter if letter.is_control() => safe.push('\u{fffd}'),
-            letter => safe.push(letter),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

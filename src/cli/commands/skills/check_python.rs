@@ -20,10 +20,10 @@ use crate::packages::lock::Lock;
 use crate::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, NeedsError, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
-use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::protocol::methods::execution::RunStatus;
 use crate::registry::FolderCheck;
 use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun};
+use crate::service::{Caller, LocalProgram, LocalRun};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 
 /// The program that checks a skill's Python.
@@ -212,21 +212,12 @@ async fn look_at(
     }
     let (entrypoint, export) = (manifest.entrypoint.as_str(), manifest.export.as_str());
     let args = to_raw_value(&Source { files: files.clone(), entrypoint, export, provided });
+    let program =
+        LocalProgram::File { source: PROGRAM.to_owned(), file_name: "check_python.py".to_owned() };
     let request = LocalRun {
-        program: LocalProgram::File {
-            source: PROGRAM.to_owned(),
-            file_name: "check_python.py".to_owned(),
-        },
         entrypoint: Some("main".to_owned()),
         args: args.map_err(|fault| fault.to_string())?,
-        mount_skills: Vec::new(),
-        listener: None,
-        reproducible: None,
-        profile: None,
-        recording: None,
-        record: LocalRecord::Unwanted,
-        input_blobs: Vec::new(),
-        limits: RequestedLimits::default(),
+        ..LocalRun::new(program)
     };
     let ended = runtime.service.run_file(&Caller::local("check"), request).await;
     let ended = ended.map_err(|fault| fault.to_string())?;

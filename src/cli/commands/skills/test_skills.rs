@@ -33,9 +33,7 @@ use crate::packages::lock::Lock;
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunStatus};
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{
-    Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, ServiceError, sole_tenant,
-};
+use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
 
 /// The tests of one skill.
 #[derive(Debug)]
@@ -294,21 +292,15 @@ pub(crate) async fn run_case(
         Ok(recording) => Arc::new(recording),
         Err(problem) => return Ok(CaseRun::impossible(&problem)),
     };
+    let program =
+        LocalProgram::Skill { name: skill.name.clone(), version: Some(skill.version.clone()) };
     let request = LocalRun {
-        reproducible: how.reproducible,
-        profile: None,
-        program: LocalProgram::Skill {
-            name: skill.name.clone(),
-            version: Some(skill.version.clone()),
-        },
-        entrypoint: None,
         args,
-        mount_skills: Vec::new(),
         input_blobs: ids.values().cloned().collect(),
         limits: RequestedLimits { timeout_ms: how.timeout_ms, ..RequestedLimits::default() },
-        listener: None,
+        reproducible: how.reproducible,
         recording: Some(Arc::clone(&recording)),
-        record: LocalRecord::Unwanted,
+        ..LocalRun::new(program)
     };
     let caller = Caller::local("skill-test");
     let (ended, duration_ms, fuel) = match place.service.run_file(&caller, request).await {

@@ -17,8 +17,7 @@ use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
 use crate::cli::failed::Failed;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::service::{
-    Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, ProgressReport, Stream, log_stream,
-    sole_tenant,
+    Caller, LocalProgram, LocalResult, LocalRun, ProgressReport, Stream, log_stream, sole_tenant,
 };
 use crate::units::ByteCount;
 
@@ -91,11 +90,9 @@ pub(crate) async fn run_file(
         blobs: blobs.clone(),
     };
     let (listener, mut output) = log_stream(MAX_WAITING);
+    let program =
+        LocalProgram::File { source: RUNNER.to_owned(), file_name: "test_runner.py".to_owned() };
     let request = LocalRun {
-        program: LocalProgram::File {
-            source: RUNNER.to_owned(),
-            file_name: "test_runner.py".to_owned(),
-        },
         entrypoint: Some("main".to_owned()),
         args: to_raw_value(&arguments).map_err(|e| Failed::at("write the arguments", &e))?,
         mount_skills: mount.into_iter().collect(),
@@ -103,9 +100,7 @@ pub(crate) async fn run_file(
         limits: RequestedLimits { timeout_ms: how.timeout_ms, ..RequestedLimits::default() },
         listener: Some(listener),
         reproducible: how.reproducible,
-        profile: None,
-        recording: None,
-        record: LocalRecord::Unwanted,
+        ..LocalRun::new(program)
     };
     let caller = Caller::local("test");
     let mut last = None;

@@ -15,7 +15,7 @@ use crate::cli::prepare::progress;
 use crate::config::Config;
 use crate::engine::code::instrumentation::Variant;
 use crate::images::PackageSet;
-use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
+use crate::protocol::methods::execution::ReproducibleParam;
 use crate::provenance::{DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments};
 use crate::service::{
     Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, ServiceError,
@@ -123,25 +123,21 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
         }
     };
     Ok(LocalRun {
-        program,
         entrypoint,
         args: RawValue::from_string(args)
             .map_err(|fault| Failed::at("read the arguments", &fault))?,
         mount_skills: mounted,
         input_blobs: inputs.blobs.iter().map(|blob| blob.id.to_string()).collect(),
-        limits: RequestedLimits::default(),
-        listener: None,
-        profile: None,
         reproducible: Some(ReproducibleParam::Inputs {
             seed: inputs.seed,
             epoch: inputs.epoch,
             cache: false,
         }),
-        recording: None,
         record: LocalRecord::Repeats(Box::new(RepeatedRun {
             inputs: inputs.clone(),
             patience: PATIENCE,
             network: inputs.network.as_ref().map(|blob| network(blob, files)).transpose()?,
         })),
+        ..LocalRun::new(program)
     })
 }
