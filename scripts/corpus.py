@@ -3,13 +3,16 @@
 Needs nothing but Python's standard library.
 """
 
-import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import served
 
@@ -17,6 +20,15 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/fixtures/reprod
 
 # Long enough for a busy machine: the end by time is the one thing that does not repeat.
 PATIENT_MS = 600_000
+
+# What other runs leave behind in a slot: memory, files, modules, a full heap, an end by force.
+DIRTY = [
+    "kept = [bytes([n % 251]) * 4096 for n in range(20000)]\nimport decimal, xml.dom.minidom",
+    "import os, random\nfor n in range(200): open(f'/workspace/{n}', 'wb').write(os.urandom(5000))",
+    "blocks = []\nwhile True: blocks.append(bytearray(16 << 20))",
+    "import numpy as np, gc\ngc.disable()\nnp.random.seed(3)\nx = np.full(10**7, np.nan)",
+    "import os; os.environ['TZ'] = 'Asia/Tokyo'; os._exit(3)",
+]
 
 
 def programs(only=()):
@@ -91,8 +103,42 @@ def outcomes(server, chosen, clients=1, keep=None):
         finally:
             client.close()
 
-    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+    with ThreadPoolExecutor(clients) as pool:
         return dict(pool.map(run, chosen))
+
+
+@contextlib.contextmanager
+def other_runs(server):
+    """Sends runs that are not reproducible as long as the context lasts."""
+    ended = threading.Event()
+
+    def disturb():
+        client, number = server.client(), 0
+        while not ended.is_set():
+            number += 1
+            with contextlib.suppress(served.Refused):
+                client.run(DIRTY[number % len(DIRTY)], {})
+            ended.wait(0.2)
+        client.close()
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def not_verified(program, data, records):
+    """Executes each record by `wardian verify`. Returns what it says about those that differ."""
+
+    def verify(file):
+        told = subprocess.run([program, "--data-dir", data, "verify", file], capture_output=True, text=True)
+        return None if told.returncode == 0 else f"{file.name}: exit {told.returncode}\n{told.stdout}{told.stderr}"
+
+    with ThreadPoolExecutor(2) as two:
+        return [told for told in two.map(verify, records) if told]
 
 
 def differences(one, other, path=""):

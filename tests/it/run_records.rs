@@ -710,7 +710,7 @@ fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
 #[test]
 fn the_runs_of_a_loaded_server_are_identical_when_they_are_executed_again() {
     let ended = std::process::Command::new(repository("scripts/verify-records"))
-        .args([WARDIAN, "--runs", "8", "--clients", "3"])
+        .args(["--wardian", WARDIAN, "--runs", "8", "--clients", "3"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
