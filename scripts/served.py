@@ -34,6 +34,14 @@ def add_options(parser):
     )
 
 
+def named_program():
+    """The program that WARDIAN names, or `target/debug/wardian`. Ends the script if it is not there."""
+    program = pathlib.Path(os.environ.get("WARDIAN", REPOSITORY / "target/debug/wardian")).resolve()
+    if not program.exists():
+        raise SystemExit(f"there is no {program}: build it, or name another with WARDIAN")
+    return program
+
+
 def find_program(chosen):
     """The program to start."""
     if chosen:
