@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto  client_tls
-//!              private_file
+//!              private_file · regular_file
 //! formats      skill  protocol  job  provenance  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
@@ -27,6 +27,7 @@ pub mod error;
 pub mod heap;
 pub mod ids;
 mod private_file;
+mod regular_file;
 pub mod secret_text;
 mod subprocess;
 pub mod units;

@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("client_tls", &[]),
     ("crypto",    &[]),
     ("private_file", &[]),
+    ("regular_file", &[]),
     ("subprocess", &[]),
     ("cgroup",    &["units"]),
     // 1 formats: bytes in, typed values out
@@ -45,9 +46,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("worker",    &["error", "ids", "units", "heap", "job", "secret_text", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "cgroup", "job", "quotas"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "provenance", "framing", "quotas"]),
-    ("secrets",   &["error", "ids", "secret_text", "skill"]),
+    ("secrets",   &["error", "regular_file", "ids", "secret_text", "skill"]),
     ("database",  &["error", "private_file"]),
-    ("tenants",   &["error", "ids", "clock", "client_tls", "crypto", "database"]),
+    ("tenants",   &["error", "regular_file", "ids", "clock", "client_tls", "crypto", "database"]),
     ("records",   &["error", "ids", "units", "clock", "job", "database"]),
     ("audit",     &["clock"]),
     ("results",   &["ids", "units", "clock"]),
@@ -57,11 +58,11 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "telemetry", "database", "tenants", "records", "audit", "results"]),
     // 4 edges: translate, never decide
     ("net",       &["error", "units", "budget", "protocol", "telemetry", "audit", "service"]),
-    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service", "net"]),
+    ("http",      &["error", "regular_file", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service", "net"]),
     ("mcp",       &["error", "ids", "units", "clock", "budget", "crypto", "protocol", "telemetry", "audit", "service", "net"]),
     ("console",   &["ids"]),
     // 5 program: reads the world, builds the rest
-    ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
+    ("config",    &["error", "regular_file", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "results", "http", "mcp"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "provenance", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",

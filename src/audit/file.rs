@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
 use crate::audit::event::AuditEvent;
 use crate::clock::Clock;
 
@@ -62,11 +64,17 @@ impl AuditFile {
     }
 }
 
+/// Opens the file. A pipe that nobody reads is an error and not waited for; a line that is written to
+/// one waits for its reader.
 fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().append(true).create(true).mode(RIGHTS).open(path)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(RIGHTS).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    let flags = fcntl_getfl(&file)?;
+    fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
     Ok(file)
 }
 

@@ -44,8 +44,8 @@ pub(crate) struct RunOptions {
     pub(crate) seed: Option<u64>,
     /// Time of day at the start of a reproducible run, in seconds since 1970 [default:
     /// `SOURCE_DATE_EPOCH`, or the first of January 2026].
-    #[arg(long, value_name = "SECONDS", requires = "reproducible", env = "SOURCE_DATE_EPOCH")]
-    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH), hide_env = true)]
+    #[arg(long, value_name = "SECONDS", requires = "reproducible")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH))]
     pub(crate) epoch: Option<u64>,
     /// Refuse skills that are not as this file has locked them [default of FILE: skills.lock].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]

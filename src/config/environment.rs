@@ -94,6 +94,16 @@ impl Surroundings {
     }
 }
 
+/// The variable by which tools for reproducible builds share a time; see
+/// <https://reproducible-builds.org/specs/source-date-epoch/>.
+pub(crate) const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
+
+/// The text of `SOURCE_DATE_EPOCH`; `None` if it is empty or not there.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+pub(crate) fn source_date_epoch() -> Option<OsString> {
+    std::env::var_os(SOURCE_DATE_EPOCH).filter(|text| !text.is_empty())
+}
+
 /// The interpreter beside a program that a package client has put into a virtual environment. Its
 /// packages and its client are the ones that the program came with.
 fn venv_python(program: &Path) -> Option<PathBuf> {

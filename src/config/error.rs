@@ -16,14 +16,20 @@ pub enum ConfigError {
         #[source]
         cause: io::Error,
     },
-    /// The file is not TOML.
-    #[error("the configuration file {} is not TOML", path.display())]
+    /// The file is not TOML. The line itself is not shown: it may hold a password.
+    #[error(
+        "the configuration file {} is not TOML: line {line}, column {column}: {}",
+        path.display(), reason.escape_debug()
+    )]
     NotToml {
         /// The name.
         path: PathBuf,
-        /// The place and the reason.
-        #[source]
-        cause: Box<toml::de::Error>,
+        /// The line, from 1.
+        line: usize,
+        /// The character of the line, from 1.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
     },
     /// Settings are wrong.
     #[error("the configuration is wrong:\n{}", Lines(problems))]

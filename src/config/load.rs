@@ -1,7 +1,8 @@
 //! Loads the configuration: finds the file, combines the layers, and reads them by the schema.
 
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use toml::Table;
 
@@ -11,9 +12,13 @@ use crate::config::reader::{Layers, Reader};
 use crate::config::schema;
 use crate::config::settings::Config;
 use crate::http::PathStamp;
+use crate::regular_file::{not_regular, open_now};
 
 /// Longest file that is read. Settings are small, and a wrong path may name a file of any size.
 const MAX_FILE: u64 = 1 << 20;
+
+/// Longest reason that is shown of a file that is not TOML, in characters.
+const MAX_REASON: usize = 200;
 
 /// Settings from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +85,11 @@ fn load_file(
     match read_file(&path) {
         Ok((stamp, text)) => match text.parse() {
             Ok(table) => Ok(LoadedFile { path: Some(path), stamp: Some(stamp), table }),
-            Err(cause) => Err(ConfigError::NotToml { path, cause: Box::new(cause) }),
+            Err(cause) => {
+                let (line, column) = place_of(&cause, &text);
+                let reason = cause.message().chars().take(MAX_REASON).collect();
+                Err(ConfigError::NotToml { path, line, column, reason })
+            }
         },
         Err(cause) if cause.kind() == io::ErrorKind::NotFound && !must_be_there => {
             Ok(LoadedFile::default())
@@ -89,10 +98,22 @@ fn load_file(
     }
 }
 
+/// Line and column at which the text is no TOML.
+fn place_of(error: &toml::de::Error, text: &str) -> (usize, usize) {
+    let end = error.span().map_or(0, |span| span.start);
+    let before = text.get(..end).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count().saturating_add(1), line.chars().count().saturating_add(1))
+}
+
 /// The text of a file, and the state of the file before it was read.
 fn read_file(path: &Path) -> io::Result<(PathStamp, String)> {
-    let file = fs::File::open(path)?;
+    let file = open_now(path)?;
     let found = file.metadata()?;
+    // What a pipe gives is there once, and the file is read again when it changes.
+    if !found.is_file() && !found.file_type().is_char_device() {
+        return Err(not_regular());
+    }
     if found.len() > MAX_FILE {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB"));
     }

@@ -22,6 +22,7 @@ mod written;
 
 pub use crate::config::ceiling::GatewayMemory;
 pub use crate::config::effective::{EffectiveSetting, SettingOrigin};
+pub(crate) use crate::config::environment::{SOURCE_DATE_EPOCH, source_date_epoch};
 pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;

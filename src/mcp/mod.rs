@@ -28,7 +28,8 @@ use crate::service::{Authentication, Service};
 use crate::units::ByteCount;
 
 pub use crate::mcp::state::McpConfig;
-pub use crate::mcp::transport::bridged::{BridgedMessage, chosen_revision, refusal};
+pub use crate::mcp::transport::bridged::{BridgedMessage, addressed, chosen_revision, refusal};
+pub(crate) use crate::mcp::transport::lines::LineFault;
 
 /// The route of the protocol, for a server whose callers are known and whose hosts are checked.
 pub fn routes_of(config: McpConfig) -> impl FnOnce(&Arc<ServiceState>) -> Router {
@@ -70,9 +71,12 @@ pub async fn serve_lines<I: BufRead + Send + 'static>(
 ///
 /// # Errors
 ///
-/// The text says why the line was refused; the next one can be read unless the input failed.
-pub fn read_line(input: &mut impl BufRead, largest: ByteCount) -> Result<Option<Vec<u8>>, String> {
+/// The line is refused, and the next one can be read; or the input failed.
+pub(crate) fn read_line(
+    input: &mut impl BufRead,
+    largest: ByteCount,
+) -> Result<Option<Vec<u8>>, LineFault> {
     let budget = MemoryBudget::new(ByteCount::bytes(u64::MAX));
     let line = transport::lines::next_line(input, &budget, largest);
-    line.map(|line| line.map(|line| line.bytes)).map_err(|fault| fault.to_string())
+    line.map(|line| line.map(|line| line.bytes))
 }

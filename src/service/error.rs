@@ -63,8 +63,8 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
-    /// A run is over, and its record is not written yet.
-    #[error("the record of this run is not written yet; repeat the request a little later")]
+    /// A run goes on, or is over and its record is not written yet.
+    #[error("the record of this run is not written yet; repeat the request when the run is over")]
     RecordNotWritten,
     /// The tenant has as many runs in the background as it may have.
     #[error(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Command, TestServer, contained, eventually};
+use crate::support::{Client, Command, TestServer, contained, eventually, make_pipe};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -137,6 +137,12 @@ fn an_audit_log_that_cannot_be_opened_stops_the_start_and_one_that_fails_does_no
     let ended = place.run(&["serve", "--listen", "127.0.0.1:0", "--set", &setting]).with(2);
     let says = ["none/audit.log", "cannot be opened", "`audit.file`"];
     assert!(contained(&ended.stderr, says).is_empty(), "{}", ended.stderr);
+    // A pipe that nobody reads is not waited for.
+    let pipe = place.folder().join("pipe");
+    make_pipe(&pipe);
+    let setting = format!("audit.file={}", pipe.display());
+    let ended = place.run(&["serve", "--listen", "127.0.0.1:0", "--set", &setting]).with(2);
+    assert!(contained(&ended.stderr, ["pipe", "cannot be opened"]).is_empty(), "{}", ended.stderr);
     let more = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
     let server = TestServer::start(&[&more[..], &["--set", "audit.file=/dev/full"]].concat());
     assert_eq!(server.client().get("/v1/runs").status, 401);

@@ -10,7 +10,8 @@ use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::json;
 
 use crate::support::{
-    Command, Connection, SkillFolder, TestServer, WARDIAN, contained, eventually, repository,
+    Command, Connection, SkillFolder, TestServer, WARDIAN, contained, eventually, make_pipe,
+    repository,
 };
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
@@ -213,6 +214,17 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
         let line = server.wait_for_log(says);
         assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
     }
+    // The line with the mistake is not shown.
+    configured.write("[network]\nproxy = \"http://user:hunter2secret@proxy.example:3128\n");
+    let line = server.wait_for_log("is not TOML: line 2, column");
+    assert!(!server.log().contains("hunter2secret"), "{line}");
+    // A pipe in the place of the file is not waited for.
+    let file = configured.place.folder().join("wardian.toml");
+    fs::remove_file(&file).unwrap();
+    make_pipe(&file);
+    server.wait_for_log("cannot be read: it is not a regular file");
+    fs::remove_file(&file).unwrap();
+    configured.write("[http]\nidle_timout = 1\nmax_body = 2");
     // Two mistakes are one line.
     let line = server.wait_for_log("is no setting");
     assert!(line.contains("`http.max_body` in the file must be between"), "{line}");

@@ -92,6 +92,21 @@ fn runs_with_each_end(server: &TestServer, unknown_blob: &str) -> (Value, Vec<&'
 }
 
 #[test]
+fn a_log_is_there_as_soon_as_its_run_is_over() {
+    let server = TestServer::start(&[]);
+    let client = server.client();
+    for number in 0..20 {
+        let done = client.run(&format!("print({number})"));
+        assert_eq!(log_of(&client, &id_of(&done)), format!("{number}\n"));
+    }
+    let call = json!({"language": "python", "code": "import time\ntime.sleep(30)", "detach": true});
+    let going = id_of(&client.call("run_code", call).unwrap());
+    let answer = client.get(&format!("/v1/runs/{going}/log"));
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(String::from_utf8_lossy(&answer.body).contains("when the run is over"), "{answer:?}");
+}
+
+#[test]
 fn one_record_per_run_whatever_its_end() {
     let server = TestServer::start(&["--skills", &skills(), "--set", "workers.count=1"]);
     let client = server.client();

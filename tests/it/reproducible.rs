@@ -287,4 +287,11 @@ fn source_date_epoch_is_the_time_of_runs_of_the_command_line() {
     assert_eq!(place.run(&run).with(0).stdout, "1000000000\n");
     let run = [&run[..], &["--epoch", "2000000000"]].concat();
     assert_eq!(place.run(&run).with(0).stdout, "2000000000\n");
+    // It may be there for others.
+    for (variable, code) in [("", 0), ("yesterday", 2)] {
+        let place = Command::new().set("SOURCE_DATE_EPOCH", variable);
+        assert_eq!(place.run(&["run", "-c", "print(1)"]).with(0).stdout, "1\n");
+        let said = place.run(&["run", "--reproducible", "-c", "print(1)"]).with(code).stderr;
+        assert_eq!(said.contains("`SOURCE_DATE_EPOCH`"), code == 2, "{said}");
+    }
 }

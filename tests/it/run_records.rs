@@ -308,6 +308,27 @@ fn hostile_records_are_refused_in_one_line() {
 }
 
 #[test]
+fn a_record_that_cannot_be_written_is_told_before_the_run() {
+    let place = Command::new();
+    for (name, text) in [("program.py", "print('ran')"), ("args.json", "{}"), ("a.csv", "a,b\n")] {
+        place.file(name, text);
+    }
+    let run = ["run", "--reproducible", "program.py", "--args", "@args.json", "--blob", "x=a.csv"];
+    for (record, says) in [
+        ("program.py", "it would replace `program.py`"),
+        ("./args.json", "it would replace `args.json`"),
+        ("a.csv", "it would replace `a.csv`"),
+        ("none/run.json", "No such file"),
+        (".", "it is a folder"),
+    ] {
+        let ended = place.run(&[&run[..], &["--record", record]].concat()).with(2);
+        assert_eq!(ended.stdout, "", "{record}");
+        said(&ended, &[&format!("`--record {record}`: "), says]);
+    }
+    assert_eq!(fs::read_to_string(place.folder().join("program.py")).unwrap(), "print('ran')");
+}
+
+#[test]
 fn a_record_of_what_no_run_leaves_is_refused() {
     let place = Command::new();
     let good = record(&place, &["run", "-c", "print(1)"], 0);

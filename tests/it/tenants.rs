@@ -643,6 +643,21 @@ fn wrong_orders_for_keys_change_nothing() {
 }
 
 #[test]
+fn a_look_at_keys_makes_none_and_no_place_for_them() {
+    let place = Command::new();
+    let data = place.folder().join("data");
+    let keys = |more: &[&str]| {
+        place.run(&[&["--data-dir", data.to_str().unwrap(), "keys"], more].concat())
+    };
+    assert!(keys(&["list"]).with(2).stderr.contains("name the data folder of a server"));
+    assert!(!data.try_exists().unwrap());
+    fs::create_dir(&data).unwrap();
+    assert_eq!(keys(&["list"]).with(0).stdout, "there are no keys\n");
+    assert!(keys(&["revoke", "aaaaaaaa"]).with(2).stderr.contains("there is no key `aaaaaaaa`"));
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
+}
+
+#[test]
 fn the_command_line_sends_a_key_that_is_on_no_command_line() {
     let hosted = Hosted::start();
     let key = hosted.key("acme", USUAL);

@@ -11,7 +11,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::support::{
-    Command, Connection, Facts, Reply, TestServer, contained, eventually, repository,
+    Command, Connection, Facts, Reply, TestServer, contained, eventually, make_pipe, repository,
 };
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
@@ -330,6 +330,7 @@ fn files_that_make_no_certificate_are_refused_in_one_line_and_nothing_is_changed
     place.file("encrypted.key", encrypted);
     let no_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     place.file("zeros.pem", no_certificate);
+    make_pipe(&place.folder().join("pipe"));
     let (good, key) = (files.certificate.to_str().unwrap(), files.key.to_str().unwrap());
     for (certificate, key, says) in [
         (Some(good), None, "`http.tls.certificate` is set and `http.tls.key` is not"),
@@ -343,8 +344,10 @@ fn files_that_make_no_certificate_are_refused_in_one_line_and_nothing_is_changed
         (Some(good), Some("empty.pem"), "empty.pem` has no private key"),
         (Some(good), Some("encrypted.key"), "has no private key that is not encrypted"),
         (Some(good), Some("other.key"), "other.key` does not belong to the first certificate"),
-        (Some("."), Some(key), "cannot be read: Is a directory"),
-        (Some("/dev/zero"), Some(key), "it is larger than 1 MiB"),
+        (Some("."), Some(key), "cannot be read: it is not a regular file"),
+        (Some("/dev/zero"), Some(key), "it is not a regular file"),
+        (Some("pipe"), Some(key), "pipe` cannot be read: it is not a regular file"),
+        (Some(good), Some("pipe"), "pipe` cannot be read: it is not a regular file"),
     ] {
         let setting = |key: &str, path: Option<&str>| {
             path.map(|path| ["--set".to_owned(), format!("{key}={path}")])

@@ -12,18 +12,26 @@ from typing import Any
 
 @dataclass
 class Answer:
-    """One answer. Without a body the connection breaks."""
+    """One answer."""
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=lambda: {})
     breaks: bool = False
+    """Whether the connection breaks instead."""
+    content: bytes | None = None
+    """The bytes of the body, where it is no JSON."""
+    delay: float = 0.0
+    """Seconds before the answer."""
+    stalls: bool = False
+    """Whether the end of the body never comes."""
 
 
 @dataclass
 class Seen:
     """One request that came."""
 
+    method: str
     path: str
     body: Any
     headers: dict[str, str]
@@ -34,6 +42,7 @@ class ScriptedServer:
 
     def __init__(self, answers: list[Answer] | Callable[[Seen], Answer]) -> None:
         self.seen: list[Seen] = []
+        self._ended = threading.Event()
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,8 +51,10 @@ class ScriptedServer:
             def do_POST(self) -> None:
                 length = int(self.headers.get("content-length", 0))
                 text = self.rfile.read(length)
-                body = json.loads(text) if text else None
-                seen = Seen(self.path, body, {k.lower(): v for k, v in self.headers.items()})
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                is_json = text and headers.get("content-type") == "application/json"
+                body = json.loads(text) if is_json else text
+                seen = Seen(self.command, self.path, body, headers)
                 owner.seen.append(seen)
                 if callable(answers):
                     answer = answers(seen)
@@ -53,15 +64,21 @@ class ScriptedServer:
                     self.close_connection = True
                     self.connection.close()
                     return
-                content = json.dumps(answer.body).encode()
+                owner.wait(answer.delay)
+                content = answer.content
+                if content is None:
+                    content = json.dumps(answer.body).encode()
                 self.send_response(answer.status)
                 for name, value in {"content-type": "application/json", **answer.headers}.items():
                     self.send_header(name, value)
-                self.send_header("content-length", str(len(content)))
+                self.send_header("content-length", str(len(content) + answer.stalls))
                 self.end_headers()
-                self.wfile.write(content)
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+                if answer.stalls:
+                    owner.wait(60.0)
 
-            do_GET = do_POST
+            do_GET = do_HEAD = do_PUT = do_DELETE = do_POST
 
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""
@@ -74,13 +91,18 @@ class ScriptedServer:
 
         self._http = Quiet(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
     def __enter__(self) -> ScriptedServer:
         return self
 
+    def wait(self, seconds: float) -> None:
+        """Waits, but no longer than this server lives."""
+        self._ended.wait(seconds)
+
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()

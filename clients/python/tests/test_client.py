@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pandas
@@ -31,6 +33,17 @@ def test_a_skill_is_called_like_a_function(client: wardian.Client, tmp_path: Pat
     frame = pandas.DataFrame({"city": ["Bern", "Basel"], "people": [134, 178]})
     summaries = {profile(csv_blob=table).summary for table in (blob, file, frame)}
     assert summaries == {"2 rows, 2 columns (1 text, 1 integer); no missing values."}
+
+
+def test_skills_are_no_list(client: wardian.Client, server: wardian.LocalServer) -> None:
+    for skills in (client.skills, wardian.AsyncClient(server.url).skills):
+        found: Any = skills
+        with pytest.raises(TypeError, match="not iterable"):
+            iter(found)
+        with pytest.raises(TypeError):
+            _ = "hello.world" in found
+        with pytest.raises(TypeError, match="a str, not int"):
+            found[0]
 
 
 def test_a_skill_has_options_a_description_and_files(client: wardian.Client) -> None:
@@ -154,6 +167,77 @@ def test_blobs_from_and_to_files(client: wardian.Client, tmp_path: Path) -> None
         client.blobs.read(blob)
 
 
+def test_a_blob_that_is_missing_is_not_described(client: wardian.Client) -> None:
+    missing = "blob:" + "a" * 52
+    with pytest.raises(errors.BlobNotFound, match=missing) as refused:
+        client.blobs.describe(missing)
+    assert refused.value.request_id is not None
+
+
+def test_ids_lead_nowhere_else(client: wardian.Client) -> None:
+    run = client.start_code("import time\ntime.sleep(250)", timeout_ms=300_000)
+    with pytest.raises(errors.BlobNotFound):
+        client.blobs.read("../../v1/keys")
+    with pytest.raises(errors.BlobNotFound):
+        client.blobs.verify(f"../runs/{run.run_id}/cancel?x=")
+    assert run.record().status != "ended"
+    run.cancel()
+
+
+def test_all_forms_of_bytes_are_uploaded(client: wardian.Client, tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(TABLE)
+    content = TABLE.encode()
+    with file.open("rb") as opened:
+        stored = client.blobs.upload(opened)
+        # The same file can be read once more, from where it is.
+        opened.seek(5)
+        rest = client.blobs.upload(opened)
+    assert client.blobs.describe(stored).kind == "text/csv"
+    assert client.blobs.read(rest) == content[5:]
+    for made in (bytearray(content), memoryview(content), io.BytesIO(content)):
+        assert client.blobs.read(client.blobs.upload(made)) == content
+    assert client.blobs.upload(TABLE).kind == "text/plain"
+
+
+def test_an_open_file_is_uploaded_by_the_asynchronous_client(server: wardian.LocalServer) -> None:
+    async def run() -> None:
+        async with wardian.AsyncClient(server.url) as client:
+            blob = await client.blobs.upload(io.BytesIO(b"bytes"))
+            assert await client.blobs.read(blob) == b"bytes"
+
+    anyio.run(run)
+
+
+def test_what_cannot_be_read_twice_is_not_uploaded(client: wardian.Client) -> None:
+    once: list[Any] = [iter([b"a"]), io.StringIO("a"), None]
+    for content in once:
+        with pytest.raises(TypeError, match="a function that gives the pieces"):
+            client.blobs.upload(content)
+    for kind in ("a\r\n", "é/x"):
+        with pytest.raises(errors.InvalidParams) as refused:
+            client.blobs.upload(b"a", kind=kind)
+        assert refused.value.parameter == "kind"
+
+
+def test_a_file_whose_name_is_no_text_is_uploaded(client: wardian.Client, tmp_path: Path) -> None:
+    file = tmp_path / "\udcff.csv"
+    file.write_text(TABLE)
+    assert client.blobs.describe(client.blobs.upload(file)).kind == "text/csv"
+
+
+def test_a_download_has_the_rights_of_its_file(client: wardian.Client, tmp_path: Path) -> None:
+    blob = client.blobs.upload(b"a")
+    new, plain, private = (tmp_path / name for name in ("new", "plain", "private"))
+    plain.touch()
+    private.touch()
+    private.chmod(0o640)
+    for path in (new, private):
+        client.blobs.download(blob, path)
+    assert new.stat().st_mode == plain.stat().st_mode
+    assert private.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_download_that_fails_leaves_the_file(client: wardian.Client, tmp_path: Path) -> None:
     target = tmp_path / "kept.txt"
     target.write_text("old")
@@ -169,6 +253,21 @@ def test_tables(client: wardian.Client, kind: str) -> None:
     pandas.testing.assert_frame_equal(client.blobs.read_frame(blob), frame)
 
 
+def test_a_table_has_one_of_two_formats(client: wardian.Client) -> None:
+    unknown: Any = "json"
+    with pytest.raises(ValueError, match="csv and parquet"):
+        client.blobs.put_frame(pandas.DataFrame({"a": [1]}), unknown)
+    with pytest.raises(ValueError, match="csv and parquet"):
+        client.blobs.read_frame(client.blobs.upload("a\n1\n"), unknown)
+
+
+def test_a_run_is_not_detached_by_an_option(client: wardian.Client) -> None:
+    options: Any = {"detach": True}
+    for call in (client.run_code, client.stream_code, client.execute_skill, client.stream_skill):
+        with pytest.raises(TypeError, match="use `start_code` or `start_skill`"):
+            call("hello.world", **options)
+
+
 def test_bytes_in_one_call(client: wardian.Client) -> None:
     blob = client.create_blob(b"\x00\xff", "application/octet-stream")
     assert client.read_blob(blob).data == b"\x00\xff"
@@ -179,8 +278,15 @@ def test_bytes_in_one_call(client: wardian.Client) -> None:
 def test_values_that_json_does_not_have_are_refused_before_they_are_sent(
     client: wardian.Client,
 ) -> None:
-    with pytest.raises(ValueError):
-        client.run_code("1", {"x": float("nan")})
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    for value in (float("nan"), "\ud800", deep):
+        with pytest.raises(errors.InvalidParams) as refused:
+            client.run_code("1", {"x": value})
+        assert isinstance(refused.value, ValueError)
+        with pytest.raises(errors.NotJson):
+            client.stream_code("1", {"x": value})
 
 
 def test_the_asynchronous_client(server: wardian.LocalServer, tmp_path: Path) -> None:
@@ -222,6 +328,16 @@ def test_a_local_server_ends_with_its_client() -> None:
     retry = wardian.RetryPolicy(attempts=1)
     with wardian.Client(url, retry=retry) as client, pytest.raises(wardian.ConnectionFailed):
         client.version()
+
+
+def test_one_folder_of_skills_is_a_text_or_a_path(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    fake = tmp_path / "wardian"
+    fake.write_text(f'#!/bin/sh\necho "$@" > {told}\necho "serving on http://127.0.0.1:1"\n')
+    fake.chmod(0o755)
+    for folder in ("/a/b", Path("/a/b"), ["/a/b"]):
+        wardian.local(binary=fake, skills=folder).close()
+        assert told.read_text().count("--skills") == 1 and "--skills /a/b" in told.read_text()
 
 
 def test_an_asynchronous_local_server() -> None:

@@ -201,6 +201,121 @@ def test_a_tool_that_was_not_given_cannot_be_called(client: wardian.Client) -> N
     assert not box.call("list_skills", None).is_error
 
 
+def nested(depth: int) -> list[Any]:
+    deep: list[Any] = []
+    for _ in range(depth):
+        deep = [deep]
+    return deep
+
+
+BAD: dict[str, Any] = {
+    "nan": {**CODE, "args": {"a": float("nan")}},
+    "infinite": {**CODE, "args": {"a": float("inf")}},
+    "half a character": {**CODE, "code": "'\ud800'"},
+    "deep": {**CODE, "args": {"a": nested(900)}},
+}
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
+def test_arguments_that_cannot_be_sent_are_an_answer(
+    client: wardian.Client, arguments: dict[str, Any]
+) -> None:
+    box = ToolBox(client)
+    for form in (arguments, json.dumps(arguments)):
+        answer = box.call("run_code", form)
+        assert answer.is_error and json.loads(answer.text)["error"]["kind"] == "invalid_params"
+
+
+def test_arguments_that_are_no_object_are_an_answer(client: wardian.Client) -> None:
+    others: list[Any] = [[1], "[1]", "1e400", "[" * 100_000, '{"a": ' + "1" * 5_000 + "}"]
+    for arguments in others:
+        answer = ToolBox(client).call("run_code", arguments)
+        assert answer.is_error and json.loads(answer.text)["error"]["kind"] == "invalid_params"
+
+
+def test_an_answer_that_quotes_half_a_character_can_be_sent(client: wardian.Client) -> None:
+    answer = ToolBox(client, only=["run_code"]).call("\ud800", {})
+    assert answer.is_error and b"no tool `?`" in answer.text.encode()
+
+
+def test_one_tool_is_a_text_and_an_unknown_one_is_an_error(client: wardian.Client) -> None:
+    definitions = ToolBox(client, only="run_code").definitions()
+    assert [one["name"] for one in definitions] == ["run_code"]
+    with pytest.raises(ValueError, match="no tool run_cod, but create_blob, "):
+        ToolBox(client, only=["run_cod", "run_code"]).definitions()
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
+def test_the_loop_for_openai_survives_such_arguments(
+    client: wardian.Client, arguments: dict[str, Any]
+) -> None:
+    def model(seen: Seen) -> Answer:
+        results = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+        if results:
+            kinds = [json.loads(one)["error"]["kind"] for one in results]
+            return openai_answer({"role": "assistant", "content": ", ".join(kinds)})
+        # One level of quotes leaves the half of a character as such in the text of the arguments.
+        texts = [json.dumps(arguments), json.dumps(arguments, ensure_ascii=False)]
+        calls = [
+            {"id": text[:9], "type": "function", "function": {"name": "run_code", "arguments": text}}
+            for text in texts
+        ]
+        return openai_answer({"role": "assistant", "content": "\ud800", "tool_calls": calls})
+
+    with (
+        ScriptedServer(model) as served,
+        openai.OpenAI(api_key="k", base_url=f"{served.url}/v1", max_retries=0) as sdk,
+    ):
+        run = wardian.openai.run_tools(
+            sdk, client, model="m", messages=[{"role": "user", "content": "?"}]
+        )
+    assert run.text == "invalid_params, invalid_params"
+
+
+def test_a_custom_tool_that_a_model_makes_up_is_answered(client: wardian.Client) -> None:
+    def model(seen: Seen) -> Answer:
+        last = seen.body["messages"][-1]
+        if last["role"] == "tool":
+            assert last["tool_call_id"] == "c1"
+            return openai_answer({"role": "assistant", "content": last["content"]})
+        call = {"id": "c1", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+        return openai_answer({"role": "assistant", "content": None, "tool_calls": [call]})
+
+    with (
+        ScriptedServer(model) as served,
+        openai.OpenAI(api_key="k", base_url=f"{served.url}/v1", max_retries=0) as sdk,
+    ):
+        run = wardian.openai.run_tools(
+            sdk, client, model="m", messages=[{"role": "user", "content": "?"}]
+        )
+    assert "there is no tool `shell` here" in run.text and run.calls == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [*BAD.values(), {**CODE, "args": {"a": nested(400)}}], ids=[*BAD, "less deep"]
+)
+def test_the_loop_for_anthropic_survives_such_arguments(
+    client: wardian.Client, arguments: dict[str, Any]
+) -> None:
+    def model(seen: Seen) -> Answer:
+        last = seen.body["messages"][-1]["content"]
+        if isinstance(last, str):
+            text = {"type": "text", "text": "\ud800"}
+            call = {"type": "tool_use", "id": "t1", "name": "run_code", "input": arguments}
+            return anthropic_answer([text, call])
+        assert last[0]["is_error"]
+        return anthropic_answer([{"type": "text", "text": last[0]["content"]}])
+
+    with (
+        ScriptedServer(model) as served,
+        anthropic.Anthropic(api_key="k", base_url=served.url, max_retries=0) as sdk,
+    ):
+        run = wardian.anthropic.run_tools(
+            sdk, client, model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
+        )
+    assert json.loads(run.text)["error"]["kind"] in ("invalid_params", "parse_error")
+
+
 def test_the_package_needs_no_extra() -> None:
     missing = ("openai", "anthropic", "langchain_core", "pydantic_ai", "pandas")
     source = REPOSITORY / "clients" / "python" / "src"

@@ -1,8 +1,8 @@
 /** Blobs of any size. */
 
 import type { CreateBlobResult, JsonObject } from "./schema.js";
-import { query } from "./runs.js";
-import type { Transport, WireRequest } from "./transport.js";
+import { canStream, type Transport, type WireRequest } from "./transport.js";
+import { type BlobReference, blobId, query, segment, standsForBlob } from "./wire.js";
 
 /** A blob of a list. Times are milliseconds since 1970. */
 export interface ListedBlob {
@@ -21,24 +21,39 @@ export interface UploadOptions {
   filename?: string;
 }
 
-/** The blobs of the tenant: `client.blobs`. */
+/** The content of an upload. */
+export type UploadContent =
+  | string
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | Blob
+  | ReadableStream<Uint8Array>;
+
+/**
+ * The blobs of the tenant: `client.blobs`. Wherever an id is expected, an object with a `blob_id`
+ * will do.
+ */
 export class Blobs {
-  constructor(private readonly transport: Transport) {}
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
 
   /**
-   * Stores bytes, a text, or a `Blob` or `File`, such as one of a form or of `fs.openAsBlob`.
+   * Stores bytes, a text, a `Blob` or `File`, such as one of a form or of `fs.openAsBlob`, or a
+   * stream. A stream is read once, so its upload is not repeated. The result can be an argument of
+   * calls, which get the id in its place.
    */
-  async upload(
-    content: string | ArrayBuffer | Uint8Array<ArrayBuffer> | Blob,
-    options: UploadOptions = {},
-  ): Promise<CreateBlobResult> {
+  async upload(content: UploadContent, options: UploadOptions = {}): Promise<CreateBlobResult> {
+    checkContent(content);
     const isFile = typeof File !== "undefined" && content instanceof File;
     const filename = options.filename ?? (isFile ? content.name : undefined);
     const own = content instanceof Blob && content.type !== "" ? content.type : undefined;
     const kind = options.kind ?? own ?? (typeof content === "string" ? "text/plain" : undefined);
     // A body without a type has none of `fetch`'s own, so that the name of the file decides.
     const body = typeof content === "string" ? new TextEncoder().encode(content) : content;
-    const raw = await this.transport.object({
+    const raw = await this.#transport.object({
       method: "PUT",
       path: `/v1/blobs${query({ filename })}`,
       // The same content is the same blob, however often it is stored.
@@ -46,29 +61,32 @@ export class Blobs {
       body,
       headers: kind === undefined ? {} : { "content-type": kind },
     });
-    return raw as unknown as CreateBlobResult;
+    return standsForBlob(raw as unknown as CreateBlobResult);
   }
 
   /** The content as an answer of `fetch`: a stream, a text, a `Blob`, or bytes. */
-  open(blobId: string): Promise<Response> {
-    return this.transport.send(of("GET", blobId));
+  async open(blob: BlobReference): Promise<Response> {
+    return this.#transport.send(of("GET", blob));
   }
 
   /** All of a blob. */
-  async read(blobId: string): Promise<Uint8Array> {
-    return new Uint8Array(await (await this.open(blobId)).arrayBuffer());
+  async read(blob: BlobReference): Promise<Uint8Array> {
+    return new Uint8Array(await (await this.open(blob)).arrayBuffer());
   }
 
   /** All of a blob, as text. */
-  async readText(blobId: string): Promise<string> {
-    return (await this.open(blobId)).text();
+  async readText(blob: BlobReference): Promise<string> {
+    return (await this.open(blob)).text();
   }
 
   /** Size and kind of a blob. */
-  async describe(blobId: string): Promise<{ blob_id: string; size_bytes: number; kind: string }> {
-    const { headers } = await this.transport.send(of("HEAD", blobId));
-    const size = Number(headers.get("content-length"));
-    return { blob_id: blobId, size_bytes: size, kind: headers.get("content-type") ?? "" };
+  async describe(
+    blob: BlobReference,
+  ): Promise<{ blob_id: string; size_bytes: number; kind: string }> {
+    const { headers } = await this.#transport.send(of("HEAD", blob));
+    const size_bytes = Number(headers.get("content-length"));
+    const kind = headers.get("content-type") ?? "";
+    return standsForBlob({ blob_id: blobId(blob), size_bytes, kind });
   }
 
   /** A page of the blobs, in the order of their ids. */
@@ -76,24 +94,38 @@ export class Blobs {
     options: { limit?: number; cursor?: string } = {},
   ): Promise<{ blobs: ListedBlob[]; next_cursor: string | null }> {
     const path = `/v1/blobs${query(options)}`;
-    const page = await this.transport.object({ method: "GET", path, isRepeatable: true });
+    const page = await this.#transport.object({ method: "GET", path, isRepeatable: true });
     return page as unknown as { blobs: ListedBlob[]; next_cursor: string | null };
   }
 
   /** Removes a blob. */
-  async delete(blobId: string): Promise<void> {
-    await this.transport.send({ ...of("DELETE", blobId), isRepeatable: false });
+  async delete(blob: BlobReference): Promise<void> {
+    await this.#transport.send({ ...of("DELETE", blob), isRepeatable: false });
   }
 
   /** Compares the whole content with the id. True if it is intact. */
-  async verify(blobId: string): Promise<boolean> {
-    const request = of("POST", blobId);
+  async verify(blob: BlobReference): Promise<boolean> {
+    const request = of("POST", blob);
     const path = `${request.path}/verify`;
-    const answer: JsonObject = await this.transport.object({ ...request, path });
+    const answer: JsonObject = await this.#transport.object({ ...request, path });
     return answer["intact"] === true;
   }
 }
 
-function of(method: string, blobId: string): WireRequest {
-  return { method, path: `/v1/blobs/${encodeURIComponent(blobId)}`, isRepeatable: true };
+function of(method: string, blob: BlobReference): WireRequest {
+  return { method, path: `/v1/blobs/${segment(blobId(blob))}`, isRepeatable: true };
+}
+
+/** Refuses other values: `fetch` would store the text of an object, such as `[object Object]`. */
+function checkContent(content: UploadContent): void {
+  if (content instanceof ReadableStream) {
+    if (canStream()) return;
+    throw new TypeError("this browser cannot send streams: give `upload` a `Blob`");
+  }
+  const isBytes = content instanceof ArrayBuffer || ArrayBuffer.isView(content);
+  if (typeof content === "string" || isBytes || content instanceof Blob) return;
+  throw new TypeError(
+    "`upload` takes a text, bytes, a `Blob`, a `File` or a `ReadableStream`; " +
+      "`Readable.toWeb` makes one of a stream of Node",
+  );
 }

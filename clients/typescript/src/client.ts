@@ -24,7 +24,10 @@ import type {
   RunCodeParams,
   RunResult,
 } from "./schema.js";
+import { checkedUrl, keyHeaders } from "./settings.js";
+import { skillsByName } from "./skills.js";
 import { EVENTS, resultIn, Transport, type RetryPolicy, type WireRequest } from "./transport.js";
+import { printJson, query, standsForBlob } from "./wire.js";
 
 /** The settings of a client. */
 export interface ClientOptions {
@@ -46,10 +49,17 @@ export interface CallOptions {
 }
 
 /** Parameters of `execute_skill` without those that the client sets. */
-export type SkillParams = Omit<ExecuteSkillParams, "detach">;
+export type SkillParams = Omit<ExecuteSkillParams, "detach" | "input_blobs"> & InputBlobs;
 
 /** Parameters of `run_code` without those that the client sets. */
-export type CodeParams = Omit<RunCodeParams, "detach" | "language"> & { language?: "python" };
+export type CodeParams = Omit<RunCodeParams, "detach" | "language" | "input_blobs"> & {
+  language?: "python";
+} & InputBlobs;
+
+/** The blobs of a run: their ids, or results of `blobs.upload` and `createBlob`. */
+export interface InputBlobs {
+  input_blobs?: Array<string | CreateBlobResult> | undefined;
+}
 
 /** A skill as a function of its arguments: `await client.skills["hello.world"]({name: "Ada"})`. */
 export type Skill = (
@@ -68,22 +78,24 @@ export class Client {
   readonly url: string;
   readonly blobs: Blobs;
   readonly runs: Runs;
-  /** The skills as functions, by their names. A function throws `RunFailed` if its run fails. */
+  /**
+   * The skills as functions, by their names. A function throws `RunFailed` if its run fails. Skills
+   * with the names `then`, `inspect` and `constructor` are executed by `executeSkill` only.
+   */
   readonly skills: Readonly<Record<string, Skill>>;
   readonly #transport: Transport;
   #calls = 0;
 
   constructor(options: ClientOptions = {}) {
-    this.url = (options.url ?? DEFAULT_URL).replace(/\/+$/, "").replace(/\/rpc$/, "");
-    const headers: Record<string, string> = {};
-    if (options.apiKey) headers["authorization"] = `Bearer ${options.apiKey}`;
+    this.url = checkedUrl(options.url ?? DEFAULT_URL);
+    const headers = keyHeaders(options.apiKey);
     const timeoutMs = options.timeoutMs ?? TEN_MINUTES;
     const fetched = options.fetch ?? globalThis.fetch.bind(globalThis);
     const retry = options.retry ?? {};
     this.#transport = new Transport(this.url, headers, fetched, retry, timeoutMs);
     this.blobs = new Blobs(this.#transport);
     this.runs = new Runs(this.#transport);
-    this.skills = new Proxy({}, { get: (_, name) => this.#skill(String(name)) });
+    this.skills = skillsByName((name) => this.#skill(name));
   }
 
   /** Calls a method by its name, and returns its result. */
@@ -159,9 +171,9 @@ export class Client {
   }
 
   /** Stores a blob in one call. For bytes and large content use `blobs.upload`. */
-  createBlob(params: CreateBlobParams, options?: CallOptions): Promise<CreateBlobResult> {
+  async createBlob(params: CreateBlobParams, options?: CallOptions): Promise<CreateBlobResult> {
     // Text is text, whatever its kind.
-    return this.call("create_blob", { encoding: "utf-8", ...params }, options);
+    return standsForBlob(await this.call("create_blob", { encoding: "utf-8", ...params }, options));
   }
 
   /** A part of a blob, for people and models. `blobs.read` returns all of it. */
@@ -176,7 +188,7 @@ export class Client {
 
   /** The definitions of the eight tools, in the form of a vendor of models. */
   async tools(format: ToolFormat = "plain"): Promise<JsonObject[]> {
-    const path = `/tools?format=${format}`;
+    const path = `/tools${query({ format })}`;
     const response = await this.#transport.send({ method: "GET", path, isRepeatable: true });
     return (await response.json()) as JsonObject[];
   }
@@ -206,13 +218,13 @@ export class Client {
       method: "POST",
       path: "/rpc",
       isRepeatable: reads || hasKey,
-      body: JSON.stringify({ jsonrpc: "2.0", id: this.#calls, method, params }),
+      body: printJson({ jsonrpc: "2.0", id: this.#calls, method, params }),
       headers: { "content-type": "application/json", accept: accept ?? "application/json" },
       signal: options.signal,
     };
   }
 }
 
-function python(params: CodeParams): RunCodeParams {
+function python(params: CodeParams): CodeParams {
   return { language: "python", ...params };
 }

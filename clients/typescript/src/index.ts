@@ -7,3 +7,4 @@ export { Run, Runs, RunStream } from "./runs.js";
 export type { RunEvent, RunListOptions, RunRecord } from "./runs.js";
 export type * from "./schema.js";
 export type { RetryPolicy } from "./transport.js";
+export type { BlobReference } from "./wire.js";

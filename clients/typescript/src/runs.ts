@@ -11,6 +11,7 @@ import type {
   RunResult,
 } from "./schema.js";
 import { EVENTS, objectIn, resultIn, type Transport, type WireRequest } from "./transport.js";
+import { query, segment } from "./wire.js";
 
 /** What comes of a run while it goes on. */
 export type RunEvent =
@@ -32,12 +33,14 @@ const LONGEST_WAIT_MS = 20_000;
  * Leaving the loop early stops the run.
  */
 export class RunStream implements AsyncIterable<RunEvent> {
+  readonly #transport: Transport;
+  readonly #request: WireRequest;
   #result: RunResult | undefined;
 
-  constructor(
-    private readonly transport: Transport,
-    private readonly request: WireRequest,
-  ) {}
+  constructor(transport: Transport, request: WireRequest) {
+    this.#transport = transport;
+    this.#request = request;
+  }
 
   /** The result, once the run has ended. */
   get result(): RunResult {
@@ -55,7 +58,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
     if (this.#result !== undefined) return;
-    const response = await this.transport.send(this.request);
+    const response = await this.#transport.send(this.#request);
     if (!(response.headers.get("content-type") ?? "").includes(EVENTS)) {
       // A repeated call is answered with the first answer, and streams nothing.
       this.#result = resultIn(await response.text()) as unknown as RunResult;
@@ -143,7 +146,11 @@ export interface RunListOptions {
 
 /** The records of runs: `client.runs`. */
 export class Runs {
-  constructor(private readonly transport: Transport) {}
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
 
   /** A run in the background that was begun before, by its id. */
   of(runId: string): Run {
@@ -153,7 +160,7 @@ export class Runs {
   /** What is known of a run. Waits up to `waitMs` for its end. */
   async get(runId: string, options: { waitMs?: number } = {}): Promise<RunRecord> {
     const waitMs = Math.round(options.waitMs ?? 0) || undefined;
-    const record = await this.#get(`/v1/runs/${runId}${query({ wait_ms: waitMs })}`);
+    const record = await this.#get(`${pathOf(runId)}${query({ wait_ms: waitMs })}`);
     return record as RunRecord;
   }
 
@@ -169,35 +176,27 @@ export class Runs {
   }
 
   /** Stops a run. The answer has its `status` and, if it has ended, its `outcome`. */
-  cancel(runId: string): Promise<JsonObject> {
-    return this.transport.object({
-      method: "POST",
-      path: `/v1/runs/${runId}/cancel`,
-      isRepeatable: true,
-    });
+  async cancel(runId: string): Promise<JsonObject> {
+    const path = `${pathOf(runId)}/cancel`;
+    return this.#transport.object({ method: "POST", path, isRepeatable: true });
   }
 
   /** All that a run wrote. */
   async log(runId: string): Promise<string> {
-    const path = `/v1/runs/${runId}/log`;
-    return (await this.transport.send({ method: "GET", path, isRepeatable: true })).text();
+    const path = `${pathOf(runId)}/log`;
+    return (await this.#transport.send({ method: "GET", path, isRepeatable: true })).text();
   }
 
   /** The document of a reproducible run. */
-  document(runId: string): Promise<JsonObject> {
-    return this.#get(`/v1/runs/${runId}/record`);
+  async document(runId: string): Promise<JsonObject> {
+    return this.#get(`${pathOf(runId)}/record`);
   }
 
   #get(path: string): Promise<JsonObject> {
-    return this.transport.object({ method: "GET", path, isRepeatable: true });
+    return this.#transport.object({ method: "GET", path, isRepeatable: true });
   }
 }
 
-/** The query of a URL, without what is not set. */
-export function query(members: Record<string, string | number | undefined>): string {
-  const found = new URLSearchParams();
-  for (const [name, value] of Object.entries(members)) {
-    if (value !== undefined) found.set(name, String(value));
-  }
-  return found.size > 0 ? `?${found}` : "";
+function pathOf(runId: string): string {
+  return `/v1/runs/${segment(runId)}`;
 }

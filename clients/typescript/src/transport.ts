@@ -1,7 +1,7 @@
 /** Sends requests, and repeats those that may be repeated. */
 
 import { BadAnswer, CallError, ConnectionFailed, errorOf } from "./errors.js";
-import type { JsonObject } from "./schema.js";
+import type { ErrorKind, JsonObject } from "./schema.js";
 
 /**
  * How often and how long requests are repeated.
@@ -68,24 +68,42 @@ export function retryAfterMs(headers: Headers): number | undefined {
   return Number.isNaN(time) ? undefined : Math.max(0, time - Date.now());
 }
 
-/** The connections to one server. */
+/** The connections to one server. The headers have the key, so logs must not show these fields. */
 export class Transport {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #fetched: typeof fetch;
+  readonly #retry: RetryPolicy;
+  readonly #timeoutMs: number;
+
   constructor(
-    readonly url: string,
-    private readonly headers: Record<string, string>,
-    private readonly fetched: typeof fetch,
-    private readonly retry: RetryPolicy,
-    private readonly timeoutMs: number,
-  ) {}
+    url: string,
+    headers: Record<string, string>,
+    fetched: typeof fetch,
+    retry: RetryPolicy,
+    timeoutMs: number,
+  ) {
+    this.#url = url;
+    this.#headers = headers;
+    this.#fetched = fetched;
+    this.#retry = retry;
+    this.#timeoutMs = timeoutMs;
+  }
 
   /** Sends a request. A refusal is thrown as its error. The body of the answer is not read. */
   async send(request: WireRequest): Promise<Response> {
-    const patience = new Patience(this.retry);
+    const isStream = request.body instanceof ReadableStream;
+    // A stream is read once, so there is nothing to send a second time.
+    const patience = new Patience(isStream ? { attempts: 1 } : this.#retry);
     for (;;) {
+      // A wrong header or signal is no fault of the connection, so this is not part of the `try`.
+      const init = this.#init(request);
       let pause: number | undefined;
       try {
-        const response = await this.#sendOnce(request);
-        const error = await failure(response, request.path);
+        // A browser wants `fetch` to be called as a function of its own.
+        const fetched = this.#fetched;
+        const response = await fetched(this.#url + request.path, init);
+        const error = await failure(response, request);
         if (error === undefined) return response;
         pause = mayBeRepeated(error) ? patience.pause(error.retryAfterMs) : undefined;
         if (pause === undefined) throw error;
@@ -96,7 +114,7 @@ export class Transport {
         if (pause === undefined) {
           const { cause, message } = fault as Error;
           const reason = cause instanceof Error ? cause.message : message;
-          throw new ConnectionFailed(`${this.url}: ${reason}`, mayHaveRun, { cause: fault });
+          throw new ConnectionFailed(`${this.#url}: ${reason}`, mayHaveRun, { cause: fault });
         }
       }
       await sleep(pause, request.signal);
@@ -108,21 +126,27 @@ export class Transport {
     return objectIn(await (await this.send(request)).text());
   }
 
-  #sendOnce(request: WireRequest): Promise<Response> {
-    const timeout = AbortSignal.timeout(this.timeoutMs);
-    const init: RequestInit = {
+  #init(request: WireRequest): RequestInit {
+    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    const init: RequestInit & { duplex?: "half" } = {
       method: request.method,
-      headers: { ...this.headers, ...request.headers },
+      headers: new Headers({ ...this.#headers, ...request.headers }),
       signal: request.signal ? AbortSignal.any([request.signal, timeout]) : timeout,
     };
     if (request.body !== undefined) init.body = request.body;
-    // A browser wants `fetch` to be called as a function of its own.
-    const { fetched } = this;
-    return fetched(this.url + request.path, init);
+    if (request.body instanceof ReadableStream) init.duplex = "half";
+    return init;
   }
 }
 
-/** Codes of Node for connections that were not made. */
+/** Whether `fetch` sends streams. A browser that does not would send `[object ReadableStream]`. */
+export function canStream(): boolean {
+  const init = { method: "PUT", body: new ReadableStream(), duplex: "half" };
+  // Such a text has a type, and a stream has none.
+  return !new Request("http://localhost", init).headers.has("content-type");
+}
+
+/** Codes of Node for connections that were not made, and its message for a port that it refuses. */
 const NOT_CONNECTED: readonly unknown[] = [
   "ECONNREFUSED",
   "EHOSTUNREACH",
@@ -130,6 +154,7 @@ const NOT_CONNECTED: readonly unknown[] = [
   "ENOTFOUND",
   "EAI_AGAIN",
   "UND_ERR_CONNECT_TIMEOUT",
+  "bad port",
 ];
 
 /** Whether the request may have been executed, for a fault of the connection; nothing for others. */
@@ -137,12 +162,15 @@ function isConnectionFault(fault: unknown, signal: AbortSignal | undefined): boo
   if (!(fault instanceof Error) || signal?.aborted) return undefined;
   if (fault.name === "TimeoutError") return true;
   if (!(fault instanceof TypeError)) return undefined;
-  const { code } = (fault.cause ?? {}) as { code?: unknown };
-  return !NOT_CONNECTED.includes(code);
+  const { code, message } = (fault.cause ?? {}) as { code?: unknown; message?: unknown };
+  return !NOT_CONNECTED.includes(code ?? message);
 }
 
 /** The error of an answer, if it is one. */
-async function failure(response: Response, path: string): Promise<CallError | undefined> {
+async function failure(
+  response: Response,
+  { method, path }: WireRequest,
+): Promise<CallError | undefined> {
   const type = response.headers.get("content-type") ?? "";
   if (response.ok && (path !== "/rpc" || !type.includes("json"))) return undefined;
   const text = await response.clone().text();
@@ -158,8 +186,24 @@ async function failure(response: Response, path: string): Promise<CallError | un
   }
   if (response.ok) return undefined;
   const message = `the server answered with status ${response.status}`;
-  return new CallError(message, { httpStatus: response.status, retryAfterMs: delay });
+  return new CallError(message, {
+    kind: method === "HEAD" ? (HEAD_KINDS[response.status] ?? "") : "",
+    requestId: response.headers.get("x-request-id") ?? undefined,
+    httpStatus: response.status,
+    retryAfterMs: delay,
+  });
 }
+
+/** The kinds for answers to `HEAD`, which have no body. Only blobs are asked for in this way. */
+const HEAD_KINDS: Readonly<Record<number, ErrorKind>> = {
+  400: "invalid_params",
+  401: "unauthorized",
+  403: "forbidden",
+  404: "blob_not_found",
+  429: "rate_limited",
+  500: "internal",
+  503: "overloaded",
+};
 
 /** True if the error says that nothing was executed and that waiting helps. */
 function mayBeRepeated(error: CallError): boolean {

@@ -152,6 +152,31 @@ test("blobs from and to memory and files", async () => {
   await assert.rejects(client.blobs.read(table.blob_id), (error) => isRefusal(error, "blob_not_found"));
 });
 
+test("a blob that is not there is not described", async () => {
+  const missing = `blob:${"a".repeat(52)}`;
+  await assert.rejects(client.blobs.describe(missing), (error) => {
+    return isRefusal(error, "blob_not_found") && error.httpStatus === 404 && !!error.requestId;
+  });
+});
+
+test("a blob from a stream", async () => {
+  const text = TABLE.repeat(10_000);
+  const blob = await client.blobs.upload(new Blob([text]).stream(), { kind: "text/csv" });
+  assert.equal(blob.size_bytes, text.length);
+  assert.equal(await client.blobs.readText(blob), text);
+  assert.equal((await client.blobs.describe(blob)).kind, "text/csv");
+});
+
+test("the result of an upload stands for its id", async () => {
+  const blob = await client.blobs.upload(TABLE, { kind: "text/csv" });
+  const profile = await client.skills["data.csv.profile"]!({ csv_blob: blob });
+  assert.match(profile.summary, /^2 rows, 2 columns/);
+  const other = await client.createBlob({ content: "text", kind: "text/plain" });
+  const args = { all: [other] };
+  const result = await client.runCode({ code: "args", args, input_blobs: [blob, other] });
+  assert.deepEqual(result.output, { all: [other.blob_id] });
+});
+
 test("the server describes itself", async () => {
   assert.equal((await client.version())["name"], "wardian");
   const document = await client.openrpc();
@@ -199,6 +224,11 @@ test("the tools for the AI SDK", async () => {
   const { text } = await generateText({ model, tools, prompt: "6 times 7?", stopWhen: stepCountIs(3) });
   assert.equal(text, "It is 42.");
   assert.equal(turn, 2);
+});
+
+test("a tool that does not exist is refused with the names of those that do", async () => {
+  const message = /no tool `run_cod`: .*\brun_code\b/;
+  await assert.rejects(wardianTools(client, { only: ["list_skills", "run_cod"] }), { message });
 });
 
 test("a call that does not exist is refused", async () => {

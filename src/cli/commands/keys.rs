@@ -87,10 +87,26 @@ fn accepts_keys(config: &Config) -> bool {
         || config.auth.jwt.as_ref().is_some_and(|jwt| jwt.accepts_keys)
 }
 
+/// The keys of a server that has run here, or made keys. Nothing is made by looking.
+async fn existing(config: &Config) -> Result<Option<KeyTable>, Failed> {
+    if !config.data_dir.try_exists().unwrap_or(true) {
+        return Err(Failed::usage(format!(
+            "there is no `{}`: name the data folder of a server with `--data-dir` (`data_dir`)",
+            config.data_dir.display()
+        )));
+    }
+    if !assembly::database_path(config).try_exists().unwrap_or(true) {
+        return Ok(None);
+    }
+    Ok(Some(assembly::open_keys(config).await?))
+}
+
 async fn list(config: &Config, as_json: bool) -> Result<Exit, Failed> {
-    let table = assembly::open_keys(config).await?;
-    let keys = table.list().await?;
-    table.close().await;
+    let mut keys = Vec::new();
+    if let Some(table) = existing(config).await? {
+        keys = table.list().await?;
+        table.close().await;
+    }
     let now = Clock::System.now();
     if as_json {
         print_json(&keys.iter().map(|key| as_value(key, now)).collect::<Vec<_>>());
@@ -143,14 +159,17 @@ fn as_value(key: &ApiKey, now: Duration) -> serde_json::Value {
 
 /// Revokes keys. An unknown one is an error, before which nothing is revoked.
 async fn revoke(config: &Config, prefixes: Vec<KeyPrefix>) -> Result<Exit, Failed> {
-    let table = assembly::open_keys(config).await?;
+    let unknown = |prefix: &KeyPrefix| {
+        Failed::usage(format!("there is no key `{prefix}`: `wardian keys list` has all keys"))
+    };
+    let Some(table) = existing(config).await? else {
+        return prefixes.first().map_or(Ok(Exit::Done), |prefix| Err(unknown(prefix)));
+    };
     let known = table.list().await?;
     for prefix in &prefixes {
         if !known.iter().any(|key| key.prefix == *prefix) {
             table.close().await;
-            return Err(Failed::usage(format!(
-                "there is no key `{prefix}`: `wardian keys list` has all keys"
-            )));
+            return Err(unknown(prefix));
         }
     }
     let ended = revoke_all(config, &table, &prefixes).await;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -15,11 +15,12 @@ use tempfile::TempDir;
 
 use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
+use crate::cli::commands::epoch::epoch;
 use crate::cli::commands::fuel_profile::{ProfileRequest, title_of};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
-use crate::cli::commands::verify::{network_file, private_key, write_record};
+use crate::cli::commands::verify::{ensure_writable, network_file, private_key, write_record};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
@@ -28,7 +29,7 @@ use crate::cli::terminal::output::{note, shown};
 use crate::config::Config;
 use crate::images::PackageSet;
 use crate::protocol::members::Members;
-use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam, RequestedLimits};
+use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
 use crate::protocol::strict;
 use crate::provenance::Unrepeatable;
 use crate::registry::TenantFolders;
@@ -46,6 +47,7 @@ pub(crate) fn run_code(
     args: RunArgs,
 ) -> Result<Exit, Failed> {
     let RunArgs { file, code, entrypoint, mount_skill, options } = args;
+    let mut read = None;
     let (source, file_name) = match (code, file) {
         (Some(code), _) => (code, "<code>".to_owned()),
         (None, Some(file)) if file.as_os_str() == "-" => {
@@ -53,12 +55,14 @@ pub(crate) fn run_code(
         }
         (None, Some(file)) => {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (read_file(&file)?, name)
+            let text = read_file(&file)?;
+            read = Some(file);
+            (text, name)
         }
         (None, None) => return Err(Failed::usage("there is no file and no code to run")),
     };
     let program = LocalProgram::File { source, file_name };
-    let order = Order { program, entrypoint, mount_skills: mount_skill };
+    let order = Order { program, file: read, entrypoint, mount_skills: mount_skill };
     run(config, installer, order, &options)
 }
 
@@ -72,15 +76,25 @@ pub(crate) fn execute_skill(
     let (name, version) = name_and_version(&skill);
     let (name, version) = (name.to_owned(), version.map(str::to_owned));
     let program = LocalProgram::Skill { name, version };
-    let order = Order { program, entrypoint: None, mount_skills: Vec::new() };
+    let order = Order { program, file: None, entrypoint: None, mount_skills: Vec::new() };
     run(config, installer, order, &options)
 }
 
 /// The program to run, with its arguments.
 struct Order {
     program: LocalProgram,
+    /// The file that it was read from.
+    file: Option<PathBuf>,
     entrypoint: Option<String>,
     mount_skills: Vec<String>,
+}
+
+/// The files that a run reads, which its record must not replace.
+fn inputs_of<'a>(options: &'a RunOptions, program: Option<&'a Path>) -> Vec<&'a Path> {
+    let args = options.args.as_deref().and_then(|args| args.strip_prefix('@')).map(Path::new);
+    let blobs = options.blob.iter().map(|blob| blob.path.as_path());
+    let others = [program, args, options.sign.as_deref(), options.locked.as_deref()];
+    others.into_iter().flatten().chain(blobs).collect()
 }
 
 fn run(
@@ -91,9 +105,12 @@ fn run(
 ) -> Result<Exit, Failed> {
     let args = arguments(options.args.as_deref())?;
     ensure_set_once(&args, &options.blob)?;
+    // What cannot be signed or written is told before the run.
     if let Some(key) = &options.sign {
-        // A key that cannot be used is told before the run.
         private_key(key)?;
+    }
+    if let Some(record) = &options.record {
+        ensure_writable(record, &inputs_of(options, order.file.as_deref()))?;
     }
     let profile = ProfileRequest::of(&options.profile)?;
     let limits = RequestedLimits {
@@ -102,14 +119,17 @@ fn run(
         memory_bytes: options.memory_bytes,
         ..RequestedLimits::default()
     };
-    let reproducible = options.reproducible.then(|| ReproducibleParam::Inputs {
-        seed: options.seed.unwrap_or_default(),
-        epoch: options.epoch.unwrap_or(DEFAULT_EPOCH),
-        cache: false,
-    });
+    let reproducible = match options.reproducible {
+        true => Some(ReproducibleParam::Inputs {
+            seed: options.seed.unwrap_or_default(),
+            epoch: epoch(options.epoch)?,
+            cache: false,
+        }),
+        false => None,
+    };
     let is_metered = options.fuel.is_some() || options.reproducible || profile.is_some();
     let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
-    let Order { program, entrypoint, mount_skills } = order;
+    let Order { program, file: _, entrypoint, mount_skills } = order;
     let request = LocalRun {
         entrypoint,
         mount_skills,

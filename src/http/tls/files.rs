@@ -13,6 +13,7 @@ use rustls::{Error, InconsistentKeys};
 
 use crate::http::tls::error::TlsError;
 use crate::http::tls::validity::Validity;
+use crate::regular_file::open_regular;
 
 /// Largest file that is read. A chain has a few kilobytes, and a wrong path may name a file of any
 /// size.
@@ -119,7 +120,7 @@ fn not_pem(setting: &'static str, path: &Path, cause: pem::Error) -> TlsError {
 fn read(setting: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let failed = |cause| TlsError::Unreadable { setting, path: path.to_owned(), cause };
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     file.take(MAX_FILE.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE {
         return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB")));

@@ -55,8 +55,23 @@ async fn read(
         return None;
     }
     let pieces = content(service, caller, id).await.ok()?;
+    if kind_of(pieces.first()?.as_ref()) != Some(kind) {
+        return None;
+    }
     let text = exchange.base64(pieces.iter().map(AsRef::as_ref)).ok()?;
     Some((ContentBlock::image(text, kind), described.size))
+}
+
+/// The kind of an image by its first bytes. What a program calls an image may be none, and one block
+/// that a model cannot read spoils a whole conversation.
+fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 /// Reads a whole blob. Its size was found to be small before.
@@ -79,4 +94,26 @@ pub(crate) async fn content(
         offset = offset.saturating_add(ByteCount::from(length).as_u64());
     }
     Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_first_bytes() {
+        let known: [(&[u8], &str); 4] = [
+            (b"\x89PNG\r\n\x1a\n\0", "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"GIF89a", "image/gif"),
+            (b"RIFF\x24\0\0\0WEBPVP8 ", "image/webp"),
+        ];
+        for (bytes, kind) in known {
+            assert_eq!(kind_of(bytes), Some(kind));
+            assert_eq!(kind_of(&bytes[1..]), None);
+        }
+        for other in [&b""[..], b"<script>", b"GIF88a", b"RIFF\x24\0\0\0WAVEfmt "] {
+            assert_eq!(kind_of(other), None);
+        }
+    }
 }

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use data_encoding::BASE64;
 use serde_json::value::RawValue;
 
+use crate::error::ErrorKind;
 use crate::mcp::wire::envelope::MessageError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::members::{Members, string};
 use crate::protocol::response::{self, ErrorBody};
 use crate::protocol::strict;
@@ -71,13 +73,24 @@ impl BridgedMessage {
     }
 }
 
-/// The answer to a request, or to something that is none, with this message.
+/// The answer to a request, or to something that is none, with an error of this kind.
 #[must_use]
-pub fn refusal(id: &str, message: &str) -> String {
-    use crate::error::ErrorKind;
-    use crate::protocol::error_codes::WireError;
+pub fn refusal(id: &str, kind: ErrorKind, message: &str) -> String {
+    answer_with(id, ErrorBody::new(WireError::of(kind), message))
+}
 
-    answer_with(id, ErrorBody::new(WireError::of(ErrorKind::Internal), message))
+/// An answer for the request with this id: a server that refuses a request before it reads it
+/// answers with the id of nobody, for which the client would wait in vain.
+#[must_use]
+pub fn addressed<'a>(answer: &'a str, id: &str) -> Cow<'a, str> {
+    let members = Members::split(answer).unwrap_or_default();
+    let is_to_nobody = members.find("id").is_none_or(|id| id.get() == "null");
+    match members.find("error") {
+        Some(error) if is_to_nobody => {
+            Cow::Owned(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, error.get()))
+        }
+        _ => Cow::Borrowed(answer),
+    }
 }
 
 /// The revision that a server has chosen, in its answer to the first request.
@@ -134,12 +147,27 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_to_nobody_is_one_of_the_request() {
+        let refusal =
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no \"id\":null"},"id":null}"#;
+        let ours =
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32000,"message":"no \"id\":null"}}"#;
+        assert_eq!(addressed(refusal, "\"a\""), ours);
+        assert_eq!(addressed(r#"{"error":{}}"#, "7"), r#"{"jsonrpc":"2.0","id":7,"error":{}}"#);
+        for other in
+            [r#"{"id":1,"error":{}}"#, r#"{"id":null,"result":{}}"#, r#"{"method":"a"}"#, "[]"]
+        {
+            assert_eq!(addressed(other, "7"), other);
+        }
+    }
+
+    #[test]
     fn what_is_no_message_is_answered() {
         for (text, said) in [("{", "-32700"), ("[]", "-32600"), ("{\"a\":1,\"a\":2}", "-32600")] {
             let answer = BridgedMessage::read(text.as_bytes()).unwrap_err();
             assert!(answer.contains(said) && answer.contains("\"id\":null"), "{answer}");
         }
-        let answer = refusal("\"x\"", "no server");
+        let answer = refusal("\"x\"", ErrorKind::Internal, "no server");
         assert!(answer.starts_with(r#"{"jsonrpc":"2.0","id":"x","error""#), "{answer}");
     }
 

@@ -13,9 +13,10 @@ use toml::Value as Toml;
 use zeroize::Zeroize as _;
 
 use crate::ids::TenantId;
+use crate::regular_file::open_regular;
 use crate::secret_text::SecretText;
 use crate::secrets::error::ProviderFault;
-use crate::secrets::provider::open::{open_regular, read_bounded};
+use crate::secrets::provider::bounded::read_bounded;
 use crate::secrets::provider::{ProviderKind, SecretProvider};
 use crate::secrets::scope::TENANTS;
 use crate::secrets::value::checked;

@@ -7,9 +7,10 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::ids::TenantId;
+use crate::regular_file::open_regular;
 use crate::secret_text::SecretText;
 use crate::secrets::error::ProviderFault;
-use crate::secrets::provider::open::{open_regular, read_bounded};
+use crate::secrets::provider::bounded::read_bounded;
 use crate::secrets::provider::{ProviderKind, SecretProvider};
 use crate::secrets::scope::TENANTS;
 use crate::secrets::value::{MAX_VALUE, checked};

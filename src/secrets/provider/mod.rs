@@ -1,10 +1,10 @@
 //! The places that values come from.
 
+mod bounded;
 pub(crate) mod command;
 pub(crate) mod environment;
 pub(crate) mod file;
 pub(crate) mod folder;
-mod open;
 
 use std::fmt::Debug;
 

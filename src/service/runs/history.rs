@@ -422,11 +422,15 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, its log is not kept any more, or the database failed.
+    /// The caller has no such run, it goes on, its log is not kept any more, or the database failed.
     pub async fn log(&self, caller: &Caller, id: &str) -> Result<RunLogText, ServiceError> {
         let kind = visible_kind(caller)?;
         let run = parsed(id)?;
+        if self.wait_for_record(caller, kind, &run, Duration::ZERO).await?.is_some() {
+            return Err(ServiceError::RecordNotWritten);
+        }
         let table = self.table()?;
+        // The semaphore is never closed.
         let _turn = self.readers.acquire().await.ok();
         let found = table.find_log(&caller.tenant, kind, &run).await?;
         let StoredLog { bytes, size } = found.ok_or_else(|| no_such_run(id))?;

@@ -3,15 +3,14 @@
 //! Both are bounded in size, and an address in time as well. An address is `https`, its certificate
 //! is checked, and redirects are not followed: the operator has named the place.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags};
 use ureq::Agent;
 
 use crate::client_tls::{UnreadableAuthorities, client_tls};
+use crate::regular_file::open_regular;
 use crate::tenants::jwt::config::KeyPlace;
 use crate::tenants::jwt::key_set::{KeySetFault, MAX_SET};
 
@@ -159,14 +158,8 @@ fn bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular file. A pipe or a device is an error and is not waited for.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    bounded(file)
+    bounded(open_regular(path)?)
 }
 
 #[cfg(test)]

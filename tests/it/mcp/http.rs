@@ -175,13 +175,14 @@ fn images_among_the_blobs_are_shown() {
         png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 1, 1, 8, 2, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(b'\\0\\xff\\0\\0')) + chunk(b'IEND', b'')\n\
         runtime.blobs.write_bytes(png, kind='image/png')\n\
         runtime.blobs.write_bytes(b'x' * 10, kind='text/plain')\n\
+        runtime.blobs.write_bytes(b'<script>', kind='image/png')\n\
         runtime.blobs.write_bytes(b'\\0' * (2 << 20), kind='image/png')\n";
     let result =
         call(TestServer::shared(), "run_code", json!({"language": "python", "code": code}));
     let contents = result["content"].as_array().unwrap();
     assert_eq!(
         result["structuredContent"]["output_blobs"].as_array().unwrap().len(),
-        3,
+        4,
         "{result}"
     );
     assert_eq!(contents.len(), 2, "the small image is shown: {result}");

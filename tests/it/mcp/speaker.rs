@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
-use crate::support::{Command, Reply, TestServer};
+use crate::support::{Command, Reply, TestServer, eventually};
 
 /// The newest revision, and the newest one that begins with a handshake.
 pub(super) const NEWEST: &str = "2026-07-28";
@@ -170,6 +171,7 @@ pub(super) struct StdioClient {
     process: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
+    log: NamedTempFile,
     _place: Command,
 }
 
@@ -177,7 +179,9 @@ impl StdioClient {
     pub(super) fn start(arguments: &[&str]) -> Self {
         let place = Command::new();
         let mut process = place.process(&[&["mcp"], arguments].concat());
-        let mut process = process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let log = NamedTempFile::new().unwrap();
+        let process = process.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = process.stderr(log.reopen().unwrap()).spawn().unwrap();
         let (sender, messages) = channel();
         let output = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -190,7 +194,7 @@ impl StdioClient {
             }
         });
         let input = process.stdin.take();
-        Self { process, input, messages, _place: place }
+        Self { process, input, messages, log, _place: place }
     }
 
     pub(super) fn send(&mut self, message: &Value) {
@@ -202,6 +206,14 @@ impl StdioClient {
         input.write_all(text.as_bytes()).unwrap();
         input.write_all(b"\n").unwrap();
         input.flush().unwrap();
+    }
+
+    /// Waits until the standard error output has this text.
+    pub(super) fn wait_for_log(&self, text: &str) {
+        eventually(PATIENCE, || {
+            let log = std::fs::read_to_string(self.log.path()).unwrap();
+            log.contains(text).then_some(())
+        });
     }
 
     pub(super) fn next(&self) -> Value {

@@ -99,6 +99,16 @@ fn the_newest_revision_needs_no_handshake() {
 }
 
 #[test]
+fn images_are_made_for_the_runs_of_a_client() {
+    let mut client = StdioClient::initialized(&["--set", "log.level=debug"]);
+    let code = "import PIL.Image\nPIL.Image.new('L', (1, 1)).size";
+    assert_eq!(client.ask(&run(1, code))["result"]["isError"], false);
+    client.wait_for_log("the image `pillow` is ready");
+    assert_eq!(client.ask(&run(2, code))["result"]["isError"], false);
+    client.wait_for_log("began as the image `pillow`");
+}
+
+#[test]
 fn a_message_is_bounded() {
     let mut client = StdioClient::initialized(&["--set", "http.max_body=64KiB"]);
     client.send(&run(1, &"#".repeat(65 << 10)));
@@ -116,6 +126,13 @@ fn a_bridge_says_why_it_has_no_answer() {
     let mut client = StdioClient::start(&["--url", "http://127.0.0.1:1"]);
     let answer = client.ask(&legacy(1, "tools/list", json!({})));
     assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be asked"), "{answer}");
+    drop(client);
+    // Servers that refuse a request before they read it do not know its id.
+    let server = TestServer::shared();
+    let elsewhere = format!("http://{}/elsewhere", server.address);
+    let mut client = StdioClient::start(&["--url", &elsewhere]);
+    let answer = client.ask(&legacy("a", "initialize", json!({})));
+    assert_eq!((&answer["id"], answer["error"].is_object()), (&json!("a"), true), "{answer}");
     drop(client);
     let place = Command::new();
     assert!(place.run(&["mcp", "--url", "localhost"]).with(2).stderr.contains("must be a URL"));

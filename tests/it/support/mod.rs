@@ -38,6 +38,12 @@ pub(crate) fn returning(json: &str) -> String {
     )
 }
 
+/// Makes a pipe with a name, which nobody reads and nobody writes to.
+pub(crate) fn make_pipe(path: &Path) {
+    let rights = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rights).unwrap();
+}
+
 /// Polls `ask` until it returns a value, for at most `patience`.
 pub(crate) fn eventually<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     const PAUSE: Duration = Duration::from_millis(20);

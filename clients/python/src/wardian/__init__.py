@@ -18,7 +18,7 @@ from wardian._retry import RetryPolicy
 from wardian._sync.client import Client
 from wardian._sync.runs import Run, RunStream
 from wardian._sync.skills import Skill
-from wardian.errors import CallError, ConnectionFailed, RunFailed, WardianError
+from wardian.errors import BadAnswer, CallError, ConnectionFailed, RunFailed, WardianError
 from wardian.results import (
     Blob,
     BlobSample,
@@ -43,6 +43,7 @@ __all__ = [
     "AsyncRun",
     "AsyncRunStream",
     "AsyncSkill",
+    "BadAnswer",
     "Blob",
     "BlobSample",
     "CallError",

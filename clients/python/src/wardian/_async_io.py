@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import IO
 
-from anyio import open_file, sleep
+from anyio import open_file, sleep, to_thread
 
-__all__ = ["chunks_of", "replace_file", "sleep"]
+from wardian._files import CHUNK, new_draft, put_in_place
 
-CHUNK = 1 << 18
+__all__ = ["chunks_of", "chunks_of_file", "replace_file", "sleep"]
 
 
 async def chunks_of(path: Path) -> AsyncIterator[bytes]:
@@ -21,16 +20,21 @@ async def chunks_of(path: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
+async def chunks_of_file(file: IO[bytes], start: int) -> AsyncIterator[bytes]:
+    """The content of an open file from a place on, in pieces. The file stays open."""
+    await to_thread.run_sync(file.seek, start)
+    while chunk := await to_thread.run_sync(file.read, CHUNK):
+        yield chunk
+
+
 async def replace_file(path: Path, content: AsyncIterator[bytes]) -> None:
     """Writes a file as a whole: until all of it has come, nothing changes at `path`."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(descriptor)
-    draft = Path(name)
+    draft = new_draft(path)
     try:
         async with await open_file(draft, "wb") as file:
             async for chunk in content:
                 await file.write(chunk)
-        draft.replace(path)
+        put_in_place(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import quote
 
 import httpx
 
 from wardian import _wire
 from wardian._retry import retry_after
 from wardian._wire import JsonObject
-from wardian.errors import BadAnswer, CallError, ConnectionFailed, WardianError, error_of
+from wardian.errors import (
+    STATUS_CLASSES,
+    BadAnswer,
+    CallError,
+    ConnectionFailed,
+    InvalidParams,
+    InvalidSetting,
+    NotJson,
+    WardianError,
+    error_of,
+)
+from wardian.results import Blob
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -23,17 +36,49 @@ EVENTS = "text/event-stream"
 _ids = itertools.count(1)
 
 
-def settings(url: str | None, api_key: str | None) -> tuple[str, dict[str, str]]:
-    """The address of the server, and the headers of all requests."""
-    address = url or os.environ.get("WARDIAN_URL") or DEFAULT_URL
-    key = api_key or os.environ.get("WARDIAN_API_KEY")
+@dataclass(frozen=True)
+class Server:
+    """The address of a server, and what its requests have in common."""
+
+    url: str = field(repr=False)
+    shown: str
+    """The address for messages: without a password."""
+    headers: Mapping[str, str] = field(repr=False)
+    timeout: float | None
+
+    def timeouts(self, waits: float) -> httpx.Timeout:
+        """The time-outs of a request: a run may take as long as `timeout`, a connection may not.
+
+        The server may wait for `waits` seconds before it answers.
+        """
+        read = None if self.timeout is None else self.timeout + waits
+        return httpx.Timeout(self.timeout, connect=10.0, write=60.0, read=read)
+
+
+def settings(url: str | None, api_key: str | None, timeout: float | None) -> Server:
+    """The server that the parameters of a client and the environment name."""
+    address = (url or os.environ.get("WARDIAN_URL") or DEFAULT_URL).strip()
+    address = address.rstrip("/").removesuffix("/rpc")
+    key = (api_key or os.environ.get("WARDIAN_API_KEY") or "").strip()
+    # No message has the key: messages end up in logs.
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise InvalidSetting("the key has characters that no key has: is it complete, and only it?")
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    return address.rstrip("/").removesuffix("/rpc"), headers
+    return Server(address, _shown(address), headers, timeout)
 
 
-def timeouts(timeout: float | None) -> httpx.Timeout:
-    """The time-outs of requests: a run may take as long as `timeout`, a connection may not."""
-    return httpx.Timeout(timeout, connect=10.0, write=60.0)
+def _shown(address: str) -> str:
+    """The address without user and password. Refuses one that no request can be sent to."""
+    try:
+        parsed = httpx.URL(address)
+    except httpx.InvalidURL:
+        # The reason may quote a part of a password.
+        raise InvalidSetting("the URL of the server is not valid") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InvalidSetting(f"the URL of the server has to be one such as `{DEFAULT_URL}`")
+    if parsed.query or parsed.fragment:
+        raise InvalidSetting("the URL of the server has a query or a fragment, where paths follow")
+    return str(parsed.copy_with(username=None, password=None)).rstrip("/")
 
 
 @dataclass(frozen=True)
@@ -47,6 +92,8 @@ class Request:
     body: bytes | None = None
     params: Mapping[str, str] | None = None
     headers: Mapping[str, str] | None = None
+    waits: float = 0.0
+    """Seconds for which the server may wait before it answers."""
 
 
 def call(method: str, params: Mapping[str, Any], *, events: bool = False) -> Request:
@@ -55,7 +102,54 @@ def call(method: str, params: Mapping[str, Any], *, events: bool = False) -> Req
     headers = {"content-type": "application/json", "accept": EVENTS if events else "application/json"}
     reads = method not in ("execute_skill", "run_code", "create_blob")
     is_repeatable = reads or params.get("idempotency_key") is not None
-    return Request("POST", "/rpc", is_repeatable, _wire.print_json(body), headers=headers)
+    return Request("POST", "/rpc", is_repeatable, _printed(body), headers=headers)
+
+
+def _printed(body: Mapping[str, object]) -> bytes:
+    try:
+        return _wire.print_json(plain(body))
+    except RecursionError as fault:
+        raise NotJson("the parameters are nested too deeply") from fault
+    except ValueError as fault:
+        raise NotJson(f"the parameters are no JSON: {fault}") from fault
+
+
+def plain(value: object) -> object:
+    """The value with the ids of blobs in place of blobs."""
+    if isinstance(value, Blob):
+        return value.blob_id
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: plain(member) for name, member in members.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in cast("list[object]", value)]
+    return value
+
+
+def blob_path(blob_id: str | Blob) -> str:
+    """The path of a blob."""
+    return f"/v1/blobs/{_segment('blob_id', str(blob_id))}"
+
+
+def run_path(run_id: str) -> str:
+    """The path of a run."""
+    # The list of the runs that go on has a place among them.
+    if run_id == "active":
+        raise InvalidParams("`active` is no id of a run", parameter="run_id")
+    return f"/v1/runs/{_segment('run_id', run_id)}"
+
+
+def as_unicode(text: str) -> str:
+    """The text with `?` in place of halves of characters, which UTF-8 does not have."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _segment(name: str, value: str) -> str:
+    """A part of a path. Programs of others choose ids, which must not lead elsewhere."""
+    # Dots have no other form in a URL.
+    if value in ("", ".", ".."):
+        raise InvalidParams(f"`{value}` is no id", parameter=name)
+    return quote(value, safe="", errors="replace")
 
 
 def get(path: str, **params: object) -> Request:
@@ -77,14 +171,17 @@ def failure(response: httpx.Response) -> CallError | None:
         return error_of(body["error"], response.status_code, delay)
     if response.is_success:
         return None
-    message = f"the server answered with status {response.status_code}"
-    return CallError(message, retry_after=delay, http_status=response.status_code)
+    return STATUS_CLASSES.get(response.status_code, CallError)(
+        f"the server answered with status {response.status_code}",
+        request_id=response.headers.get("x-request-id"),
+        retry_after=delay,
+        http_status=response.status_code,
+    )
 
 
 def may_be_repeated(error: CallError) -> bool:
     """True if the error says that nothing was executed and that waiting helps."""
-    is_busy = error.kind in RETRIED or (not error.kind and error.http_status in (429, 503))
-    return is_busy and error.retry_after is not None
+    return error.kind in RETRIED and error.retry_after is not None
 
 
 def result_of(response: httpx.Response) -> JsonObject:
@@ -105,8 +202,27 @@ def object_of(response: httpx.Response) -> JsonObject:
     return _wire.as_object(_wire.parse(response.content), "answer")
 
 
-def connection_error(fault: httpx.TransportError, url: str) -> WardianError:
+def repeats(request: Request, fault: httpx.RequestError) -> bool:
+    """True if the request may be sent again after this fault."""
+    # The same request would break the same rule again.
+    if isinstance(fault, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+        return False
+    return request.is_repeatable or isinstance(fault, NOT_SENT)
+
+
+@contextmanager
+def connection_errors(url: str) -> Generator[None, None, None]:
+    """Raises faults of the connection as errors of this package."""
+    try:
+        yield
+    except httpx.RequestError as fault:
+        raise connection_error(fault, url) from fault
+
+
+def connection_error(fault: httpx.RequestError, url: str) -> WardianError:
     """The error for a fault of the connection."""
+    if not isinstance(fault, httpx.TransportError):
+        return BadAnswer(f"{url}: the answer cannot be read: {fault}")
     was_sent = not isinstance(fault, NOT_SENT)
     what = "the connection broke" if was_sent else "no connection was made"
     reason = str(fault) or type(fault).__name__

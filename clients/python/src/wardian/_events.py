@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wardian._wire import BadAnswer
+
 
 class Event(NamedTuple):
     """One event."""
@@ -29,7 +31,7 @@ class EventReader:
         """The events that end in this piece."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
-            event = self._read(line.removesuffix(b"\r").decode())
+            event = self._read(_decoded(line.removesuffix(b"\r")))
             if event is not None:
                 yield event
 
@@ -45,3 +47,10 @@ class EventReader:
         elif field == "data":
             self._data.append(value)
         return None
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as fault:
+        raise BadAnswer(f"the events are no UTF-8: {fault}") from fault

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 KINDS: dict[FrameFormat, str] = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
+def checked(format: FrameFormat) -> FrameFormat:
+    """The format, if there is such a one."""
+    if format in KINDS:
+        return format
+    raise ValueError(f"there is no format `{format}` of tables, but {' and '.join(KINDS)}")
+
+
 def is_frame(value: object) -> bool:
     """True for a DataFrame. Does not import pandas."""
     kind = type(value)
@@ -21,7 +28,7 @@ def is_frame(value: object) -> bool:
 
 def to_bytes(frame: pandas.DataFrame, format: FrameFormat) -> tuple[bytes, str]:
     """The content of the blob, and its kind."""
-    if format == "csv":
+    if checked(format) == "csv":
         return frame.to_csv(index=False).encode(), KINDS[format]
     file = io.BytesIO()
     frame.to_parquet(file, index=False)
@@ -37,4 +44,4 @@ def from_file(file: IO[bytes], format: FrameFormat) -> pandas.DataFrame:
     """Reads the content of a blob."""
     import pandas
 
-    return pandas.read_parquet(file) if format == "parquet" else pandas.read_csv(file)
+    return pandas.read_parquet(file) if checked(format) == "parquet" else pandas.read_csv(file)

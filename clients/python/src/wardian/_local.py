@@ -66,7 +66,7 @@ class LocalServer:
         *,
         binary: str | PathLike[str] | None = None,
         data_dir: str | PathLike[str] | None = None,
-        skills: Sequence[str | PathLike[str]] = (),
+        skills: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
         settings: Mapping[str, str] | None = None,
         start_timeout: float = 900.0,
     ) -> None:
@@ -78,7 +78,8 @@ class LocalServer:
         data = Path(data_dir) if data_dir is not None else folder / "data"
         command = [str(program), "serve", "--listen", "127.0.0.1:0", "--end-with-input"]
         command += ["--config", str(config), "--data-dir", str(data)]
-        for root in skills:
+        # One folder is not the letters of its name.
+        for root in [skills] if isinstance(skills, (str, PathLike)) else skills:
             command += ["--skills", str(Path(root).absolute())]
         for name, value in (settings or {}).items():
             command += ["--set", f"{name}={value}"]
@@ -173,7 +174,7 @@ def local(
     *,
     binary: str | PathLike[str] | None = None,
     data_dir: str | PathLike[str] | None = None,
-    skills: Sequence[str | PathLike[str]] = (),
+    skills: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     settings: Mapping[str, str] | None = None,
     start_timeout: float = 900.0,
 ) -> Client:
@@ -195,7 +196,7 @@ async def local_async(
     *,
     binary: str | PathLike[str] | None = None,
     data_dir: str | PathLike[str] | None = None,
-    skills: Sequence[str | PathLike[str]] = (),
+    skills: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     settings: Mapping[str, str] | None = None,
     start_timeout: float = 900.0,
 ) -> AsyncClient:

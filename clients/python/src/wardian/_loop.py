@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from wardian._calls import as_unicode
 from wardian.errors import WardianError
 
 
@@ -11,3 +15,12 @@ class TooManyTurns(WardianError):
     def __init__(self, turns: int) -> None:
         super().__init__(f"the model has called tools in {turns} turns and has not answered")
         self.turns = turns
+
+
+def sendable(value: Any) -> Any:
+    """A part of a model's message as it can be sent back: with Unicode for texts, and an empty
+    object for what has a value or a depth that no request can have."""
+    try:
+        return json.loads(as_unicode(json.dumps(value, allow_nan=False, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return {}

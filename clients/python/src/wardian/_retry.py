@@ -41,7 +41,7 @@ class Patience:
             return None
         usual = FIRST_PAUSE * 2 ** (self.sent - 1)
         # Clients that were refused together do not come back together.
-        pause = (usual if least is None else least) * (1 + random.random() / 4)
+        pause = (usual if least is None else max(0.0, least)) * (1 + random.random() / 4)
         if self.waited + pause > self.policy.longest_wait:
             return None
         self.sent += 1
@@ -54,9 +54,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after")
     if value is None:
         return None
-    if value.strip().isdigit():
-        return float(value)
     try:
+        # Digits of other scripts are digits for Python, and none for HTTP.
+        if value.isascii() and value.strip().isdigit():
+            return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
+from typing import IO
 
-__all__ = ["chunks_of", "replace_file", "sleep"]
+from wardian._files import CHUNK, new_draft, put_in_place
 
-CHUNK = 1 << 18
+__all__ = ["chunks_of", "chunks_of_file", "replace_file", "sleep"]
 
 
 def chunks_of(path: Path) -> Iterator[bytes]:
@@ -20,16 +19,21 @@ def chunks_of(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
+def chunks_of_file(file: IO[bytes], start: int) -> Iterator[bytes]:
+    """The content of an open file from a place on, in pieces. The file stays open."""
+    file.seek(start)
+    while chunk := file.read(CHUNK):
+        yield chunk
+
+
 def replace_file(path: Path, content: Iterator[bytes]) -> None:
     """Writes a file as a whole: until all of it has come, nothing changes at `path`."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(descriptor)
-    draft = Path(name)
+    draft = new_draft(path)
     try:
         with draft.open("wb") as file:
             for chunk in content:
                 file.write(chunk)
-        draft.replace(path)
+        put_in_place(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise

@@ -12,16 +12,25 @@ JsonObject: TypeAlias = dict[str, "Json"]
 class WardianError(Exception):
     """Base of all errors of this package."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default calls the class with `args` alone, and some classes need more than a message.
+        return _remade, (type(self), self.args), self.__dict__
+
 
 class BadAnswer(WardianError):
     """The answer is not one of the protocol: the server at this address is not Wardian."""
+
+
+def _remade(kind: type[WardianError], args: tuple[Any, ...]) -> WardianError:
+    """An error for pickle and copy, which then set its members."""
+    return kind.__new__(kind, *args)
 
 
 def parse(text: str | bytes) -> Json:
     """Parses JSON."""
     try:
         return cast(Json, json.loads(text))
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise BadAnswer(f"the answer is not JSON: {fault}") from fault
 
 

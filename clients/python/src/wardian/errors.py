@@ -20,9 +20,11 @@ __all__ = [
     "InternalError",
     "InvalidParams",
     "InvalidRequest",
+    "InvalidSetting",
     "LocalServerError",
     "MethodNotFound",
     "NotExecutable",
+    "NotJson",
     "Overloaded",
     "PackagesMissing",
     "ParseError",
@@ -98,6 +100,10 @@ class InvalidParams(CallError):
     """A parameter, or an argument of a skill, is wrong: `parameter` names it."""
 
     kind = "invalid_params"
+
+
+class NotJson(InvalidParams, ValueError):
+    """A parameter has a value that JSON does not have, such as NaN. Nothing was sent."""
 
 
 class SkillNotFound(CallError):
@@ -215,6 +221,20 @@ CLASSES: Mapping[str, type[CallError]] = {
     )
 }
 """The class of each kind of error."""
+
+
+STATUS_CLASSES: Mapping[int, type[CallError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    413: TooLarge,
+    429: RateLimited,
+    503: Overloaded,
+}
+"""The class of an answer that has a status and no error in its body: of `HEAD`, or of a proxy."""
+
+
+class InvalidSetting(WardianError, ValueError):
+    """A client cannot be made with this URL or key."""
 
 
 class ConnectionFailed(WardianError):

@@ -17,7 +17,8 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use crate::client_tls::system_tls;
-use crate::mcp::{BridgedMessage, chosen_revision, read_line, refusal};
+use crate::error::ErrorKind;
+use crate::mcp::{BridgedMessage, LineFault, addressed, chosen_revision, read_line, refusal};
 use crate::units::ByteCount;
 
 /// The time for connecting.
@@ -101,8 +102,11 @@ impl Bridge {
             let line = match read_line(&mut input, self.largest) {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
-                Err(why) => {
-                    say(&refusal("null", &why));
+                Err(fault @ LineFault::Broken(_)) => {
+                    return Err(Failed::at("read messages", &fault));
+                }
+                Err(fault) => {
+                    say(&refusal("null", ErrorKind::TooLarge, &fault.to_string()));
                     continue;
                 }
             };
@@ -151,7 +155,7 @@ impl Shared {
         let answered = self.send(line, message).and_then(|answer| self.pass_back(answer, message));
         let Err(why) = answered else { return };
         match &message.id {
-            Some(id) => say(&refusal(id, &why)),
+            Some(id) => say(&refusal(id, ErrorKind::Internal, &why)),
             None => note(&format!("warning: {why}")),
         }
     }
@@ -185,6 +189,9 @@ impl Shared {
         }
         let text = body.with_config().limit(MAX_ANSWER).read_to_string();
         let text = text.map_err(|fault| format!("the answer cannot be read: {fault}"))?;
+        if matches!(status, 401 | 403) {
+            note("warning: the server refuses the key: `--key-file` or WARDIAN_API_KEY names one");
+        }
         if kind.starts_with("application/json") {
             self.pass(&text, message);
             return Ok(());
@@ -211,7 +218,7 @@ impl Shared {
                     });
                 }
                 Ok(None) => return Ok(()),
-                Err(why) => return Err(why),
+                Err(fault) => return Err(fault.to_string()),
             }
         }
     }
@@ -224,8 +231,8 @@ impl Shared {
         }
         let is_given_up = message.id.as_ref().is_some_and(|id| self.given_up.lock().contains(id));
         // A notification without an id is refused with one of nobody.
-        if !is_given_up && message.id.is_some() {
-            say(text);
+        if !is_given_up && let Some(id) = &message.id {
+            say(&addressed(text, id));
         }
     }
 }

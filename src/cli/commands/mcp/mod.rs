@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::assembly::MeteredCode;
+use crate::assembly::{MeteredCode, Provision, SkillsRead};
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
 use crate::cli::commands::run::{on_its_own, start_once};
@@ -38,6 +38,9 @@ pub(crate) fn mcp(
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, MeteredCode::IfThere).await?;
         let runtime = start_once(&config, MeteredCode::IfThere).await?;
+        // A client keeps this program for hours: the images that its runs need are worth making.
+        let provision: Arc<dyn Provision> = Arc::new(installer.clone());
+        runtime.start_background(&config, &provision, SkillsRead::Once)?;
         let input = io::BufReader::new(io::stdin());
         let service = Arc::clone(&runtime.service);
         let served = serve_lines(service, protocol, limits, input, io::stdout()).await;

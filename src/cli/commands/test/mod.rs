@@ -28,6 +28,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::assembly::{MeteredCode, Runtime, install_engine};
+use crate::cli::commands::epoch::epoch;
 use crate::cli::commands::run::{on_its_own, start_once};
 use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::commands::skills::test_skills::HowToRun;
@@ -44,7 +45,7 @@ use crate::cli::test_args::TestArgs;
 use crate::config::Config;
 use crate::ids::{SkillName, SkillVersion};
 use crate::images::PackageSet;
-use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
+use crate::protocol::methods::execution::ReproducibleParam;
 
 /// Runs the tests below some paths.
 pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Result<Exit, Failed> {
@@ -63,7 +64,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     if plan.units.is_empty() {
         return nothing_found(args);
     }
-    let epoch = args.epoch.unwrap_or(DEFAULT_EPOCH);
+    let epoch = epoch(args.epoch)?;
     let how = HowToRun {
         reproducible: Some(ReproducibleParam::Inputs { seed: args.seed, epoch, cache: false }),
         timeout_ms: Some(args.timeout.saturating_mul(1_000)),

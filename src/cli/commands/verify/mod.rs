@@ -11,7 +11,7 @@ mod verdict;
 
 pub(crate) use crate::cli::commands::verify::pack::bundle;
 pub(crate) use crate::cli::commands::verify::record_file::{
-    network_file, private_key, write_record,
+    ensure_writable, network_file, private_key, write_record,
 };
 
 use std::path::Path;

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use zeroize::Zeroizing;
 
 use crate::cli::commands::verify::record_text::{ReadRecord, parse};
@@ -11,6 +13,7 @@ use crate::cli::commands::verify::unpacked::{UnpackedBundle, is_archive, unpack}
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use crate::ids::Digest;
+use crate::private_file::folder_of;
 use crate::provenance::{
     MAX_ENVELOPE, PrivateKey, ProvenanceError, PublicKey, RunDocument, SignedRecord,
 };
@@ -41,6 +44,24 @@ pub(crate) fn network_file(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".network");
     name.into()
+}
+
+/// Refuses a file for a record that could not be written later, or that is one of these inputs.
+pub(crate) fn ensure_writable(path: &Path, inputs: &[&Path]) -> Result<(), Failed> {
+    let named = |why: &str| Failed::usage(format!("`--record {}`: {why}", path.display()));
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    if let Some(record) = identity(path)
+        && let Some(input) = inputs.iter().find(|input| identity(input) == Some(record))
+    {
+        let why = format!("it would replace `{}`, which the run reads", input.display());
+        return Err(named(&why));
+    }
+    let (place, how) = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(named("it is a folder")),
+        Ok(_) => (path, Access::WRITE_OK),
+        Err(_) => (folder_of(path), Access::WRITE_OK | Access::EXEC_OK),
+    };
+    access(place, how).map_err(|fault| named(&std::io::Error::from(fault).to_string()))
 }
 
 /// Reads the key that signs.

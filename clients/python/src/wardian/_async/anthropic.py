@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wardian._async.client import AsyncClient
 from wardian._async.tools import AsyncToolBox
-from wardian._loop import TooManyTurns
+from wardian._loop import TooManyTurns, sendable
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
-    from anthropic.types import Message, MessageParam, ToolResultBlockParam, ToolUnionParam
+    from anthropic.types import (
+        ContentBlock,
+        Message,
+        MessageParam,
+        ToolResultBlockParam,
+        ToolUnionParam,
+    )
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ async def run_tools_async(
     for _ in range(max_turns):
         sent = await create(messages=said, tools=definitions, **options)
         answer = cast("Message", sent)
-        content = [block.model_dump(exclude_none=True) for block in answer.content]
+        content = [_kept(block) for block in answer.content]
         said.append(cast("MessageParam", {"role": "assistant", "content": content}))
         used = [block for block in answer.content if block.type == "tool_use"]
         if not used:
@@ -70,3 +76,12 @@ async def run_tools_async(
             )
         said.append({"role": "user", "content": results})
     raise TooManyTurns(max_turns)
+
+
+def _kept(block: ContentBlock) -> dict[str, Any]:
+    """A block of an answer, as a part of the next request."""
+    if block.type != "tool_use":
+        return sendable(block.model_dump(exclude_none=True))
+    # The input is what a model likes to write, and may be too deep for the SDK.
+    kept = sendable(block.model_dump(exclude_none=True, exclude={"input"}))
+    return {**kept, "input": sendable(block.input)}

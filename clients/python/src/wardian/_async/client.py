@@ -12,7 +12,7 @@ import httpx
 from wardian import _calls, _wire
 from wardian._async.blobs import AsyncBlobs
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
-from wardian._async.skills import AsyncSkills, plain
+from wardian._async.skills import AsyncSkills
 from wardian._async.transport import AsyncTransport
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
@@ -42,7 +42,7 @@ class AsyncClient:
 
     `url` is by default that of the variable `WARDIAN_URL`, or `http://127.0.0.1:8080`; `api_key`
     that of `WARDIAN_API_KEY`. `timeout` is how long an answer is waited for, in seconds. `http` is
-    a client of httpx to use instead of an own one.
+    a client of httpx to use instead of an own one: it is not changed, and not closed.
     """
 
     def __init__(
@@ -55,15 +55,12 @@ class AsyncClient:
         http: httpx.AsyncClient | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        address, headers = _calls.settings(url, api_key)
-        self.url = address
+        server = _calls.settings(url, api_key, timeout)
+        self.url = server.url
         self._is_own = http is None
         self._http = http or httpx.AsyncClient()
-        self._http.headers.update(headers)
-        if self._is_own:
-            self._http.timeout = _calls.timeouts(timeout)
         self._on_close = on_close
-        self._transport = AsyncTransport(self._http, address, retry or RetryPolicy())
+        self._transport = AsyncTransport(self._http, server, retry or RetryPolicy())
         self.blobs = AsyncBlobs(self._transport)
         self.runs = AsyncRuns(self._transport)
         self.skills = AsyncSkills(self)
@@ -90,8 +87,7 @@ class AsyncClient:
 
     async def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
         """Calls a method by its name, and returns its result as JSON."""
-        members = {name: plain(value) for name, value in (params or {}).items()}
-        request = _calls.call(method, _wire.without_none(**members))
+        request = _calls.call(method, _wire.without_none(**(params or {})))
         return _calls.result_of(await self._transport.send(request))
 
     async def list_skills(
@@ -241,17 +237,24 @@ class AsyncClient:
         return AsyncRun(self.runs, DetachedRun.read(raw))
 
     def _stream(self, method: str, params: dict[str, Any]) -> AsyncRunStream:
-        members = {name: plain(value) for name, value in params.items()}
-        return AsyncRunStream(self._transport, _calls.call(method, members, events=True))
+        return AsyncRunStream(self._transport, _calls.call(method, params, events=True))
 
 
 def _skill(
     name: str, args: Mapping[str, Any] | None, options: SkillOptions
 ) -> dict[str, Any]:
+    _refuse_detach(options)
     return _wire.without_none(name=name, args=args, **options)
 
 
 def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
+    _refuse_detach(options)
     return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+
+def _refuse_detach(options: Mapping[str, object]) -> None:
+    """Refuses what would change the type of the result."""
+    if "detach" in options:
+        raise TypeError("there is no option `detach`: use `start_code` or `start_skill`")
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from wardian._async.client import AsyncClient
-from wardian._async.tools import AsyncToolBox
-from wardian._loop import TooManyTurns
+from wardian._async.tools import AsyncToolBox, refused
+from wardian._loop import TooManyTurns, sendable
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -55,13 +55,15 @@ async def run_tools_async(
         sent = await create(messages=said, tools=definitions, **options)
         message = cast("ChatCompletion", sent).choices[0].message
         kept = message.model_dump(exclude_none=True, exclude={"annotations", "refusal"})
-        said.append(cast("ChatCompletionMessageParam", kept))
+        said.append(cast("ChatCompletionMessageParam", sendable(kept)))
         if not message.tool_calls:
             return AsyncOpenAIRun(message.content or "", said, calls)
         for call in message.tool_calls:
-            if call.type != "function":
-                continue
             calls += 1
-            result = await tools.call(call.function.name, call.function.arguments)
+            # Each call needs an answer, also one of a tool that this loop does not have.
+            if call.type == "function":
+                result = await tools.call(call.function.name, call.function.arguments)
+            else:
+                result = refused(call.custom.name)
             said.append({"role": "tool", "tool_call_id": call.id, "content": result.text})
     raise TooManyTurns(max_turns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from types import TracebackType
 
 import httpx
@@ -36,12 +37,18 @@ class AsyncRunStream:
     """
 
     def __init__(self, transport: AsyncTransport, request: Request) -> None:
-        self._opened: AbstractAsyncContextManager[httpx.Response] = transport.stream(request)
-        self._response: httpx.Response | None = None
+        self._transport = transport
+        self._request = request
+        self._opened: AbstractAsyncContextManager[httpx.Response] | None = None
+        self._events: AsyncIterator[Output | Progress | LeftOut] | None = None
         self._result: RunResult | None = None
+        self._is_left = False
 
     async def __aenter__(self) -> AsyncRunStream:
-        self._response = await self._opened.__aenter__()
+        if self._opened is not None:
+            raise RuntimeError("this run was begun already: call `stream_code` for another one")
+        self._opened = self._transport.stream(self._request)
+        self._events = self._read_events(await self._opened.__aenter__())
         return self
 
     async def __aexit__(
@@ -50,6 +57,8 @@ class AsyncRunStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        assert self._opened is not None
+        self._is_left = True
         return await self._opened.__aexit__(kind, error, traceback)
 
     @property
@@ -65,18 +74,23 @@ class AsyncRunStream:
             pass
         return self.result
 
-    async def __aiter__(self) -> AsyncIterator[Output | Progress | LeftOut]:
-        if self._result is not None:
-            return
-        response = self._response
-        if response is None:
+    def __aiter__(self) -> AsyncIterator[Output | Progress | LeftOut]:
+        # There is one iterator: a second loop goes on where the first one was left.
+        if self._events is None:
             raise RuntimeError("use the run as a context manager")
+        if self._is_left and self._result is None:
+            raise RuntimeError("the run was left before its end, and so it was stopped")
+        return self._events
+
+    async def _read_events(
+        self, response: httpx.Response
+    ) -> AsyncIterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
             # A repeated call is answered with the first answer, and streams nothing.
             self._result = RunResult.read(_calls.result_of(response))
             return
         reader = EventReader()
-        async for piece in response.aiter_bytes():
+        async for piece in self._transport.pieces(response):
             for event in reader.feed(piece):
                 found = self._read(event)
                 if found is not None:
@@ -148,7 +162,8 @@ class AsyncRuns:
     async def get(self, run_id: str, *, wait: float = 0.0) -> RunRecord:
         """What is known of a run. Waits up to `wait` seconds for its end."""
         wait_ms = round(wait * 1_000) or None
-        return RunRecord.read(await self._get(f"/v1/runs/{run_id}", wait_ms=wait_ms))
+        request = replace(_calls.get(_calls.run_path(run_id), wait_ms=wait_ms), waits=wait)
+        return RunRecord.read(_calls.object_of(await self._transport.send(request)))
 
     async def list(
         self,
@@ -173,16 +188,16 @@ class AsyncRuns:
 
     async def cancel(self, run_id: str) -> JsonObject:
         """Stops a run. The answer has its `status` and, if it has ended, its `outcome`."""
-        request = Request("POST", f"/v1/runs/{run_id}/cancel", True)
+        request = Request("POST", f"{_calls.run_path(run_id)}/cancel", True)
         return _calls.object_of(await self._transport.send(request))
 
     async def log(self, run_id: str) -> str:
         """All that a run wrote."""
-        return (await self._transport.send(_calls.get(f"/v1/runs/{run_id}/log"))).text
+        return (await self._transport.send(_calls.get(f"{_calls.run_path(run_id)}/log"))).text
 
     async def document(self, run_id: str) -> JsonObject:
         """The document of a reproducible run."""
-        return await self._get(f"/v1/runs/{run_id}/record")
+        return await self._get(f"{_calls.run_path(run_id)}/record")
 
     async def _get(self, path: str, **params: object) -> JsonObject:
         return _calls.object_of(await self._transport.send(_calls.get(path, **params)))

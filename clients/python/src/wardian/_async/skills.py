@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from wardian import _frames
 from wardian._async.runs import AsyncRun, AsyncRunStream
 from wardian.options import DescribeDetail, SkillOptions
-from wardian.results import Blob, DescribedSkill, RunResult, SkillFile
+from wardian.results import DescribedSkill, RunResult, SkillFile
 
 if TYPE_CHECKING:
     import pandas
@@ -79,16 +79,11 @@ class AsyncSkills:
 
     def __getitem__(self, name: str) -> AsyncSkill:
         """The skill of this name, `name@version` or `name@version#digest`. Nothing is sent."""
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the name of a skill is a str, not {type(name).__name__}")
         return AsyncSkill(self._client, name, {})
 
-
-def plain(value: object) -> object:
-    """The value with the ids of blobs in place of blobs."""
-    if isinstance(value, Blob):
-        return value.blob_id
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        return {name: plain(member) for name, member in members.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in cast("list[object]", value)]
-    return value
+    # Without these, Python would ask `__getitem__` for 0, 1, 2 and so on, without end.
+    # `client.iter_skills` lists the skills.
+    __iter__ = None
+    __contains__ = None

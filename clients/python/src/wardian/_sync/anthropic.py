@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wardian._sync.client import Client
 from wardian._sync.tools import ToolBox
-from wardian._loop import TooManyTurns
+from wardian._loop import TooManyTurns, sendable
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
-    from anthropic.types import Message, MessageParam, ToolResultBlockParam, ToolUnionParam
+    from anthropic.types import (
+        ContentBlock,
+        Message,
+        MessageParam,
+        ToolResultBlockParam,
+        ToolUnionParam,
+    )
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ def run_tools(
     for _ in range(max_turns):
         sent = create(messages=said, tools=definitions, **options)
         answer = cast("Message", sent)
-        content = [block.model_dump(exclude_none=True) for block in answer.content]
+        content = [_kept(block) for block in answer.content]
         said.append(cast("MessageParam", {"role": "assistant", "content": content}))
         used = [block for block in answer.content if block.type == "tool_use"]
         if not used:
@@ -71,3 +77,12 @@ def run_tools(
             )
         said.append({"role": "user", "content": results})
     raise TooManyTurns(max_turns)
+
+
+def _kept(block: ContentBlock) -> dict[str, Any]:
+    """A block of an answer, as a part of the next request."""
+    if block.type != "tool_use":
+        return sendable(block.model_dump(exclude_none=True))
+    # The input is what a model likes to write, and may be too deep for the SDK.
+    kept = sendable(block.model_dump(exclude_none=True, exclude={"input"}))
+    return {**kept, "input": sendable(block.input)}

@@ -10,18 +10,32 @@ from collections.abc import Generator, Iterator, Callable
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias, cast
 
 from wardian import _calls, _frames, _wire
 from wardian._sync.transport import Transport
-from wardian._sync_io import chunks_of, replace_file
+from wardian._sync_io import chunks_of, chunks_of_file, replace_file
 from wardian._calls import Request
+from wardian._files import as_binary_file, name_of
 from wardian._wire import JsonObject
+from wardian.errors import BlobNotFound, CallError, InvalidParams
 from wardian.options import FrameFormat
 from wardian.results import Blob, Page
 
 if TYPE_CHECKING:
     import pandas
+
+
+Content: TypeAlias = (
+    bytes
+    | bytearray
+    | memoryview
+    | str
+    | PathLike[str]
+    | IO[bytes]
+    | Callable[[], Iterator[bytes]]
+)
+"""What a blob can be made from."""
 
 
 class Blobs:
@@ -32,33 +46,27 @@ class Blobs:
 
     def upload(
         self,
-        content: bytes | str | PathLike[str] | Callable[[], Iterator[bytes]],
+        content: Content,
         *,
         kind: str | None = None,
         filename: str | None = None,
     ) -> Blob:
-        """Stores bytes, a text, a file (by its `Path`), or what a function gives in pieces.
+        """Stores bytes, a text, a file (by its `Path`, or open in binary mode), or what a function
+        gives in pieces.
 
-        Without `kind` the extension of the file decides.
+        Without `kind` the extension of the file decides, and the `kind` of the result is `None`:
+        `describe` tells it.
         """
-        headers: dict[str, str] = {} if kind is None else {"content-type": kind}
-        source: Callable[[], Iterator[bytes]] | None = None
-        body: bytes | None = None
-        if isinstance(content, str):
-            body = content.encode()
-            headers.setdefault("content-type", "text/plain")
-        elif isinstance(content, bytes):
-            body = content
-        elif isinstance(content, PathLike):
-            path = Path(cast("PathLike[str]", content))
-            filename = path.name if filename is None else filename
-            source = _pieces(path)
-        else:
-            source = content
+        body, source, name = _parts(content)
+        if kind is None and isinstance(content, str):
+            kind = "text/plain"
+        headers = {} if kind is None else {"content-type": _checked_kind(kind)}
         if body is not None:
             digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
             headers["repr-digest"] = f"sha-256=:{digest}:"
-        params = None if filename is None else {"filename": filename}
+        filename = name if filename is None else filename
+        # The name of a file need not be Unicode, but a parameter is.
+        params = None if filename is None else {"filename": _calls.as_unicode(filename)}
         # The same content is the same blob, however often it is stored.
         request = Request("PUT", "/v1/blobs", True, body, params, headers)
         raw = _calls.object_of(self._transport.send(request, source))
@@ -67,7 +75,7 @@ class Blobs:
 
     def read(self, blob_id: str | Blob) -> bytes:
         """All of a blob."""
-        return (self._transport.send(_calls.get(f"/v1/blobs/{blob_id}"))).content
+        return (self._transport.send(_calls.get(_calls.blob_path(blob_id)))).content
 
     def read_text(self, blob_id: str | Blob) -> str:
         """All of a blob, as text."""
@@ -83,13 +91,21 @@ class Blobs:
     @contextmanager
     def stream(self, blob_id: str | Blob) -> Generator[Iterator[bytes], None, None]:
         """The content of a blob in pieces, for a blob that is larger than the memory."""
-        with self._transport.stream(_calls.get(f"/v1/blobs/{blob_id}")) as response:
-            yield response.iter_bytes()
+        with self._transport.stream(_calls.get(_calls.blob_path(blob_id))) as response:
+            yield self._transport.pieces(response)
 
     def describe(self, blob_id: str | Blob) -> Blob:
         """Size and kind of a blob."""
-        request = Request("HEAD", f"/v1/blobs/{blob_id}", True)
-        headers = (self._transport.send(request)).headers
+        request = Request("HEAD", _calls.blob_path(blob_id), True)
+        try:
+            headers = (self._transport.send(request)).headers
+        except CallError as error:
+            # The answer has no body that says it.
+            if error.http_status != 404:
+                raise
+            raise BlobNotFound(
+                f"there is no blob `{blob_id}`", request_id=error.request_id, http_status=404
+            ) from error
         size, kind = int(headers.get("content-length", "0")), headers.get("content-type")
         raw: JsonObject = {"blob_id": str(blob_id), "size_bytes": size, "kind": kind}
         return Blob(str(blob_id), size, kind, raw=raw)
@@ -103,13 +119,13 @@ class Blobs:
 
     def delete(self, blob_id: str | Blob) -> None:
         """Removes a blob."""
-        self._transport.send(Request("DELETE", f"/v1/blobs/{blob_id}", False))
+        self._transport.send(Request("DELETE", _calls.blob_path(blob_id), False))
 
     def verify(
         self, blob_id: str | Blob, damaged: Literal["keep", "quarantine", "delete"] = "keep"
     ) -> bool:
         """Compares the whole content with the id. True if it is intact."""
-        request = Request("POST", f"/v1/blobs/{blob_id}/verify", True, params={"damaged": damaged})
+        request = Request("POST", f"{_calls.blob_path(blob_id)}/verify", True, params={"damaged": damaged})
         return _wire.flag(_calls.object_of(self._transport.send(request)), "intact")
 
     def put_frame(self, frame: pandas.DataFrame, format: FrameFormat = "csv") -> Blob:
@@ -121,10 +137,37 @@ class Blobs:
         self, blob_id: str | Blob, format: FrameFormat | None = None
     ) -> pandas.DataFrame:
         """Reads a blob as a DataFrame. Without `format` the kind of the blob decides."""
-        response = self._transport.send(_calls.get(f"/v1/blobs/{blob_id}"))
+        response = self._transport.send(_calls.get(_calls.blob_path(blob_id)))
         kind = response.headers.get("content-type", "")
         return _frames.from_file(io.BytesIO(response.content), format or _frames.format_of(kind))
 
 
-def _pieces(path: Path) -> Callable[[], Iterator[bytes]]:
-    return lambda: chunks_of(path)
+def _parts(
+    content: Content,
+) -> tuple[bytes | None, Callable[[], Iterator[bytes]] | None, str | None]:
+    """The bytes of a content, or the function that gives its pieces, and the name of its file."""
+    if isinstance(content, str):
+        return content.encode(), None, None
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(content), None, None
+    if isinstance(content, PathLike):
+        path = Path(cast("PathLike[str]", content))
+        return None, lambda: chunks_of(path), path.name
+    file = as_binary_file(content)
+    if file is not None:
+        start = file.tell()
+        return None, lambda: chunks_of_file(file, start), name_of(file)
+    if callable(content):
+        return None, content, None
+    # A request may have to be sent again, and pieces that are gone cannot be.
+    raise TypeError(
+        f"a blob cannot be made from {type(content).__name__}: give bytes, a text, a Path, a file "
+        "that is open in binary mode, or a function that gives the pieces anew each time"
+    )
+
+
+def _checked_kind(kind: str) -> str:
+    """The kind, if a header can have it."""
+    if kind.isascii() and kind.isprintable():
+        return kind
+    raise InvalidParams("`kind` has characters that no kind has", parameter="kind")

@@ -13,7 +13,7 @@ import httpx
 from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
 from wardian._sync.runs import Run, Runs, RunStream
-from wardian._sync.skills import Skills, plain
+from wardian._sync.skills import Skills
 from wardian._sync.transport import Transport
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
@@ -43,7 +43,7 @@ class Client:
 
     `url` is by default that of the variable `WARDIAN_URL`, or `http://127.0.0.1:8080`; `api_key`
     that of `WARDIAN_API_KEY`. `timeout` is how long an answer is waited for, in seconds. `http` is
-    a client of httpx to use instead of an own one.
+    a client of httpx to use instead of an own one: it is not changed, and not closed.
     """
 
     def __init__(
@@ -56,15 +56,12 @@ class Client:
         http: httpx.Client | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        address, headers = _calls.settings(url, api_key)
-        self.url = address
+        server = _calls.settings(url, api_key, timeout)
+        self.url = server.url
         self._is_own = http is None
         self._http = http or httpx.Client()
-        self._http.headers.update(headers)
-        if self._is_own:
-            self._http.timeout = _calls.timeouts(timeout)
         self._on_close = on_close
-        self._transport = Transport(self._http, address, retry or RetryPolicy())
+        self._transport = Transport(self._http, server, retry or RetryPolicy())
         self.blobs = Blobs(self._transport)
         self.runs = Runs(self._transport)
         self.skills = Skills(self)
@@ -91,8 +88,7 @@ class Client:
 
     def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
         """Calls a method by its name, and returns its result as JSON."""
-        members = {name: plain(value) for name, value in (params or {}).items()}
-        request = _calls.call(method, _wire.without_none(**members))
+        request = _calls.call(method, _wire.without_none(**(params or {})))
         return _calls.result_of(self._transport.send(request))
 
     def list_skills(
@@ -242,17 +238,24 @@ class Client:
         return Run(self.runs, DetachedRun.read(raw))
 
     def _stream(self, method: str, params: dict[str, Any]) -> RunStream:
-        members = {name: plain(value) for name, value in params.items()}
-        return RunStream(self._transport, _calls.call(method, members, events=True))
+        return RunStream(self._transport, _calls.call(method, params, events=True))
 
 
 def _skill(
     name: str, args: Mapping[str, Any] | None, options: SkillOptions
 ) -> dict[str, Any]:
+    _refuse_detach(options)
     return _wire.without_none(name=name, args=args, **options)
 
 
 def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
+    _refuse_detach(options)
     return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+
+def _refuse_detach(options: Mapping[str, object]) -> None:
+    """Refuses what would change the type of the result."""
+    if "detach" in options:
+        raise TypeError("there is no option `detach`: use `start_code` or `start_skill`")
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from wardian._sync.client import Client
-from wardian._sync.tools import ToolBox
-from wardian._loop import TooManyTurns
+from wardian._sync.tools import ToolBox, refused
+from wardian._loop import TooManyTurns, sendable
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -56,13 +56,15 @@ def run_tools(
         sent = create(messages=said, tools=definitions, **options)
         message = cast("ChatCompletion", sent).choices[0].message
         kept = message.model_dump(exclude_none=True, exclude={"annotations", "refusal"})
-        said.append(cast("ChatCompletionMessageParam", kept))
+        said.append(cast("ChatCompletionMessageParam", sendable(kept)))
         if not message.tool_calls:
             return OpenAIRun(message.content or "", said, calls)
         for call in message.tool_calls:
-            if call.type != "function":
-                continue
             calls += 1
-            result = tools.call(call.function.name, call.function.arguments)
+            # Each call needs an answer, also one of a tool that this loop does not have.
+            if call.type == "function":
+                result = tools.call(call.function.name, call.function.arguments)
+            else:
+                result = refused(call.custom.name)
             said.append({"role": "tool", "tool_call_id": call.id, "content": result.text})
     raise TooManyTurns(max_turns)

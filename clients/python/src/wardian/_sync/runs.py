@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from types import TracebackType
 
 import httpx
@@ -37,12 +38,18 @@ class RunStream:
     """
 
     def __init__(self, transport: Transport, request: Request) -> None:
-        self._opened: AbstractContextManager[httpx.Response] = transport.stream(request)
-        self._response: httpx.Response | None = None
+        self._transport = transport
+        self._request = request
+        self._opened: AbstractContextManager[httpx.Response] | None = None
+        self._events: Iterator[Output | Progress | LeftOut] | None = None
         self._result: RunResult | None = None
+        self._is_left = False
 
     def __enter__(self) -> RunStream:
-        self._response = self._opened.__enter__()
+        if self._opened is not None:
+            raise RuntimeError("this run was begun already: call `stream_code` for another one")
+        self._opened = self._transport.stream(self._request)
+        self._events = self._read_events(self._opened.__enter__())
         return self
 
     def __exit__(
@@ -51,6 +58,8 @@ class RunStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        assert self._opened is not None
+        self._is_left = True
         return self._opened.__exit__(kind, error, traceback)
 
     @property
@@ -67,17 +76,22 @@ class RunStream:
         return self.result
 
     def __iter__(self) -> Iterator[Output | Progress | LeftOut]:
-        if self._result is not None:
-            return
-        response = self._response
-        if response is None:
+        # There is one iterator: a second loop goes on where the first one was left.
+        if self._events is None:
             raise RuntimeError("use the run as a context manager")
+        if self._is_left and self._result is None:
+            raise RuntimeError("the run was left before its end, and so it was stopped")
+        return self._events
+
+    def _read_events(
+        self, response: httpx.Response
+    ) -> Iterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
             # A repeated call is answered with the first answer, and streams nothing.
             self._result = RunResult.read(_calls.result_of(response))
             return
         reader = EventReader()
-        for piece in response.iter_bytes():
+        for piece in self._transport.pieces(response):
             for event in reader.feed(piece):
                 found = self._read(event)
                 if found is not None:
@@ -149,7 +163,8 @@ class Runs:
     def get(self, run_id: str, *, wait: float = 0.0) -> RunRecord:
         """What is known of a run. Waits up to `wait` seconds for its end."""
         wait_ms = round(wait * 1_000) or None
-        return RunRecord.read(self._get(f"/v1/runs/{run_id}", wait_ms=wait_ms))
+        request = replace(_calls.get(_calls.run_path(run_id), wait_ms=wait_ms), waits=wait)
+        return RunRecord.read(_calls.object_of(self._transport.send(request)))
 
     def list(
         self,
@@ -174,16 +189,16 @@ class Runs:
 
     def cancel(self, run_id: str) -> JsonObject:
         """Stops a run. The answer has its `status` and, if it has ended, its `outcome`."""
-        request = Request("POST", f"/v1/runs/{run_id}/cancel", True)
+        request = Request("POST", f"{_calls.run_path(run_id)}/cancel", True)
         return _calls.object_of(self._transport.send(request))
 
     def log(self, run_id: str) -> str:
         """All that a run wrote."""
-        return (self._transport.send(_calls.get(f"/v1/runs/{run_id}/log"))).text
+        return (self._transport.send(_calls.get(f"{_calls.run_path(run_id)}/log"))).text
 
     def document(self, run_id: str) -> JsonObject:
         """The document of a reproducible run."""
-        return self._get(f"/v1/runs/{run_id}/record")
+        return self._get(f"{_calls.run_path(run_id)}/record")
 
     def _get(self, path: str, **params: object) -> JsonObject:
         return _calls.object_of(self._transport.send(_calls.get(path, **params)))

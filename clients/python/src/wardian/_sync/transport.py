@@ -10,8 +10,9 @@ import httpx
 
 from wardian import _calls
 from wardian._sync_io import sleep
-from wardian._calls import Request
+from wardian._calls import Request, Server
 from wardian._retry import Patience, RetryPolicy
+from wardian.errors import ConnectionFailed
 
 Content = Callable[[], "Iterator[bytes]"]
 """Makes the body of a request anew each time that it is sent."""
@@ -20,53 +21,73 @@ Content = Callable[[], "Iterator[bytes]"]
 class Transport:
     """The connections to one server."""
 
-    def __init__(self, http: httpx.Client, url: str, retry: RetryPolicy) -> None:
-        self.http = http
-        self.url = url
+    def __init__(self, http: httpx.Client, server: Server, retry: RetryPolicy) -> None:
+        self._http = http
+        self._server = server
         self._retry = retry
 
     def send(self, request: Request, content: Content | None = None) -> httpx.Response:
         """Sends a request and reads the answer. A refusal is raised as its error."""
         with self.stream(request, content) as response:
-            response.read()
+            with _calls.connection_errors(self._server.shown):
+                response.read()
             return response
 
     @contextmanager
     def stream(
         self, request: Request, content: Content | None = None
     ) -> Generator[httpx.Response, None, None]:
-        """As `send`, for an answer whose body is read by the caller."""
+        """As `send`, for an answer whose body is read by `pieces`."""
+        response = self._open(request, content)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def pieces(self, response: httpx.Response) -> Iterator[bytes]:
+        """The body of an answer. Errors of the connection are converted here, and not around the
+        block that reads it: that block may have errors of other connections."""
+        with _calls.connection_errors(self._server.shown):
+            for piece in response.iter_bytes():
+                yield piece
+
+    def _open(self, request: Request, content: Content | None) -> httpx.Response:
+        """The first answer that is no refusal to be waited out."""
         patience = Patience(self._retry)
         while True:
             try:
                 response = self._send_once(request, content)
-            except httpx.TransportError as fault:
-                may_repeat = request.is_repeatable or isinstance(fault, _calls.NOT_SENT)
-                pause = patience.pause() if may_repeat else None
+            except httpx.RequestError as fault:
+                pause = patience.pause() if _calls.repeats(request, fault) else None
                 if pause is None:
-                    raise _calls.connection_error(fault, self.url) from fault
+                    raise _calls.connection_error(fault, self._server.shown) from fault
                 sleep(pause)
                 continue
             try:
-                pause = self._pause_after(response, patience)
-                if pause is None:
-                    yield response
-                    return
-            except httpx.TransportError as fault:
-                raise _calls.connection_error(fault, self.url) from fault
-            finally:
+                with _calls.connection_errors(self._server.shown):
+                    pause = self._pause_after(response, patience)
+            except BaseException:
                 response.close()
+                raise
+            if pause is None:
+                return response
+            response.close()
             sleep(pause)
 
     def _send_once(self, request: Request, content: Content | None) -> httpx.Response:
-        sent = self.http.build_request(
+        if self._http.is_closed:
+            raise ConnectionFailed("the client is closed", was_sent=False)
+        # Key and time-outs belong to the request: the client of httpx may be the caller's, for
+        # other servers, too.
+        sent = self._http.build_request(
             request.method,
-            self.url + request.path,
+            self._server.url + request.path,
             content=content() if content is not None else request.body,
             params=request.params,
-            headers=request.headers,
+            headers={**self._server.headers, **(request.headers or {})},
+            timeout=self._server.timeouts(request.waits),
         )
-        return self.http.send(sent, stream=True)
+        return self._http.send(sent, stream=True)
 
     def _pause_after(self, response: httpx.Response, patience: Patience) -> float | None:
         """The pause before the request is sent again. An answer that stays is not read, an error
@@ -74,7 +95,7 @@ class Transport:
         if response.is_success and _calls.EVENTS in response.headers.get("content-type", ""):
             return None
         is_refusal = not response.is_success and response.status_code != 304
-        if not is_refusal and response.request.url.path != "/rpc":
+        if not is_refusal and not response.request.url.path.endswith("/rpc"):
             return None
         response.read()
         error = _calls.failure(response)

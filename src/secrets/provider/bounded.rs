@@ -1,23 +1,9 @@
-//! Opens files of operators without waiting for anything, and reads them bounded.
+//! Reads files of operators bounded.
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use zeroize::Zeroizing;
-
-/// Opens a regular file. A pipe or device is an error and is not waited for.
-///
-/// Links are followed: mounts of Kubernetes consist of them.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    Ok(file)
-}
 
 /// Reads up to `most` bytes and one more, by which the caller sees that there are too many.
 pub(crate) fn read_bounded(file: File, most: usize) -> io::Result<Zeroizing<Vec<u8>>> {
