@@ -289,9 +289,15 @@ fn without_a_home_the_folders_have_to_be_named() {
 
 #[test]
 fn a_file_that_is_no_toml_says_where() {
-    let error = from_file("listen = ").unwrap_err();
-    let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert!(cause.contains("line 1"), "{cause}");
+    for (text, place) in [
+        ("listen = ", "line 1, column 10:"),
+        ("a = 1\nb = \"hunter2secret\nc = 2", "line 2, column 19:"),
+        ("é = 1\n\x1b[31m = hunter2secret", "line 1, column 1:"),
+    ] {
+        let error = from_file(text).unwrap_err().to_string();
+        assert!(error.contains(&format!(" is not TOML: {place}")), "{error}");
+        assert!(!error.contains("hunter2secret") && !error.contains('\x1b'), "{error}");
+    }
 }
 
 #[test]
