@@ -600,7 +600,7 @@ fn a_database_that_cannot_be_used_is_one_line_and_exit_code_2() {
     fs::create_dir(&path).unwrap();
     refuses(data_dir, "cannot be used");
     refuses("/dev/null", "cannot be used");
-    refuses("/proc/wardian", "cannot be used");
+    refuses("/proc/wardian", "/proc/wardian");
 }
 
 #[test]
