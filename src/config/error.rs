@@ -18,8 +18,8 @@ pub enum ConfigError {
     },
     /// The file is not TOML. The line itself is not shown: it may hold a password.
     #[error(
-        "the configuration file {} is not TOML: line {line}, column {column}: {}",
-        path.display(), reason.escape_debug()
+        "the configuration file {} is not TOML: line {line}, column {column}: {reason}",
+        path.display()
     )]
     NotToml {
         /// The name.
@@ -28,7 +28,7 @@ pub enum ConfigError {
         line: usize,
         /// The character of the line, from 1.
         column: usize,
-        /// What is wrong there.
+        /// What is wrong there, without control characters.
         reason: String,
     },
     /// Settings are wrong.

@@ -87,7 +87,8 @@ fn load_file(
             Ok(table) => Ok(LoadedFile { path: Some(path), stamp: Some(stamp), table }),
             Err(cause) => {
                 let (line, column) = place_of(&cause, &text);
-                let reason = cause.message().chars().take(MAX_REASON).collect();
+                let reason = cause.message().chars().filter(|letter| !letter.is_control());
+                let reason = reason.take(MAX_REASON).collect();
                 Err(ConfigError::NotToml { path, line, column, reason })
             }
         },

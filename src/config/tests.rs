@@ -292,6 +292,8 @@ fn a_file_that_is_no_toml_says_where() {
     for (text, place) in [
         ("listen = ", "line 1, column 10:"),
         ("a = 1\nb = \"hunter2secret\nc = 2", "line 2, column 19:"),
+        ("a = \"x\" hunter2secret", "line 1, column 9:"),
+        ("a = http://user:hunter2secret@host", "line 1, column "),
         ("é = 1\n\x1b[31m = hunter2secret", "line 2, column 2:"),
     ] {
         let error = from_file(text).unwrap_err().to_string();

@@ -87,7 +87,7 @@ fn accepts_keys(config: &Config) -> bool {
         || config.auth.jwt.as_ref().is_some_and(|jwt| jwt.accepts_keys)
 }
 
-/// The keys of a server that has run here, or made keys. Nothing is made by looking.
+/// The keys, if the data folder has a database. Looking makes none.
 async fn existing(config: &Config) -> Result<Option<KeyTable>, Failed> {
     if !config.data_dir.try_exists().unwrap_or(true) {
         return Err(Failed::usage(format!(

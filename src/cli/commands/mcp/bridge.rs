@@ -189,7 +189,7 @@ impl Shared {
         }
         let text = body.with_config().limit(MAX_ANSWER).read_to_string();
         let text = text.map_err(|fault| format!("the answer cannot be read: {fault}"))?;
-        if matches!(status, 401 | 403) {
+        if status == 401 {
             note("warning: the server refuses the key: `--key-file` or WARDIAN_API_KEY names one");
         }
         if kind.starts_with("application/json") {
