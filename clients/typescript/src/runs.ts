@@ -198,5 +198,7 @@ export class Runs {
 }
 
 function pathOf(runId: string): string {
+  // This is the place of the list of runs that go on.
+  if (runId === "active") throw new TypeError('"active" is not an id');
   return `/v1/runs/${segment(runId)}`;
 }

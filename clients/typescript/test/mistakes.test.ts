@@ -171,6 +171,12 @@ function callsById({ blobs, runs }: Client): ((id: string) => Promise<unknown>)[
   ];
 }
 
+test("the place of the active runs is no run", async () => {
+  const { client, sent } = noting();
+  await assert.rejects(client.runs.get("active"), /is not an id/);
+  assert.deepEqual(sent, []);
+});
+
 for (const id of ["", ".", ".."]) {
   test(`${JSON.stringify(id)} is refused as an id`, async () => {
     const { client, sent } = noting();
