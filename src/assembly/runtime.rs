@@ -258,6 +258,7 @@ fn limit_policy(config: &Config, base: &Image) -> LimitPolicy {
     LimitPolicy {
         default: config.limits.default,
         cap: config.limits.max,
+        reproducible_memory: config.limits.reproducible_memory,
         least_memory: base.content.length(),
     }
 }

@@ -172,6 +172,17 @@ impl Reader {
         Ok((self.asked, ignored))
     }
 
+    /// The value that `key` will have if it is set and well formed, for defaults that depend on it.
+    pub(crate) fn preview<T: SettingValue>(&self, key: &str) -> Option<T> {
+        if let Some((_, text)) = self.layers.flags.iter().rev().find(|(name, _)| name == key) {
+            return T::from_text(text);
+        }
+        match self.in_environment(key) {
+            Some(text) => T::from_text(text),
+            None => find_in(&self.layers.file, key).and_then(T::from_toml),
+        }
+    }
+
     /// True if the setting `key` was read, and does not have its default.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         let is_it = |setting: &&EffectiveSetting| setting.key == key;

@@ -185,6 +185,7 @@ impl Service {
             LocalProgram::Skill { .. } => Right::Execute,
         };
         ensure_has(caller, right)?;
+        let policy = self.limits.for_caller(caller.limits).for_reproducible(reproducible);
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },
@@ -195,7 +196,7 @@ impl Service {
                 keep_files: KeepFiles::default(),
                 network: NetworkGrant::Operator,
                 secrets: None,
-                limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
+                limits: policy.resolve(&limits)?,
                 reproducible: None,
                 profile: None,
                 takes_kept: false,
@@ -205,7 +206,8 @@ impl Service {
                 whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {
-                self.plan_skill(caller, &name, version.as_deref(), Some(args), &limits).await?
+                let (version, args) = (version.as_deref(), Some(args));
+                self.plan_skill(caller, &name, version, args, &limits, reproducible).await?
             }
         };
         plan.listener = listener;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::limits::RunLimits;
-use crate::protocol::methods::execution::RequestedLimits;
+use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::units::{ByteCount, Fuel};
@@ -15,6 +15,8 @@ pub struct LimitPolicy {
     pub default: RunLimits,
     /// The highest limits that a call can set.
     pub cap: RunLimits,
+    /// The memory of a reproducible run whose call sets none.
+    pub reproducible_memory: ByteCount,
     /// The smallest memory limit: the size of the base image.
     pub least_memory: ByteCount,
 }
@@ -30,6 +32,14 @@ impl LimitPolicy {
     #[must_use]
     pub(crate) fn for_caller(&self, limits: Option<RunLimits>) -> Self {
         Self { cap: limits.map_or(self.cap, |limits| self.cap.tightened_by(limits)), ..*self }
+    }
+
+    /// The policy for the runs of a call that asks for `reproducible` ones, or does not.
+    #[must_use]
+    pub(crate) fn for_reproducible(&self, reproducible: Option<ReproducibleParam>) -> Self {
+        let is_asked = reproducible.is_some_and(|asked| asked != ReproducibleParam::Flag(false));
+        let memory = if is_asked { self.reproducible_memory } else { self.default.memory };
+        Self { default: RunLimits { memory, ..self.default }, ..*self }
     }
 
     /// Returns the limits of a run whose call sets `requested`.
@@ -90,6 +100,7 @@ mod tests {
     const POLICY: LimitPolicy = LimitPolicy {
         default: RunLimits::DEFAULT,
         cap: RunLimits::DEFAULT_CAP,
+        reproducible_memory: RunLimits::DEFAULT.memory,
         least_memory: ByteCount::mebibytes(128),
     };
 
@@ -102,6 +113,22 @@ mod tests {
     #[test]
     fn a_run_that_asks_for_nothing_gets_the_defaults() {
         assert_eq!(asked(|_| ()), Ok(RunLimits::DEFAULT));
+    }
+
+    #[test]
+    fn reproducible_runs_do_not_get_what_the_machine_can_bear() {
+        let large = RunLimits { memory: ByteCount::mebibytes(2_048), ..RunLimits::DEFAULT };
+        let policy = LimitPolicy { default: large, cap: large, ..POLICY };
+        let memory = |asked| {
+            let resolved = policy.for_reproducible(asked).resolve(&RequestedLimits::default());
+            resolved.unwrap().memory
+        };
+        assert_eq!(memory(None), large.memory);
+        assert_eq!(memory(Some(ReproducibleParam::Flag(false))), large.memory);
+        let inputs = ReproducibleParam::Inputs { seed: 1, epoch: 2, cache: false };
+        for asked in [ReproducibleParam::Flag(true), inputs] {
+            assert_eq!(memory(Some(asked)), RunLimits::DEFAULT.memory);
+        }
     }
 
     #[test]
