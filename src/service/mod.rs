@@ -42,7 +42,9 @@ pub use crate::service::runs::{
     RunListOrder, RunLogText, Runs,
 };
 pub use crate::service::self_test::SelfTestError;
-pub use crate::service::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};
+pub use crate::service::start::{
+    Discovery, DiscoveryParts, Gate, Preparation, PreparationStep, PreparationWatch,
+};
 pub use crate::service::status::Status;
 pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBlob};
 pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};

@@ -72,7 +72,7 @@ fn remaining(total: u64, done: u64, elapsed: Duration) -> Option<u64> {
 impl fmt::Display for StepReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_elsewhere {
-            true => write!(f, "another process ({}) is {}", self.process, self.step.doing())?,
+            true => write!(f, "another process is {}", self.step.doing())?,
             false => f.write_str(self.step.doing())?,
         }
         if let Some(percent) = self.percent() {
@@ -172,7 +172,7 @@ mod tests {
         let elsewhere = StepReport { is_elsewhere: true, process: 7, ..read };
         assert_eq!(
             elsewhere.to_string(),
-            "another process (7) is compiling the engine: 40 %, about 4 minutes left"
+            "another process is compiling the engine: 40 %, about 4 minutes left"
         );
     }
 }

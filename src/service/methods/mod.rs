@@ -21,7 +21,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::log_stream::LogListener;
-use crate::service::start::discovery::NotDiscovery;
+use crate::service::start::discovery::{ExecutingCall, NotDiscovery};
 use crate::service::status::Status;
 
 /// The interface of the methods for the edges.
@@ -66,7 +66,7 @@ impl Methods for Service {
         match self.discovery().call(caller, call, self.limit_bounds()).await {
             Ok(result) => Ok(result),
             Err(NotDiscovery::Refused(error)) => Err(error),
-            Err(NotDiscovery::Executes(call)) => self.execute(caller, *call, listener).await,
+            Err(NotDiscovery::Executes(call)) => self.execute(caller, call, listener).await,
         }
     }
 }
@@ -76,13 +76,12 @@ impl Service {
     pub(in crate::service) async fn execute(
         &self,
         caller: &Caller,
-        call: MethodCall,
+        call: ExecutingCall,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
         match call {
-            MethodCall::ExecuteSkill(params) => self.execute_skill(caller, params, listener).await,
-            MethodCall::RunCode(params) => self.run_code(caller, params, listener).await,
-            others => Box::pin(self.call(caller, others)).await,
+            ExecutingCall::Skill(params) => self.execute_skill(caller, *params, listener).await,
+            ExecutingCall::Code(params) => self.run_code(caller, *params, listener).await,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::blobs::BlobStore;
+use crate::protocol::methods::execution::{ExecuteSkillParams, RunCodeParams};
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::{MethodCall, MethodResult};
@@ -71,7 +72,7 @@ impl Discovery {
         &self.blobs
     }
 
-    /// Performs a call that executes nothing; `None` if it would execute something.
+    /// Performs a call that executes nothing. One that executes something is checked and handed back.
     pub(in crate::service) async fn call(
         &self,
         caller: &Caller,
@@ -100,8 +101,11 @@ impl Discovery {
                 MethodResult::LoadSkillsProtocolGuide(self.guide().map_err(refused)?)
             }
             MethodCall::Discover => MethodResult::Discover(OpenRpcDocument::new(bounds)),
-            executes @ (MethodCall::ExecuteSkill(_) | MethodCall::RunCode(_)) => {
-                return Err(NotDiscovery::Executes(Box::new(executes)));
+            MethodCall::ExecuteSkill(params) => {
+                return Err(NotDiscovery::Executes(ExecutingCall::Skill(Box::new(params))));
+            }
+            MethodCall::RunCode(params) => {
+                return Err(NotDiscovery::Executes(ExecutingCall::Code(Box::new(params))));
             }
         })
     }
@@ -110,9 +114,15 @@ impl Discovery {
 /// The reason why a call has no result of [`Discovery`].
 pub(in crate::service) enum NotDiscovery {
     /// The call executes something. The caller may make it.
-    Executes(Box<MethodCall>),
+    Executes(ExecutingCall),
     /// The call was refused.
     Refused(ServiceError),
+}
+
+/// A call that executes something.
+pub(in crate::service) enum ExecutingCall {
+    Skill(Box<ExecuteSkillParams>),
+    Code(Box<RunCodeParams>),
 }
 
 impl fmt::Debug for Discovery {

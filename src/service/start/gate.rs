@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
 
 use crate::ids::TenantId;
 use crate::protocol::schema::LimitBounds;
@@ -154,23 +153,12 @@ impl Gate {
         self.preparation.borrow().clone()
     }
 
-    /// Waits for at most `patience` until calls can be executed, and tells how far the preparation is.
-    /// Returns early if it has failed.
-    pub async fn wait(&self, patience: Duration, mut tell: impl FnMut(&PreparationStep)) {
+    /// Follows what keeps calls from being executed.
+    #[must_use]
+    pub fn follow(&self) -> PreparationWatch {
         let mut changes = self.preparation.subscribe();
-        let opened = async {
-            loop {
-                match &*changes.borrow_and_update() {
-                    Some(Preparation::Going { step, .. }) => step.iter().for_each(&mut tell),
-                    Some(Preparation::Failed { .. }) | None => return,
-                }
-                if changes.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
-        // Late: the call is refused with what is known by then.
-        timeout(patience, opened).await.ok();
+        changes.mark_changed();
+        PreparationWatch(changes)
     }
 
     /// Resolves when a call is refused because the preparation has failed.
@@ -190,6 +178,19 @@ impl Gate {
     }
 }
 
+/// Follows a [`Preparation`].
+#[derive(Debug)]
+pub struct PreparationWatch(watch::Receiver<Option<Preparation>>);
+
+impl PreparationWatch {
+    /// The present state the first time, and the next one from then on; `None` once calls can be
+    /// executed. States that follow each other quickly are left out.
+    pub async fn next(&mut self) -> Option<Preparation> {
+        self.0.changed().await.ok()?;
+        self.0.borrow_and_update().clone()
+    }
+}
+
 impl Methods for Gate {
     fn count_call(&self, tenant: &TenantId) -> Result<(), ServiceError> {
         Ok(self.discovery.rates.count(tenant)?)
@@ -205,7 +206,7 @@ impl Methods for Gate {
             Ok(result) => Ok(result),
             Err(NotDiscovery::Refused(error)) => Err(error),
             Err(NotDiscovery::Executes(call)) => {
-                self.service()?.execute(caller, *call, listener).await
+                self.service()?.execute(caller, call, listener).await
             }
         }
     }

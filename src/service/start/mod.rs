@@ -4,4 +4,4 @@ pub(crate) mod discovery;
 mod gate;
 
 pub use crate::service::start::discovery::{Discovery, DiscoveryParts};
-pub use crate::service::start::gate::{Gate, Preparation, PreparationStep};
+pub use crate::service::start::gate::{Gate, Preparation, PreparationStep, PreparationWatch};
