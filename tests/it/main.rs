@@ -73,5 +73,6 @@ mod test_command;
 mod tls;
 mod tokens;
 mod traces;
+mod untouched;
 mod waiting_runs;
 mod workers;
