@@ -14,6 +14,7 @@ use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
 use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
+use crate::cli::terminal::option_advice::with_advice;
 use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;
 use crate::cli::verify_args::{BundleArgs, VerifyArgs};
@@ -458,7 +459,7 @@ impl Cli {
     /// after it. No setting may be lost silently, so this is an error.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        let cli = Self::try_parse_from(&words)?;
+        let cli = Self::try_parse_from(&words).map_err(|error| with_advice(error, &words))?;
         for (flag, kept) in
             [("--set", cli.settings.set.len()), ("--skills", cli.settings.skills.len())]
         {
@@ -513,6 +514,31 @@ mod tests {
             assert!(parse(line).unwrap_err().contains("not both"), "{line}");
         }
         assert!(parse("--set a=b run -c x -- --set").is_err(), "a word too many");
+    }
+
+    #[test]
+    fn options_of_other_programs_are_answered_with_ours() {
+        for (line, advice) in [
+            ("serve --port 9000", "--listen 127.0.0.1:9000"),
+            ("serve --port=9000", "--listen 127.0.0.1:9000"),
+            ("serve --port x", "--listen 127.0.0.1:8080"),
+            ("serve --host 0.0.0.0", "--listen 0.0.0.0:8080"),
+            ("serve --bind 10.0.0.1:80", "--listen 10.0.0.1:80"),
+            ("serve --bind ::1", "--listen [::1]:8080"),
+            ("run --server http://x a.py", "`run` works on this machine, without a server"),
+            ("exec --url http://x s", "`exec` works on this machine, without a server"),
+            ("run --timeout 5 a.py", "--timeout-ms"),
+        ] {
+            let told = parse(line).unwrap_err();
+            assert!(told.contains(advice), "{line}: {told}");
+            assert!(!told.contains("--seed"), "{line}: {told}");
+        }
+        for line in ["top --url http://x", "mcp --url http://x --key-file k", "conformance --url x"] {
+            assert!(parse(line).is_ok() && parse(&line.replace("url", "server")).is_ok(), "{line}");
+            let name = line.split(' ').next().unwrap();
+            let help = parse(&format!("{name} --help")).unwrap_err();
+            assert!(help.contains("--server") && !help.contains("--url"), "{help}");
+        }
     }
 
     #[test]

@@ -32,6 +32,16 @@ pub(crate) trait SettingValue: Sized {
 
     /// The value as it would be written into a file.
     fn to_toml(&self) -> toml::Value;
+
+    /// What is wrong with a text that cannot be read, after the name of the setting.
+    fn fault_of_text(_text: &str) -> String {
+        format!("must be {}", Self::EXPECTED)
+    }
+
+    /// What is wrong with a value of a file that cannot be read, after the name of the setting.
+    fn fault_of_toml(value: &toml::Value) -> String {
+        Self::fault_of_text(value.as_str().unwrap_or_default())
+    }
 }
 
 impl SettingValue for ByteCount {
@@ -65,14 +75,16 @@ impl SettingValue for ByteCount {
     }
 }
 
+/// INVARIANT(times-have-units): a time other than 0 needs its unit. One operator means seconds with
+/// `30` and another milliseconds, and a limit that is a thousand times too small stops every run.
 impl SettingValue for Duration {
-    const EXPECTED: &'static str =
-        "a time such as \"30 s\" (units: ms, s, min, h, d), or a number of milliseconds";
+    const EXPECTED: &'static str = "a time such as \"30 s\" (units: ms, s, min, h, d)";
 
     fn from_text(text: &str) -> Option<Self> {
         let (number, unit) = quantity(text)?;
         let milliseconds = match unit {
-            "ms" | "" => 1,
+            "" if number == 0 => 0,
+            "ms" => 1,
             "s" => 1_000,
             "min" => 60_000,
             "h" => 3_600_000,
@@ -84,9 +96,27 @@ impl SettingValue for Duration {
 
     fn from_toml(value: &toml::Value) -> Option<Self> {
         match value {
-            toml::Value::Integer(count) => u64::try_from(*count).ok().map(Self::from_millis),
+            toml::Value::Integer(0) => Some(Self::ZERO),
             toml::Value::String(text) => Self::from_text(text),
             _ => None,
+        }
+    }
+
+    fn fault_of_text(text: &str) -> String {
+        match quantity(text) {
+            Some((number, "")) => format!(
+                "must have a unit: \"{number} s\" for seconds, \"{number} ms\" for milliseconds \
+                 (units: ms, s, min, h, d)"
+            ),
+            _ => format!("must be {}", Self::EXPECTED),
+        }
+    }
+
+    fn fault_of_toml(value: &toml::Value) -> String {
+        match value {
+            toml::Value::Integer(number) => Self::fault_of_text(&number.to_string()),
+            toml::Value::String(text) => Self::fault_of_text(text),
+            _ => format!("must be {}", Self::EXPECTED),
         }
     }
 
@@ -105,8 +135,12 @@ impl SettingValue for Duration {
 }
 
 /// Reads a duration such as `90d` or `30 s`.
-pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    Duration::from_text(text)
+///
+/// # Errors
+///
+/// The text is not a time with its unit; the reason is the end of a sentence about it.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    Duration::from_text(text).ok_or_else(|| Duration::fault_of_text(text))
 }
 
 /// Splits `256 MiB` into its number and its unit; the space is optional.
@@ -518,9 +552,9 @@ mod tests {
     }
 
     #[test]
-    fn times_are_milliseconds_unless_they_say_otherwise() {
+    fn times_have_units() {
         for (text, milliseconds) in [
-            ("1500", 1_500),
+            ("0", 0),
             ("1500 ms", 1_500),
             ("30 s", 30_000),
             ("5min", 300_000),
@@ -531,6 +565,12 @@ mod tests {
                 Some(Duration::from_millis(milliseconds)),
                 "{text}"
             );
+        }
+        for number in [1, 30, 1_500] {
+            assert_eq!(Duration::from_text(&number.to_string()), None);
+            let number = toml::Value::Integer(number);
+            assert_eq!(Duration::from_toml(&number), None);
+            assert!(Duration::fault_of_toml(&number).contains("must have a unit"));
         }
         for text in ["", "s", "1 m", "1.5 s", "-1 s", "1 y", "18446744073709551615 d"] {
             assert_eq!(Duration::from_text(text), None, "{text}");

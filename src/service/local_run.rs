@@ -195,7 +195,10 @@ impl Service {
                 keep_files: KeepFiles::default(),
                 network: NetworkGrant::Operator,
                 secrets: None,
-                limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
+                limits: match purpose {
+                    RunPurpose::SelfTest => self.limits.of_self_test(&limits),
+                    _ => self.limits.for_caller(caller.limits).resolve(&limits)?,
+                },
                 reproducible: None,
                 profile: None,
                 takes_kept: false,

@@ -65,7 +65,7 @@ fn a_client_needs_no_server() {
 fn a_bridge_hands_on_what_both_say() {
     let server = TestServer::start(&[]);
     let url = format!("http://{}", server.address);
-    speaks(&["--url", &url]);
+    speaks(&["--server", &url]);
     eventually(Duration::from_secs(20), || {
         let active = server.client().get("/v1/runs/active").json();
         active["runs"].as_array().unwrap().is_empty().then_some(())
@@ -76,7 +76,7 @@ fn a_bridge_hands_on_what_both_say() {
 fn the_newest_revision_needs_no_handshake() {
     let server = TestServer::shared();
     let url = format!("http://{}/mcp", server.address);
-    for arguments in [&[][..], &["--url", &url]] {
+    for arguments in [&[][..], &["--server", &url]] {
         let mut client = StdioClient::start(arguments);
         let found = client.ask(&request(1, "server/discover", json!({})));
         let versions = found["result"]["supportedVersions"].as_array().unwrap();
@@ -123,17 +123,17 @@ fn a_message_is_bounded() {
 
 #[test]
 fn a_bridge_says_why_it_has_no_answer() {
-    let mut client = StdioClient::start(&["--url", "http://127.0.0.1:1"]);
+    let mut client = StdioClient::start(&["--server", "http://127.0.0.1:1"]);
     let answer = client.ask(&legacy(1, "tools/list", json!({})));
     assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be asked"), "{answer}");
     drop(client);
     // Servers that refuse a request before they read it do not know its id.
     let server = TestServer::shared();
     let elsewhere = format!("http://{}/elsewhere", server.address);
-    let mut client = StdioClient::start(&["--url", &elsewhere]);
+    let mut client = StdioClient::start(&["--server", &elsewhere]);
     let answer = client.ask(&legacy("a", "initialize", json!({})));
     assert_eq!((&answer["id"], answer["error"].is_object()), (&json!("a"), true), "{answer}");
     drop(client);
     let place = Command::new();
-    assert!(place.run(&["mcp", "--url", "localhost"]).with(2).stderr.contains("must be a URL"));
+    assert!(place.run(&["mcp", "--server", "localhost"]).with(2).stderr.contains("must be a URL"));
 }

@@ -8,7 +8,7 @@ use clap::Args;
 pub(crate) struct McpArgs {
     /// Hand messages to this running server, such as `http://127.0.0.1:8080`. The key is taken from
     /// `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
-    #[arg(long, value_name = "URL")]
+    #[arg(long = "server", alias = "url", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// File with the key that is sent to the server as a bearer token.
     #[arg(long, value_name = "FILE", requires = "url")]

@@ -9,6 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::cli::commands::runs::shown::{lines, row};
 use crate::cli::commands::runs::source::{RecordSource, RunChoice};
 use crate::cli::exit_code::Exit;
@@ -18,8 +20,9 @@ use crate::cli::run_args::RunsCommand;
 use crate::cli::terminal::output::{print_bytes, print_json, print_line, print_table};
 use crate::clock::Clock;
 use crate::config::{Config, parse_duration};
-use crate::ids::{RunId, SkillName};
+use crate::ids::{RunId, SkillName, TenantId};
 use crate::records::{RunOutcomeKind, RunRecord, RunSummary};
+use crate::skill::similar::listed;
 
 /// Executes a command on runs. `api_key` is for a server.
 pub(crate) fn runs(
@@ -29,16 +32,20 @@ pub(crate) fn runs(
 ) -> Result<Exit, Failed> {
     block_on(async {
         match command {
-            RunsCommand::List { outcome, skill, since, limit, json, of } => {
+            RunsCommand::List { outcome, skill, since, limit, all_tenants, json, of } => {
                 let choice = RunChoice {
                     outcome: outcome.as_deref().map(outcome_named).transpose()?,
                     skill: skill.as_deref().map(SkillName::parse).transpose()?,
                     since_ms: since.as_deref().map(start_of).transpose()?,
                 };
                 let source = RecordSource::open(config, of, api_key).await?;
-                let listed = list(&source, &choice, *limit).await;
+                let listed = if *all_tenants {
+                    list_of_all(&source, &choice, *limit).await.map(|runs| print_all(&runs, *json))
+                } else {
+                    list_of_one(&source, &choice, *limit, *json).await
+                };
                 source.close().await;
-                print_list(&listed?, *json);
+                listed?;
             }
             RunsCommand::Show { id, json, of } => {
                 let id = RunId::parse(id)?;
@@ -86,8 +93,8 @@ fn outcome_named(name: &str) -> Result<RunOutcomeKind, Failed> {
 
 /// The time that was so long ago, in milliseconds since the Unix epoch.
 fn start_of(text: &str) -> Result<u64, Failed> {
-    let time = parse_duration(text).ok_or_else(|| {
-        Failed::usage("`--since` must be a time before now such as `30min`, `2h` or `7d`")
+    let time = parse_duration(text).map_err(|fault| {
+        Failed::usage(format!("`--since` {fault}; such as `30min`, `2h` or `7d`"))
     })?;
     let start = Clock::System.now().saturating_sub(time).as_millis();
     Ok(u64::try_from(start).unwrap_or(u64::MAX))
@@ -110,6 +117,82 @@ async fn list(
     }
     runs.truncate(limit);
     Ok(runs)
+}
+
+/// Lists the runs of the source's tenant. If it has none, says which tenants do.
+async fn list_of_one(
+    source: &RecordSource,
+    choice: &RunChoice,
+    limit: usize,
+    as_json: bool,
+) -> Result<(), Failed> {
+    let runs = list(source, choice, limit).await?;
+    if as_json || !runs.is_empty() {
+        print_list(&runs, as_json);
+        return Ok(());
+    }
+    let mut others = source.tenants(SHOWN_TENANTS.saturating_add(1)).await?;
+    others.retain(|other| Some(other) != source.tenant());
+    others.truncate(SHOWN_TENANTS);
+    let shown: Vec<&str> = others.iter().map(TenantId::as_str).collect();
+    print_line(&match (shown.as_slice(), source.tenant()) {
+        ([one], Some(tenant)) => format!(
+            "there are no such runs of tenant `{tenant}`; tenant `{one}` has runs: `--tenant {one}`"
+        ),
+        ([first, ..], Some(tenant)) => format!(
+            "there are no such runs of tenant `{tenant}`; tenants {} have runs: `--tenant {first}`, \
+             or `--all-tenants`",
+            listed(&shown, "and")
+        ),
+        _ => "there are no such runs".to_owned(),
+    });
+    Ok(())
+}
+
+/// Most tenants that are named when another one has no runs.
+const SHOWN_TENANTS: usize = 5;
+
+/// Most tenants whose runs are listed together.
+const ALL_TENANTS: usize = 10_000;
+
+/// A run with its tenant.
+#[derive(Serialize)]
+struct TenantRun {
+    tenant: String,
+    #[serde(flatten)]
+    run: RunSummary,
+}
+
+/// The runs of all tenants, the newest first.
+async fn list_of_all(
+    source: &RecordSource,
+    choice: &RunChoice,
+    limit: usize,
+) -> Result<Vec<TenantRun>, Failed> {
+    let mut runs = Vec::new();
+    for tenant in source.tenants(ALL_TENANTS).await? {
+        let Some(of_tenant) = source.of_tenant(&tenant) else { break };
+        let of_tenant = list(&of_tenant, choice, limit).await?;
+        runs.extend(of_tenant.into_iter().map(|run| TenantRun { tenant: tenant.to_string(), run }));
+        runs.sort_unstable_by(|one, other| other.run.run_id.cmp(&one.run.run_id));
+        runs.truncate(limit);
+    }
+    Ok(runs)
+}
+
+fn print_all(runs: &[TenantRun], as_json: bool) {
+    if as_json {
+        print_json(&runs);
+    } else if runs.is_empty() {
+        print_line("there are no such runs");
+    } else {
+        let now = Clock::System.now();
+        let columns = ["tenant", "run", "started", "program", "outcome", "time", "log"];
+        let rows = runs.iter().map(|found| {
+            [vec![found.tenant.clone()], row(&found.run, now)].concat()
+        });
+        print_table(&columns, rows.collect());
+    }
 }
 
 /// Writes a document unchanged, since its digest names it.
