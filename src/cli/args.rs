@@ -411,6 +411,12 @@ pub(crate) enum EngineCommand {
         /// installations that it starts, so that none goes on after the server was killed.
         #[arg(long, hide = true, value_name = "PID")]
         end_with_parent: Option<i32>,
+        /// End with that process only while another one does the work, and finish work of its own.
+        #[arg(long, hide = true, requires = "end_with_parent")]
+        finish: bool,
+        /// Print how far the work is on standard output, as one line of JSON after another.
+        #[arg(long, hide = true)]
+        report: bool,
     },
     /// Describe the engine and its files in the cache.
     #[command(after_help = examples::INFO)]

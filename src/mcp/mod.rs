@@ -24,7 +24,7 @@ use crate::mcp::state::{McpState, ServiceState};
 use crate::net::Readiness;
 use crate::net::body::Bodies;
 use crate::net::state::EdgeState;
-use crate::service::{Authentication, Service};
+use crate::service::{Authentication, Gate};
 use crate::units::ByteCount;
 
 pub use crate::mcp::state::McpConfig;
@@ -51,7 +51,7 @@ pub struct StdioLimits {
 ///
 /// The thread that reads cannot be started.
 pub async fn serve_lines<I: BufRead + Send + 'static>(
-    service: Arc<Service>,
+    service: Arc<Gate>,
     config: McpConfig,
     limits: StdioLimits,
     input: I,

@@ -8,10 +8,10 @@ use crate::mcp::features::tools::own_tools;
 use crate::net::respond::Failure;
 use crate::net::state::EdgeState;
 use crate::protocol::schema::LimitBounds;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, Discovery, Gate, ServiceError};
 
-/// The state of a server whose methods are a service.
-pub(crate) type ServiceState = EdgeState<Arc<Service>>;
+/// The state of a server whose methods are a service, from its start on.
+pub(crate) type ServiceState = EdgeState<Arc<Gate>>;
 
 /// The settings of this edge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,10 +32,10 @@ impl McpState {
         Arc::new(Self { edge, config })
     }
 
-    /// The service, if calls can be executed.
-    pub(crate) fn service(&self) -> Result<&Service, ErrorData> {
-        let service = self.edge.readiness.methods().map(Arc::as_ref);
-        service.ok_or_else(|| error_of(self.edge.unready()))
+    /// The skills, blobs and records, once they are there.
+    pub(crate) fn service(&self) -> Result<&Discovery, ErrorData> {
+        let discovery = self.edge.readiness.methods().map(|gate| gate.discovery().as_ref());
+        discovery.ok_or_else(|| error_of(self.edge.unready()))
     }
 
     /// The tools of every server.

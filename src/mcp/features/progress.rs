@@ -1,13 +1,13 @@
 //! Tells a client that asked for it how far a run is: what the program reports, and what it prints.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::service::{LogChunk, LogStream, ProgressReport, Stream};
+use crate::service::{LogChunk, LogStream, PreparationStep, ProgressReport, Stream};
 use crate::units::ByteCount;
 
 /// Most bytes of output that wait to be told.
@@ -23,17 +23,64 @@ const MAX_LINE: usize = 512;
 /// lines must not run ahead of what the program reports.
 const LINE: f64 = 1.0 / 1_048_576.0;
 
+/// The progress of a preparation that is over: it is told in per cent.
+const PREPARED: f64 = 100.0;
+
+/// The shortest time between two notifications of a preparation.
+const PREPARATION_PAUSE: Duration = Duration::from_secs(1);
+
+/// Tells a client that asked for it how far the preparation of the engine is, before its run.
+pub(crate) struct PreparationTold<'a> {
+    peer: &'a Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    last: Option<(f64, Instant)>,
+}
+
+impl<'a> PreparationTold<'a> {
+    pub(crate) const fn new(peer: &'a Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
+        Self { peer, token, last: None }
+    }
+
+    pub(crate) async fn tell(&mut self, step: PreparationStep) {
+        let Some(token) = &self.token else { return };
+        if self.last.is_some_and(|(_, at)| at.elapsed() < PREPARATION_PAUSE) {
+            return;
+        }
+        // Each notification must be further than the last, and a new step begins at nothing.
+        let further = self.last.map_or(0.0, |(told, _)| told + LINE);
+        let progress = step.percent.map_or(0.0, f64::from).max(further);
+        self.last = Some((progress, Instant::now()));
+        let mut next = ProgressNotificationParam::new(token.clone(), progress);
+        next.total = Some(PREPARED);
+        next.message = Some(step.text);
+        // The client may have gone away; its call is cancelled then.
+        self.peer.notify_progress(next).await.ok();
+    }
+
+    /// The progress at which the run begins: beyond all that was told.
+    pub(crate) fn end(self) -> f64 {
+        self.last.map_or(0.0, |_| PREPARED)
+    }
+}
+
 /// How far the client was told that the run is.
 #[derive(Debug)]
 struct Told {
     token: ProgressToken,
+    /// The progress at which the run began.
+    begun: f64,
     furthest: Option<f64>,
     next: Option<ProgressNotificationParam>,
 }
 
 /// Tells a client how far a run is, until the program prints nothing more.
-pub(crate) async fn tell(peer: &Peer<RoleServer>, token: ProgressToken, mut logs: LogStream) {
-    let mut told = Told { token, furthest: None, next: None };
+pub(crate) async fn tell(
+    peer: &Peer<RoleServer>,
+    token: ProgressToken,
+    begun: f64,
+    mut logs: LogStream,
+) {
+    let mut told = Told { token, begun, furthest: None, next: None };
     let mut clock = interval(PAUSE);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -68,13 +115,14 @@ impl Told {
                 }
                 let message = line.replace(char::is_control, " ");
                 let total = self.next.as_ref().and_then(|next| next.total);
+                let total = total.map(|total| total - self.begun);
                 ProgressReport { done, total, message }
             }
         };
         let ProgressReport { done, total, message } = further;
         self.furthest = Some(done);
-        let mut next = ProgressNotificationParam::new(self.token.clone(), done);
-        next.total = total;
+        let mut next = ProgressNotificationParam::new(self.token.clone(), self.begun + done);
+        next.total = total.map(|total| self.begun + total);
         next.message = (!message.is_empty()).then_some(message);
         self.next = Some(next);
     }
@@ -95,7 +143,7 @@ mod tests {
 
     fn told() -> Told {
         let token = ProgressToken(NumberOrString::Number(1));
-        Told { token, furthest: None, next: None }
+        Told { token, begun: 0.0, furthest: None, next: None }
     }
 
     fn chunk(stream: Stream, text: &str) -> LogChunk {
