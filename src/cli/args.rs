@@ -539,7 +539,8 @@ mod tests {
             assert!(told.contains(advice), "{line}: {told}");
             assert!(!told.contains("--seed"), "{line}: {told}");
         }
-        for line in ["top --url http://x", "mcp --url http://x --key-file k", "conformance --url x"] {
+        for line in ["top --url http://x", "mcp --url http://x --key-file k", "conformance --url x"]
+        {
             assert!(parse(line).is_ok() && parse(&line.replace("url", "server")).is_ok(), "{line}");
             let name = line.split(' ').next().unwrap();
             let help = parse(&format!("{name} --help")).unwrap_err();

@@ -135,7 +135,9 @@ impl Installer {
         let mut installation = Installation::follow(child.map_err(not_started)?, false, told)?;
         match installation.ended().await? {
             None => Ok(()),
-            Some(_) => Err(Failed::because("the engine could not be installed: see the message above")),
+            Some(_) => {
+                Err(Failed::because("the engine could not be installed: see the message above"))
+            }
         }
     }
 
@@ -309,9 +311,8 @@ impl Installation {
             // It ends with the process, and does not panic.
             reading.join().ok();
         }
-        let ended_early = || {
-            format!("the installation ended with {status}; compiling takes 2 GB of memory")
-        };
+        let ended_early =
+            || format!("the installation ended with {status}; compiling takes 2 GB of memory");
         let failed = self.state.lock().failed.take();
         Ok((!status.success()).then(|| failed.unwrap_or_else(ended_early)))
     }
@@ -323,7 +324,8 @@ impl Drop for Installation {
             return;
         }
         let last = self.state.lock().last;
-        let is_elsewhere = last.is_none_or(|report| report.is_elsewhere || report.step == Step::Wait);
+        let is_elsewhere =
+            last.is_none_or(|report| report.is_elsewhere || report.step == Step::Wait);
         if self.finishes && !is_elsewhere {
             let step = last.map(|report| report.to_string()).unwrap_or_default();
             let process = self.child.id();

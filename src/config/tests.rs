@@ -275,7 +275,10 @@ fn problems_between_settings_name_the_place_of_the_one_that_is_set() {
     let variables = vec![("WARDIAN_HTTP_TLS_KEY".to_owned(), "k".to_owned())];
     let variable = Surroundings { variables, ..surroundings() };
     let told = Config::load(&variable, Flags::default()).unwrap_err().to_string();
-    assert!(told.contains("environment variable `WARDIAN_HTTP_TLS_KEY`: `http.tls.key` is"), "{told}");
+    assert!(
+        told.contains("environment variable `WARDIAN_HTTP_TLS_KEY`: `http.tls.key` is"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -283,8 +286,14 @@ fn mistakes_that_others_make_are_answered_with_the_right_setting() {
     for (text, expected) in [
         ("[http]\nlisten = 1", "2: `http.listen` is not a setting: `listen` belongs to no table"),
         ("prot = 8080", "1: `prot` is not a setting: the address and the port of the server are"),
-        ("[tenants.acme]\nweight = 3", "2: `tenants.acme.weight` is not a setting: tenants are made"),
-        ("[limits]\ntimout = 3", "2: `limits.timout` is not a setting: did you mean `limits.timeout`?"),
+        (
+            "[tenants.acme]\nweight = 3",
+            "2: `tenants.acme.weight` is not a setting: tenants are made",
+        ),
+        (
+            "[limits]\ntimout = 3",
+            "2: `limits.timout` is not a setting: did you mean `limits.timeout`?",
+        ),
     ] {
         let told = problems(text);
         assert!(told.starts_with(expected), "{told}");

@@ -205,10 +205,16 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     let configured = Configured::start("[http]\nidle_timeout = \"1 h\"\n");
     let server = &configured.server;
     for (text, says) in [
-        ("[http]\nidle_timout = 1\nmax_body = 2", "wardian.toml:2: `http.idle_timout` is not a setting"),
+        (
+            "[http]\nidle_timout = 1\nmax_body = 2",
+            "wardian.toml:2: `http.idle_timout` is not a setting",
+        ),
         ("[http\n", "is not TOML"),
         ("[http]\nidle_timeout = \"1 y\"\n", "`http.idle_timeout` must be a time"),
-        ("[http]\nidle_timeout = 30\n", "`http.idle_timeout` must have a unit: \"30 s\" for seconds"),
+        (
+            "[http]\nidle_timeout = 30\n",
+            "`http.idle_timeout` must have a unit: \"30 s\" for seconds",
+        ),
         ("[http.tls]\nkey = \"x\"\n", "`http.tls.key` is set and"),
     ] {
         configured.write(text);

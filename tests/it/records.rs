@@ -541,7 +541,8 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
         assert!(run(&["list", "--outcome", "lost"]).with(2).stderr.contains("completed, "));
     }
     let other = place.run(&["--data-dir", folder, "runs", "list", "--tenant", "beta"]).with(0);
-    let told = "there are no such runs of tenant `beta`; tenant `local` has runs: `--tenant local`\n";
+    let told =
+        "there are no such runs of tenant `beta`; tenant `local` has runs: `--tenant local`\n";
     assert_eq!(other.stdout, told);
     let all = ["--data-dir", folder, "runs", "list", "--all-tenants"];
     let all_json = place.run(&[&all[..], &["--json"]].concat()).with(0).json();

@@ -9,9 +9,7 @@ use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{
-    self, MeteredCode, Provision, Runtime, SkillsRead, Stores, check_settings,
-};
+use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, Stores, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::args::ServeArgs;
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};

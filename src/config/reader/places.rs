@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn each_key_has_its_line() {
-        let text = "# é\nlisten = 1\n\n[http]\nmax_body = 2\ntls.key = 3\n[a.\"b c\"]\nx = { y = 4 }";
+        let text =
+            "# é\nlisten = 1\n\n[http]\nmax_body = 2\ntls.key = 3\n[a.\"b c\"]\nx = { y = 4 }";
         let places = FilePlaces::of(Path::new("/w.toml"), text);
         for (key, place) in [
             ("listen", "/w.toml:2"),

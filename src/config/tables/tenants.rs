@@ -414,10 +414,7 @@ mod tests {
                 "`tenants.limits` has a tenant `../x`: a name is 1 to 64 of a-z",
             ),
             ("[tenants]\nlimits = 3", "`tenants.limits` must be a table of tenants"),
-            (
-                "[tenants.limits]\nacme = 3",
-                "`tenants.limits` must be a table of tenants such as",
-            ),
+            ("[tenants.limits]\nacme = 3", "`tenants.limits` must be a table of tenants such as"),
             (
                 "[tenants]\nconnections = 300",
                 "`tenants.connections` (300) must not be above `network.max_connections` (256)",

@@ -188,9 +188,8 @@ fn print_all(runs: &[TenantRun], as_json: bool) {
     } else {
         let now = Clock::System.now();
         let columns = ["tenant", "run", "started", "program", "outcome", "time", "log"];
-        let rows = runs.iter().map(|found| {
-            [vec![found.tenant.clone()], row(&found.run, now)].concat()
-        });
+        let rows =
+            runs.iter().map(|found| [vec![found.tenant.clone()], row(&found.run, now)].concat());
         print_table(&columns, rows.collect());
     }
 }
