@@ -548,6 +548,64 @@ mod tests {
         }
     }
 
+    /// The examples of configurations in a document, and those of command lines.
+    fn examples_of(text: &str) -> (Vec<serde_json::Value>, Vec<String>) {
+        let blocks = |start: &str| {
+            let blocks = text.split(start).skip(1);
+            blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let json = blocks("```json\n").iter().map(|block| serde_json::from_str(block).unwrap());
+        let lines = blocks("```console\n");
+        (
+            json.collect(),
+            lines.iter().filter_map(|l| l.strip_prefix("$ ")).map(Into::into).collect(),
+        )
+    }
+
+    #[test]
+    fn the_configurations_of_clients_in_the_documents_start_this_program() {
+        let (configurations, lines) = examples_of(include_str!("../../docs/mcp.md"));
+        let (mut started, mut called, mut forms) = (0, 0, Vec::new());
+        for configuration in &configurations {
+            let servers = configuration.get("mcpServers").or(configuration.get("servers"));
+            let server = &servers.unwrap_or_else(|| panic!("{configuration}"))["wardian"];
+            if let Some(command) = server["command"].as_str() {
+                let words: Vec<&str> = server["args"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|w| w.as_str().unwrap())
+                    .collect();
+                let line = match command.rsplit('/').next().unwrap() {
+                    "wardian" => words.join(" "),
+                    "uvx" => words.join(" ").strip_prefix("wardian ").unwrap().to_owned(),
+                    other => panic!("{other} is not this program"),
+                };
+                assert!(
+                    command == "uvx"
+                        || command.starts_with('/')
+                        || command.starts_with("${userHome}/")
+                );
+                assert!(matches!(parse(&line).unwrap().command, Command::Mcp(_)), "{line}");
+                started += 1;
+            } else {
+                assert_eq!(server["url"], "https://skills.example/mcp", "{configuration}");
+                forms.push(server["headers"]["Authorization"].as_str().unwrap().to_owned());
+                called += 1;
+            }
+        }
+        assert!(started >= 6 && called == 3, "{started} {called}");
+        for form in ["${WARDIAN_API_KEY}", "${env:WARDIAN_API_KEY}", "${input:wardian-key}"] {
+            assert!(forms.contains(&format!("Bearer {form}")), "{form}: {forms:?}");
+        }
+        let input = configurations.iter().find_map(|one| one.get("inputs")).unwrap();
+        assert_eq!(input[0]["id"], "wardian-key");
+        let started = lines.iter().filter_map(|line| line.split_once(" -- wardian "));
+        for (before, line) in started {
+            assert!(before.starts_with("claude mcp add wardian") && parse(line).is_ok(), "{line}");
+        }
+    }
+
     #[test]
     fn a_run_needs_a_file_or_code_and_not_both() {
         assert!(parse("run").is_err());

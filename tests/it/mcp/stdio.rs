@@ -131,7 +131,9 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     let text = client.ask(&read(uris[1]));
     assert_eq!(text["result"]["contents"][0]["text"], "a,b\n1,2\n", "{text}");
     assert_eq!(client.ask(&read(uris[0]))["result"]["contents"][0]["blob"], "/wA=");
-    for uri in ["file:.env", "file:link", "file:../outside", "file:%2e%2e/outside", "file:///etc/passwd"] {
+    for uri in
+        ["file:.env", "file:link", "file:../outside", "file:%2e%2e/outside", "file:///etc/passwd"]
+    {
         let refused = client.ask(&read(uri));
         assert_eq!(refused["error"]["code"], -32002, "{uri}: {refused}");
         assert!(!refused.to_string().contains("hunter2"), "{refused}");
@@ -142,7 +144,11 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     let mut call = |id: i32, code: &str, more: Value| {
         let mut arguments = json!({"language": "python", "code": code});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let answer = client.ask(&legacy(id, "tools/call", json!({"name": "run_code", "arguments": arguments})));
+        let answer = client.ask(&legacy(
+            id,
+            "tools/call",
+            json!({"name": "run_code", "arguments": arguments}),
+        ));
         answer["result"].clone()
     };
     let mounted = json!({"input_blobs": ["file:sales of é.csv"], "args": {"f": "file:sales of é.csv"},
