@@ -303,7 +303,7 @@ async fn store(
     loop {
         let most = u64::try_from(PIECE).unwrap_or(u64::MAX);
         let reading = move || {
-            let read = file.by_ref().take(most).read_to_end(&mut piece);
+            let read = io::Read::by_ref(&mut file).take(most).read_to_end(&mut piece);
             (read, file, piece)
         };
         let read: io::Result<usize>;
