@@ -235,20 +235,6 @@ fn kept_by(run: &RunResult) -> Vec<(String, BlobId)> {
     kept
 }
 
-/// The extension for a kind of blob that has no name.
-fn extension_of(kind: &str) -> &'static str {
-    match kind {
-        "image/png" => "png",
-        "image/jpeg" => "jpg",
-        "image/svg+xml" => "svg",
-        "application/json" => "json",
-        "text/csv" => "csv",
-        "application/pdf" => "pdf",
-        kind if kind.starts_with("text/") => "txt",
-        _ => "bin",
-    }
-}
-
 async fn save_one(
     out: &Arc<UserFolder>,
     transfers: &BlobTransfers,
@@ -259,10 +245,7 @@ async fn save_one(
     let said = |error: ServiceError| error.to_string();
     let download = transfers.open(caller, &id.to_string()).await.map_err(said)?;
     let named = match name {
-        "" => {
-            let letters: String = id.letters().chars().take(12).collect();
-            format!("{letters}.{}", extension_of(&download.blob.kind))
-        }
+        "" => download.blob.file_name(),
         name => name.to_owned(),
     };
     let (file, made) = out.create(&named).map_err(|fault| fault.to_string())?;
