@@ -554,7 +554,8 @@ mod tests {
             let blocks = text.split(start).skip(1);
             blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        let json = blocks("```json\n").iter().map(|block| serde_json::from_str(block).unwrap());
+        let json = blocks("```json\n");
+        let json = json.iter().map(|block| serde_json::from_str(block).unwrap());
         let lines = blocks("```console\n");
         (
             json.collect(),
