@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{ErrorCode, ErrorData, Tool};
 
+use crate::mcp::features::local_files::LocalFolders;
 use crate::mcp::features::tools::own_tools;
 use crate::net::respond::Failure;
 use crate::net::state::EdgeState;
@@ -25,11 +26,22 @@ pub struct McpConfig {
 pub(crate) struct McpState {
     pub(crate) edge: Arc<ServiceState>,
     pub(crate) config: McpConfig,
+    /// The folders of the user who started this program; `None` for a server.
+    pub(crate) local: Option<LocalFolders>,
 }
 
 impl McpState {
     pub(crate) fn new(edge: Arc<ServiceState>, config: McpConfig) -> Arc<Self> {
-        Arc::new(Self { edge, config })
+        Arc::new(Self { edge, config, local: None })
+    }
+
+    /// The state of a program that its user has started.
+    pub(crate) fn of_user(
+        edge: Arc<ServiceState>,
+        config: McpConfig,
+        local: LocalFolders,
+    ) -> Arc<Self> {
+        Arc::new(Self { edge, config, local: Some(local) })
     }
 
     /// The skills, blobs and records, once they are there.
@@ -40,7 +52,12 @@ impl McpState {
 
     /// The tools of every server.
     pub(crate) fn own_tools(&self) -> Vec<Tool> {
-        own_tools(self.edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY))
+        let bounds = self.edge.readiness.limit_bounds();
+        let mut tools = own_tools(bounds.unwrap_or(LimitBounds::ANY));
+        if let Some(local) = &self.local {
+            tools.iter_mut().for_each(|tool| local.describe(tool));
+        }
+        tools
     }
 
     /// The error of the protocol for an error of the service, which the audit log may note.

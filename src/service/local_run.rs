@@ -196,7 +196,10 @@ impl Service {
                 keep_files: KeepFiles::default(),
                 network: NetworkGrant::Operator,
                 secrets: None,
-                limits: policy.resolve(&limits)?,
+                limits: match purpose {
+                    RunPurpose::SelfTest => self.limits.of_self_test(&limits),
+                    _ => policy.resolve(&limits)?,
+                },
                 reproducible: None,
                 profile: None,
                 takes_kept: false,

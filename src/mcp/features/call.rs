@@ -22,7 +22,7 @@ use crate::protocol::methods::execution::ExecuteSkillParams;
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::find_tool;
 use crate::protocol::{CallError, MethodCall, MethodResult};
-use crate::service::{Caller, Gate, LogListener, Preparation, log_stream};
+use crate::service::{Caller, Gate, LogListener, Preparation, Transfers as _, log_stream};
 
 /// Arguments up to this size, in bytes, are checked on the event loop: that takes less time than a
 /// switch of threads.
@@ -59,6 +59,10 @@ async fn perform(
 ) -> Result<CallToolResponse, ErrorData> {
     let call = parsed(state, order, &exchange.caller).await?;
     let call = call.map_err(|error| Failure::new(error.body(), 200));
+    let call = match call {
+        Ok(call) => with_files(state, exchange, call).await,
+        Err(refused) => Err(refused),
+    };
     let result = match execute(state, exchange, call, &context).await {
         Ok(result) => result,
         Err(failure) => return Ok(refusal(failure).into()),
@@ -72,7 +76,38 @@ async fn perform(
         Ok(answer) => answer,
         Err(fault) => return Ok(refusal(fault.into_failure(&exchange.caller)).into()),
     };
-    Ok(with_images(state, exchange, answer, &result).await.into())
+    let answer = with_images(state, exchange, answer, &result).await;
+    Ok(with_saved(state, exchange, answer, &result).await.into())
+}
+
+/// A call with blobs in the place of the user's files.
+async fn with_files(
+    state: &McpState,
+    exchange: &McpExchange,
+    call: MethodCall,
+) -> Result<MethodCall, Failure> {
+    match (&state.local, state.service()) {
+        (Some(local), Ok(service)) => {
+            local.mounted(service.transfers(), &exchange.caller, call).await
+        }
+        _ => Ok(call),
+    }
+}
+
+/// Saves what a run has kept in the user's folder, and says so.
+async fn with_saved(
+    state: &McpState,
+    exchange: &McpExchange,
+    mut answer: CallToolResult,
+    result: &MethodResult,
+) -> CallToolResult {
+    if let (Some(local), Ok(service)) = (&state.local, state.service())
+        && let Some(told) = local.save(service.transfers(), &exchange.caller, result).await
+        && let Ok(told) = exchange.text(&told)
+    {
+        answer.content.push(ContentBlock::text(told));
+    }
+    answer
 }
 
 async fn with_images(

@@ -19,9 +19,16 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// Longest line of output in a notification, in bytes.
 const MAX_LINE: usize = 512;
 
-/// The progress that a printed line counts as: each notification must be further than the last, and
-/// lines must not run ahead of what the program reports.
-const LINE: f64 = 1.0 / 1_048_576.0;
+/// Returns the progress of a line that is printed after `told`: each notification must be further
+/// than the last, and lines must not run ahead of what the program reports. Clients show the number,
+/// so it has few digits.
+fn after(told: f64) -> f64 {
+    const COARSE: f64 = 1_000.0;
+    const FINE: f64 = 1_000_000.0;
+    let next = ((told * COARSE + 1e-6).floor() + 1.0) / COARSE;
+    // The next whole number is the program's to report.
+    if next < told.floor() + 1.0 { next } else { ((told * FINE).round() + 1.0) / FINE }
+}
 
 /// The progress of a preparation that is over: it is told in per cent.
 const PREPARED: f64 = 100.0;
@@ -47,7 +54,7 @@ impl<'a> PreparationTold<'a> {
             return;
         }
         // Each notification must be further than the last, and a new step begins at nothing.
-        let further = self.last.map_or(0.0, |(told, _)| told + LINE);
+        let further = self.last.map_or(0.0, |(told, _)| after(told));
         let progress = step.percent.map_or(0.0, f64::from).max(further);
         self.last = Some((progress, Instant::now()));
         let mut next = ProgressNotificationParam::new(token.clone(), progress);
@@ -108,7 +115,7 @@ impl Told {
                 let Some(line) = line else { return };
                 let end = line.floor_char_boundary(MAX_LINE);
                 let line = line.get(..end).unwrap_or_default();
-                let done = self.furthest.map_or(0.0, |told| told + LINE);
+                let done = self.furthest.map_or(0.0, after);
                 // Nothing is further than a number that is too large to grow.
                 if self.furthest.is_some_and(|told| done <= told) {
                     return;
@@ -175,6 +182,22 @@ mod tests {
             told.note(&chunk(stream, text));
             assert!(told.next.is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_of_lines_have_few_digits_and_stay_below_the_next_report() {
+        let mut told = told();
+        told.note(&chunk(Stream::Progress, "{\"done\": 1, \"total\": 3}"));
+        let mut last = 1.0;
+        for line in 0..1_500 {
+            told.note(&chunk(Stream::Stdout, "x\n"));
+            let progress = told.next.take().unwrap().progress;
+            assert!(progress > last && progress < 2.0, "{line}: {progress} after {last}");
+            assert!(progress.to_string().len() <= 8, "{line}: {progress}");
+            last = progress;
+        }
+        told.note(&chunk(Stream::Progress, "{\"done\": 2, \"total\": 3}"));
+        assert_eq!(told.next.take().unwrap().progress, 2.0);
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub struct LimitPolicy {
 /// The smallest fuel limit: the interpreter needs this much before the program's first line.
 pub const LEAST_FUEL: u64 = 1_000_000;
 
+/// The fuel of a program of the self-test: more than its time can use up.
+const SELF_TEST_FUEL: Fuel = Fuel(1_000_000_000_000);
+
 /// The smallest workspace limit, in bytes: room for one small file.
 const LEAST_WORKSPACE: u64 = 4_096;
 
@@ -68,6 +71,23 @@ impl LimitPolicy {
             limits.host_calls = u32::try_from(asked).unwrap_or(u32::MAX);
         }
         Ok(limits)
+    }
+
+    /// The limits of a program of the self-test, which proves the sandbox and not the operator's
+    /// limits: those that a program uses up in little time are at least the defaults.
+    pub(crate) fn of_self_test(&self, requested: &RequestedLimits) -> RunLimits {
+        let (own, usual) = (self.default.tightened_by(self.cap), RunLimits::DEFAULT);
+        let asked = requested.timeout_ms.map(Duration::from_millis);
+        RunLimits {
+            wall_time: asked.unwrap_or(own.wall_time.max(usual.wall_time)),
+            fuel: own.fuel.map(|fuel| fuel.max(SELF_TEST_FUEL)),
+            open_files: own.open_files.max(usual.open_files),
+            workspace_entries: own.workspace_entries.max(usual.workspace_entries),
+            logs: own.logs.max(usual.logs),
+            host_calls: own.host_calls.max(usual.host_calls),
+            host_bytes: own.host_bytes.max(usual.host_bytes),
+            ..own
+        }
     }
 
     /// The limits that a call may set. The published schemas show the same bounds.

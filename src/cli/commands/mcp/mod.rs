@@ -22,7 +22,7 @@ use crate::cli::prepare::{Installer, block_on_until_interrupted, progress, step_
 use crate::cli::terminal::output::note;
 use crate::config::Config;
 use crate::engine::progress::StepReport;
-use crate::mcp::{StdioLimits, serve_lines};
+use crate::mcp::{LocalFolders, StdioLimits, serve_lines};
 use crate::service::{Gate, Preparation};
 use crate::telemetry::Metrics;
 
@@ -49,7 +49,10 @@ pub(crate) fn mcp(
     }
     let limits = limits_of(&config);
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
-    let protocol = config.mcp;
+    let local = LocalFolders::open(&args.files, args.out.as_deref()).map_err(|(path, fault)| {
+        Failed::usage(format!("the folder `{}` cannot be opened: {fault}", path.display()))
+    })?;
+    let protocol = (config.mcp, local);
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
         let stores = Stores::open(&config, SkillsRead::Once, |_| {})?.read()?;
