@@ -419,9 +419,8 @@ def _named_space(work: Converter, value: Any, place: Place, above: tuple[int, ..
 
 def _enum_value(work: Converter, value: Any, place: Place, above: tuple[int, ...]) -> Any:
     above = work.entered(value, place, above)
-    plain = work.plain(_attribute(value, "_value_"), place, above)
     work.notes.add(place, _own_name(type(value)), "its value")
-    return plain
+    return work.plain(_attribute(value, "_value_"), place, above)
 
 
 def _fields(work: Converter, value: Any, place: Place, above: tuple[int, ...]) -> Any:
