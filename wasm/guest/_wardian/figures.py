@@ -9,6 +9,7 @@ The host keeps pictures that a program leaves there, so the caller gets the figu
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -34,16 +35,19 @@ def patch(bases: Any) -> None:
     """Changes `matplotlib.backend_bases`, and so all backends."""
     bases.FigureManagerBase.pyplot_show = classmethod(_show_all)
     bases.FigureManagerBase.show = _show_one
-    print_figure = bases.FigureCanvasBase.print_figure
 
-    def print_and_note(self: Any, filename: Any, *args: Any, **options: Any) -> Any:
-        printed = print_figure(self, filename, *args, **options)
-        _note_saved(self.figure, filename)
-        return printed
 
-    print_and_note.__doc__ = print_figure.__doc__
-    print_and_note.__wrapped__ = print_figure  # type: ignore[attr-defined]
-    bases.FigureCanvasBase.print_figure = print_and_note
+def patch_figure(module: Any) -> None:
+    """Changes `Figure.savefig` of `matplotlib.figure` to remember what was saved, and where."""
+    savefig = module.Figure.savefig
+
+    @functools.wraps(savefig)
+    def save_and_note(self: Any, fname: Any, *args: Any, **options: Any) -> Any:
+        saved = savefig(self, fname, *args, **options)
+        _note_saved(self, fname)
+        return saved
+
+    module.Figure.savefig = save_and_note
 
 
 def patch_package(package: Any) -> None:
@@ -92,6 +96,7 @@ def _note_saved(figure: Any, file: Any) -> None:
     """Remembers that a figure was written, and where if that is a picture in the workspace."""
     try:
         setattr(figure, _SAVED, True)
+        figure.stale = False  # matplotlib sets it when the figure changes
         if isinstance(file, (str, os.PathLike)):
             path = os.path.abspath(os.fspath(file))
             below = path.removeprefix(f"{places.WORKSPACE}/")
@@ -141,11 +146,11 @@ def _grid(work: Converter, value: Any, place: Place, above: tuple[int, ...]) -> 
     return _figure(work, value.figure, "seaborn.Grid", place)
 
 
-def _figure(work: Converter, figure: Any, source: str, place: Place) -> str | None:
-    """Returns the name of a figure's file, which is written now unless there is one."""
-    name: str | None = getattr(figure, _FILE, None)
-    if type(name) is not str or not os.path.isfile(f"{places.WORKSPACE}/{name}"):
-        name = None
+def _figure(work: Converter, figure: Any, source: str, place: Place) -> Any:
+    """Returns the path of a figure's file, which is written now unless there is one."""
+    name = getattr(figure, _FILE, None)
+    is_there = type(name) is str and os.path.isfile(f"{places.WORKSPACE}/{name}")
+    if not is_there or figure.stale:
         if len(_made) >= MAX_PICTURES:
             work.notes.add(place, source, f"null: a run makes {MAX_PICTURES} pictures")
             return None
@@ -227,7 +232,12 @@ def save_open() -> None:
 
 
 def _has_content(figure: Any) -> bool:
-    return len(figure.get_children()) > 1  # the first is the background
+    """True if something was drawn: axes alone, as `clear` leaves them, are no picture."""
+    own = (figure.texts, figure.lines, figure.patches, figure.images, figure.legends)
+    return any(own) or any(
+        axes.has_data() or axes.texts or axes.tables or axes.artists or axes.get_title()
+        for axes in figure.axes
+    )
 
 
 def _tell(words: str) -> None:
@@ -239,7 +249,7 @@ def _tell(words: str) -> None:
 
 def _words(error: Exception) -> str:
     try:
-        return f"{type(error).__name__}: {str(error)[:200]}"
+        return f"{type(error).__name__}: {' '.join(str(error)[:200].split())}"
     except Exception:
         return type(error).__name__
 
