@@ -1,8 +1,10 @@
 //! Values that JSON cannot hold: what they become, and what the result says of it.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestServer, failed, output};
+use crate::support::{Client, SkillFolder, TestServer, failed, output};
 
 fn client() -> Client {
     TestServer::shared().client()
@@ -310,4 +312,28 @@ fn skills_convert_too_and_kept_results_have_it() {
     strict["strict_output"] = json!(true);
     let refused = client().run_with(&code, strict);
     assert_eq!((failed(&refused).0, &refused["cached"]), ("TypeError", &Value::Null));
+}
+
+#[test]
+fn a_skill_converts_unless_its_manifest_or_its_caller_wants_it_strict() {
+    let skills = SkillFolder::new();
+    let source =
+        "import datetime\ndef main(args):\n    return {'day': datetime.date(2026, 1, 2)}\n";
+    skills.action("acme.loose", "1.0.0", source).action("acme.strict", "1.0.0", source);
+    let manifest = fs::read_to_string(skills.at("acme.strict/skill.toml")).unwrap();
+    skills.file("acme.strict/skill.toml", manifest + "strict_output = true\n");
+    let server = TestServer::start(&["--skills", skills.path()]);
+    let client = server.client();
+    let loose = client.execute("acme.loose", json!({}));
+    assert_eq!(*output(&loose), json!({"day": "2026-01-02"}));
+    assert_eq!(loose["converted"][0]["from"], "datetime.date");
+    let asked = json!({"name": "acme.loose", "strict_output": true});
+    let refused =
+        [client.execute("acme.strict", json!({})), client.call("execute_skill", asked).unwrap()];
+    for result in &refused {
+        assert!(
+            failed(result).1.contains("is a datetime.date, which JSON cannot hold"),
+            "{result}"
+        );
+    }
 }

@@ -96,7 +96,7 @@ impl Service {
             skills,
             blobs,
             keep_files,
-            strict_output: false,
+            strict_output: runtime.strict_output,
             network,
             secrets,
             limits,

@@ -52,6 +52,8 @@ def run() -> None:
         _prepare(job)
         value, is_last = _execute(job)
         _kept.append(value)
+        if is_last and not job["strict_output"]:  # then its text is the output
+            script.show_table(value)
         threads.finish()
         report = (conversion.shown if is_last else conversion.returned)(value, job["strict_output"])
         if "code" in job["program"]:

@@ -103,7 +103,6 @@ def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any
             if last is not None:
                 ended.value = _perform(last, namespace)
                 ended.has_run = ended.is_last = True
-                _show_table(ended.value)
     except SystemExit as stop:
         if is_called or not _is_success(stop.code, calls):
             raise
@@ -268,7 +267,7 @@ _TABLE_MAX = 20_000
 """Most characters of a table that is shown. pandas itself abridges tables, unless it is told not to."""
 
 
-def _show_table(value: Any) -> None:
+def show_table(value: Any) -> None:
     """Prints a table of pandas as a notebook shows it: its records are read by programs."""
     if not tables.is_table(value):
         return
