@@ -134,7 +134,8 @@ fn returned_and_open_figures_are_pictures() {
             Value::Null | Value::Object(_) => value,
             value => json!({"result": value}),
         };
-        assert_eq!((&result["output"], kept.as_slice()), (&expected, files), "{code}: {result:#}");
+        assert_eq!(result["output"], expected, "{code}: {result:#}");
+        assert_eq!(kept, files, "{code}: {result:#}");
     }
 }
 
