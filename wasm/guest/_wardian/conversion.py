@@ -7,8 +7,8 @@ tuple, a number as a key, a subclass of `str`) and the numbers of NumPy are not 
 
 Plain types and those of the standard library are read through the methods of these types, so a
 subclass that overrides them is not asked. Code of the program runs where the value itself is code:
-in generators, properties of dataclasses, `model_dump` and time zones. It may fail or take as long as
-the limits of the run allow, like the rest of the program.
+in generators, properties of dataclasses, `model_dump` and time zones. It may fail, or take as long
+as the limits of the run allow, like the rest of the program.
 """
 
 from __future__ import annotations
@@ -336,7 +336,7 @@ def _set(work: Converter, value: Any, place: Place, above: tuple[int, ...]) -> A
     kinds = {id(type(member)) for member in members}
     target = "sorted list"
     try:
-        if kinds <= _NUMBERS or len(kinds) == 1 and kinds <= _SORTABLE:
+        if kinds <= _NUMBERS or (len(kinds) == 1 and kinds <= _SORTABLE):
             members.sort()
         else:
             target = "list"

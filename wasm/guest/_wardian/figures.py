@@ -1,4 +1,4 @@
-"""Pictures without a screen: every shown, returned or open figure becomes a PNG file in the workspace.
+"""Pictures without a screen: shown, returned and open figures become PNG files in the workspace.
 
 The host keeps pictures that a program leaves there, so the caller gets the figures. That is so for
 
@@ -205,7 +205,9 @@ def save_open() -> None:
     pyplot: Any = _modules.get("matplotlib.pyplot")
     try:
         figures = [pyplot.figure(number) for number in pyplot.get_fignums()] if pyplot else []
-        wanted = [figure for figure in figures if not hasattr(figure, _SAVED) and _has_content(figure)]
+        wanted = [
+            figure for figure in figures if not hasattr(figure, _SAVED) and _has_content(figure)
+        ]
     except MemoryError:
         raise
     except Exception:

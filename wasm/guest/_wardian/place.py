@@ -1,4 +1,4 @@
-"""Where a part of a value is: for messages to the program's author, and for the caller of the run."""
+"""Where a part of a value is, in messages to the program's author and in notes for the caller."""
 
 from __future__ import annotations
 

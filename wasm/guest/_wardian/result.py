@@ -220,9 +220,7 @@ def _plain_key(key: Any, place: Place) -> Any:
         return _plain(_scalar_of_numpy(key), place)
     except TypeError:
         pass
-    raise Unfit(
-        f"{place} has a key that is {described(key)}; keys must be strings, use str(key)"
-    )
+    raise Unfit(f"{place} has a key that is {described(key)}; keys must be strings, use str(key)")
 
 
 def _items(value: list[Any] | tuple[Any, ...]) -> Iterator[Any]:

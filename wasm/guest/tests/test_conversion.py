@@ -126,7 +126,14 @@ class Values(unittest.TestCase):
             pass
 
         Pair = collections.namedtuple("Pair", "a b")
-        value = [(1, 2), Pair(1, 2), Level.LOW, Text("t"), {1: 2, None: 3}, collections.Counter("a")]
+        value = [
+            (1, 2),
+            Pair(1, 2),
+            Level.LOW,
+            Text("t"),
+            {1: 2, None: 3},
+            collections.Counter("a"),
+        ]
         mixed = [*value, datetime.date(2026, 1, 1)]
         self.assertEqual(plain(mixed)[:-1], plain(value))
         self.assertEqual(converted(value)[1]["total"], 0)
