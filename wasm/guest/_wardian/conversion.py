@@ -195,6 +195,7 @@ class Converter:
         """Converts values that are alike, such as those of a column, and notes them together."""
         plain: list[Any] = []
         add = plain.append
+        source: str | None
         counts: dict[tuple[str, str], list[int]] = {}
         for at, value in enumerate(values):
             kind = type(value)
@@ -219,15 +220,13 @@ class Converter:
             if made is None:
                 add(self.plain(value, place_of(at), above))
                 continue
-            add(made[0])
-            if made[1] is not None:
-                count = counts.get(made[1:])
-                if count is None:
-                    counts[made[1:]] = [at, 1]
-                else:
-                    count[1] += 1
-        for (source, target), (first, count) in counts.items():
-            self.notes.add(place_of(first), source, target, count)
+            shown, source, target = made
+            add(shown)
+            if source is not None:
+                counted = counts.setdefault((source, target), [at, 0])
+                counted[1] += 1
+        for (source, target), (first, number) in counts.items():
+            self.notes.add(place_of(first), source, target, number)
         return plain
 
     def members(

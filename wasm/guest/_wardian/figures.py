@@ -163,7 +163,7 @@ def _figure(work: Converter, figure: Any, source: str, place: Place) -> Any:
             raise Unfit(f"{place} is a figure that cannot be drawn ({_words(error)})") from error
         name = path.removeprefix(f"{places.WORKSPACE}/")
         _made.append(name)
-    work.notes.add(place, source, "PNG file" if name.lower().endswith(".png") else "file")
+    work.notes.add(place, source, "PNG file" if str(name).lower().endswith(".png") else "file")
     return name
 
 

@@ -79,8 +79,8 @@ def _frame(work: Converter, value: Any, place: Place, above: tuple[int, ...]) ->
     if len(set(names)) < len(names):
         twin = next(name for at, name in enumerate(names) if name in names[:at])
         raise Unfit(
-            f"{place} is a pandas.DataFrame with two columns `{twin[:100]}`, which are one in JSON; "
-            "rename one of them"
+            f"{place} is a pandas.DataFrame with two columns `{twin[:100]}`, which are one in "
+            "JSON; rename one of them"
         )
     levels, target = _levels(work, frame.index, names, place)
     work.notes.add(place, "pandas.DataFrame", target)
