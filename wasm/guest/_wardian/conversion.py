@@ -119,10 +119,10 @@ class Converter:
     def __init__(self) -> None:
         self.notes = Notes()
         self._leaves = dict(LEAVES)
-        self._branches: dict[int, Branch] = dict(_BRANCHES)
-        arrays.register(self._leaves, self._branches)
-        tables.register(self._leaves, self._branches)
-        figures.register(self._leaves, self._branches)
+        found: dict[int, Branch] = {}
+        for register in (arrays.register, tables.register, figures.register):
+            register(self._leaves, found)
+        self._branches = _BRANCHES | {name: _guarded(branch) for name, branch in found.items()}
         self._known: dict[int, tuple[type, Leaf | None, Branch | None]] = {}
 
     def plain(self, value: Any, place: Place, above: tuple[int, ...] = ()) -> Any:
@@ -289,6 +289,20 @@ _PLAIN = frozenset(map(id, (str, int, bool, type(None), dict, list, tuple)))
 _KEYS = frozenset((str, int, float, bool, type(None)))
 
 
+def _guarded(branch: Branch) -> Branch:
+    """A branch whose package may fail, on values of its own that nobody has thought of."""
+
+    def guarded(work: Converter, value: Any, place: Place, above: tuple[int, ...]) -> Any:
+        try:
+            return branch(work, value, place, above)
+        except (MemoryError, Unfit):
+            raise
+        except Exception as error:
+            raise _failed(value, place, error) from error
+
+    return guarded
+
+
 def _failed(value: object, place: Place, error: Exception) -> Unfit:
     name = _class_name(type(error))
     try:
@@ -339,7 +353,7 @@ def _set(work: Converter, value: Any, place: Place, above: tuple[int, ...]) -> A
             members.sort()
         else:
             target = "list"
-    except TypeError:  # moments with and without a zone, for example
+    except (TypeError, ArithmeticError):  # moments with and without a zone, a signalling NaN
         target = "list"
     plain = work.cells(members, lambda _: Item("*", place), above)
     if target == "list":

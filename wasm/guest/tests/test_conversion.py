@@ -169,6 +169,7 @@ class Values(unittest.TestCase):
             mixed.append(mixed.pop(0))
             self.assertEqual(plain(set(mixed)), first)
         zone = datetime.timezone.utc
+        self.assertEqual(plain({decimal.Decimal(2), decimal.Decimal("NaN")}), [2, None])
         moments = {datetime.datetime(2026, 1, 1), datetime.datetime(2026, 1, 1, tzinfo=zone)}
         self.assertEqual(len(plain(moments)), 2)
 
