@@ -222,7 +222,7 @@ mod tests {
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 37] = [
+        let changes: [fn(&mut RunInputs); 38] = [
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
             |i| i.engine.library = digest("other"),
