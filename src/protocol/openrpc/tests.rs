@@ -193,11 +193,13 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         run_id: run_id(),
         summary: text(),
         output,
-        converted: vec![
-            ConvertedValue { path: text(), from: text(), to: text(), count: None },
-            ConvertedValue { path: text(), from: text(), to: text(), count: Some(2) },
-        ],
-        converted_total: Some(4),
+        converted: match files.is_empty() {
+            true => Vec::new(),
+            false => [None, Some(2)]
+                .map(|count| ConvertedValue { path: text(), from: text(), to: text(), count })
+                .to_vec(),
+        },
+        converted_total: (!files.is_empty()).then_some(4),
         output_blobs: vec![blob_id()],
         files_total: (!files.is_empty()).then_some(2),
         files,
