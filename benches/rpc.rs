@@ -50,6 +50,8 @@ impl Methods for Done {
             run_id: RunId::generate(),
             summary: "Completed in 1 ms.".to_owned(),
             output: None,
+            converted: Vec::new(),
+            converted_total: None,
             output_blobs: Vec::new(),
             files: Vec::new(),
             files_total: None,

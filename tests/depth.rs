@@ -108,6 +108,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         blobs: Vec::new(),
         layers: Vec::new(),
         image: base_digest(),
+        strict_output: false,
         stream_logs: false,
         reproducible: None,
         profile: None,

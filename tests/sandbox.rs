@@ -92,6 +92,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         layers: Vec::new(),
         image: base_digest(),
         environment: BTreeMap::new(),
+        strict_output: false,
         stream_logs: false,
         reproducible: None,
         profile: None,

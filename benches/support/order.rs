@@ -21,6 +21,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
         layers: Vec::new(),
         image,
         environment: BTreeMap::new(),
+        strict_output: false,
         stream_logs: false,
         reproducible: None,
         profile: None,

@@ -2,6 +2,7 @@
 `defects.py` makes one thing wrong. It runs programs in this process and is no sandbox."""
 
 import base64
+import datetime
 import hashlib
 import json
 import re
@@ -31,6 +32,7 @@ METHODS = {
             "limits": dict,
             "timeout_ms": int,
             "keep_files": list,
+            "strict_output": bool,
             "detach": bool,
             "idempotency_key": str,
         },
@@ -419,6 +421,10 @@ class StandIn:
         result = {"status": "completed", "run_id": new_run_id(), "summary": "Completed.", "output": None}
         try:
             value = program.execute(source, name, entrypoint, args)
+            if not params.get("strict_output"):
+                value, entries = self.converted(value)
+                if entries:
+                    result["converted"] = entries
             result["output"] = self.output_of(value)
             json.dumps(result["output"])
         except Stopped:
@@ -433,6 +439,30 @@ class StandIn:
     def fail(self, result, error):
         """Makes a result that of a failed run."""
         result.update(status="failed", summary=error["message"], output=None, error=error)
+
+    def converted(self, value):
+        """The value with its dates and sets as JSON has them, and the entries about them."""
+        entries = {}
+
+        def note(path, source, target):
+            place = re.sub(r"\[\d+\]", "[*]", path)
+            entry = entries.setdefault((place, source), {"path": path, "from": source, "to": target, "count": 0})
+            entry["count"] += 1
+
+        def walk(part, path):
+            if isinstance(part, dict):
+                return {key: walk(item, f"{path}.{key}") for key, item in part.items()}
+            if isinstance(part, (list, tuple)):
+                return [walk(item, f"{path}[{at}]") for at, item in enumerate(part)]
+            if isinstance(part, datetime.date):
+                note(path, "datetime.date", "ISO 8601 text")
+                return part.isoformat()
+            if isinstance(part, set):
+                note(path, "set", "sorted list")
+                return sorted(part)
+            return part
+
+        return walk(value, "$"), list(entries.values())
 
     def output_of(self, value):
         """The output for a returned value."""

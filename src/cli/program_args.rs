@@ -35,6 +35,9 @@ pub(crate) struct RunOptions {
     /// Stop the program after this many WebAssembly instructions.
     #[arg(long, value_name = "COUNT")]
     pub(crate) fuel: Option<u64>,
+    /// Fail if the program returns something that JSON cannot hold, instead of converting it.
+    #[arg(long)]
+    pub(crate) strict_output: bool,
     /// Run so that every repetition gives the same result and uses the same fuel.
     #[arg(long)]
     pub(crate) reproducible: bool,

@@ -39,7 +39,7 @@ use crate::job::host::HostTime;
 use crate::job::layer::LayerContent;
 use crate::job::limits::RunLimits;
 use crate::job::message::Order;
-use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
+use crate::job::outcome::{Conversions, LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 use crate::quotas::TenantPolicy;
 use crate::units::ByteCount;
 
@@ -383,6 +383,7 @@ fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
         logs: Logs::default(),
         files: LeftFiles::default(),
         usage: RunUsage { wall_time, ..RunUsage::default() },
+        conversions: Conversions::default(),
         profile: None,
     }
 }

@@ -170,6 +170,7 @@ mod tests {
             reproducible: None,
             profile: None,
             keep_files: crate::job::KeepFiles::Figures,
+            strict_output: false,
             limits: RunLimits::DEFAULT,
         };
         let text = serde_json::to_string(&Order::Run(&spec)).unwrap();

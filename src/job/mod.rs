@@ -57,6 +57,8 @@ pub struct RunSpec {
     pub environment: BTreeMap<String, SecretText>,
     /// Files of the workspace to be stored as blobs after the run.
     pub keep_files: KeepFiles,
+    /// True if the program must return JSON data; otherwise values of other types are converted.
+    pub strict_output: bool,
     /// True if the worker sends the program's output while it is printed. The outcome holds the
     /// output in either case.
     pub stream_logs: bool,

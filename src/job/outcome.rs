@@ -1,6 +1,7 @@
 //! The outcome of a run. A guest that misbehaves is an outcome, never an `Err`.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::de::{Error as _, SeqAccess, Visitor};
@@ -28,6 +29,12 @@ pub const MAX_LEFT_PATH: usize = 512;
 /// Longest reason why a file was not kept, in bytes.
 pub const MAX_NOT_KEPT: usize = 512;
 
+/// Most entries that tell of converted values. The guest's runner lists at most as many.
+pub const MAX_CONVERSIONS: usize = 20;
+
+/// Longest text about converted values, in bytes: a path of 251 characters.
+pub const MAX_CONVERSION: usize = 1_024;
+
 /// True if `text` looks like the name of a class, perhaps within modules.
 #[must_use]
 pub fn is_class_name(text: &str) -> bool {
@@ -46,6 +53,9 @@ pub struct RunOutcome {
     pub logs: Logs,
     /// The files that the guest left in its workspace.
     pub files: LeftFiles,
+    /// The parts of the returned value that were converted.
+    #[serde(default)]
+    pub conversions: Conversions,
     /// The resources that the run used.
     pub usage: RunUsage,
     /// The profile, if one was ordered.
@@ -150,37 +160,104 @@ impl fmt::Display for RunFailure {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftFiles {
     /// The first [`MAX_LEFT_FILES`], in the order of their paths; kept files come first.
-    #[serde(deserialize_with = "few_files")]
+    #[serde(deserialize_with = "few::<_, _, MAX_LEFT_FILES>")]
     pub listed: Vec<LeftFile>,
     /// How many there are.
     pub total: u64,
 }
 
-/// Reads a list of at most [`MAX_LEFT_FILES`] files. Stops at a longer one: parsed files take
-/// several times the memory of their JSON, and a compromised worker could send very many.
-fn few_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LeftFile>, D::Error> {
-    struct Few;
+/// The parts of a returned value that are no JSON data and were converted by the guest's runner. As
+/// the value itself, a program can make them up.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversions {
+    /// The first [`MAX_CONVERSIONS`] kinds of conversions.
+    #[serde(deserialize_with = "few::<_, _, MAX_CONVERSIONS>")]
+    pub listed: Vec<Conversion>,
+    /// How many parts were converted.
+    pub total: u64,
+}
 
-    impl<'de> Visitor<'de> for Few {
-        type Value = Vec<LeftFile>;
+/// Equal conversions of one or several parts of a value.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversion {
+    /// The path of the first of these parts: `$` for the value itself.
+    pub path: String,
+    /// The type in Python.
+    pub from: String,
+    /// The form in JSON.
+    pub to: String,
+    /// How many parts there are.
+    pub count: u64,
+}
+
+impl Conversions {
+    /// Longest text that is read, in bytes.
+    const MAX_TEXT: usize = 64 << 10;
+
+    /// Reads the report of a guest's runner, which may be hostile.
+    #[must_use]
+    pub fn read(text: &[u8]) -> Option<Self> {
+        if text.len() > Self::MAX_TEXT {
+            return None;
+        }
+        serde_json::from_slice::<Self>(text).ok().filter(Self::is_bounded)
+    }
+
+    /// True if every text has at most [`MAX_CONVERSION`] bytes, and the list is short.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        let is_short = |text: &String| text.len() <= MAX_CONVERSION;
+        self.listed.len() <= MAX_CONVERSIONS
+            && self
+                .listed
+                .iter()
+                .all(|one| [&one.path, &one.from, &one.to].into_iter().all(is_short))
+    }
+}
+
+/// Prints no path: the program chooses it, so it may hold anything.
+impl fmt::Debug for Conversions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversions").field("total", &self.total).finish_non_exhaustive()
+    }
+}
+
+/// Prints no path: the program chooses it, so it may hold anything.
+impl fmt::Debug for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversion").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+/// Reads a list of at most `MOST` items. Stops at a longer one: parsed items take several times the
+/// memory of their JSON, and a compromised worker could send very many.
+fn few<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Few<T, const MOST: usize>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Few<T, MOST> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MAX_LEFT_FILES} files")
+            write!(f, "at most {MOST} items")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-            let mut files = Vec::new();
-            while let Some(file) = sequence.next_element()? {
-                if files.len() >= MAX_LEFT_FILES {
-                    return Err(A::Error::invalid_length(files.len().saturating_add(1), &self));
+            let mut items = Vec::new();
+            while let Some(item) = sequence.next_element()? {
+                if items.len() >= MOST {
+                    return Err(A::Error::invalid_length(items.len().saturating_add(1), &self));
                 }
-                files.push(file);
+                items.push(item);
             }
-            Ok(files)
+            Ok(items)
         }
     }
 
-    deserializer.deserialize_seq(Few)
+    deserializer.deserialize_seq(Few::<T, MOST>(PhantomData))
 }
 
 /// A file that a guest left in its workspace.
@@ -318,6 +395,25 @@ mod tests {
             let text = format!(r#"{{"listed":[{listed}],"total":{count}}}"#);
             let read = serde_json::from_str::<LeftFiles>(&text);
             assert_eq!(read.is_ok(), is_read, "{count} files");
+        }
+    }
+
+    #[test]
+    fn conversions_of_a_hostile_guest_are_bounded() {
+        let entry =
+            |path: &str| format!(r#"{{"path":"{path}","from":"set","to":"list","count":1}}"#);
+        let read = |entries: &[String]| {
+            let text = format!(r#"{{"listed":[{}],"total":7}}"#, entries.join(","));
+            Conversions::read(text.as_bytes())
+        };
+        assert_eq!(read(&[entry("$.a")]).unwrap().total, 7);
+        assert!(read(&vec![entry("$"); MAX_CONVERSIONS]).is_some());
+        assert!(read(&vec![entry("$"); MAX_CONVERSIONS + 1]).is_none());
+        assert!(read(&[entry(&"x".repeat(MAX_CONVERSION))]).is_some());
+        assert!(read(&[entry(&"x".repeat(MAX_CONVERSION + 1))]).is_none());
+        assert!(Conversions::read(" ".repeat(Conversions::MAX_TEXT + 1).as_bytes()).is_none());
+        for text in ["", "[]", "{}", r#"{"listed":[],"total":-1}"#, "\u{feff}{}"] {
+            assert!(Conversions::read(text.as_bytes()).is_none(), "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The table of the eight tools. The server publishes it and checks parameters against it.
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
-//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `reproducible`, `timeout_ms` of
+//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`, `timeout_ms` of
 //! `run_code` (published clients send it there), the limits other than time, and runs in the
 //! background.
 
@@ -61,6 +61,12 @@ const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",
     Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
     "Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF)",
+);
+
+const STRICT_OUTPUT: Parameter = Parameter::optional(
+    "strict_output",
+    Shape::Flag,
+    "Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...)",
 );
 
 /// Largest seed of a reproducible run: the largest integer that every JSON reader keeps exactly.
@@ -199,6 +205,7 @@ const EXECUTE_SKILL: Tool = Tool {
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in the sandbox"),
         KEEP_FILES,
+        STRICT_OUTPUT,
         REPRODUCIBLE,
         Parameter::optional(
             "timeout_ms",
@@ -239,6 +246,7 @@ const RUN_CODE: Tool = Tool {
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in sandbox"),
         KEEP_FILES,
+        STRICT_OUTPUT,
         REPRODUCIBLE,
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
         Parameter::optional(
@@ -403,7 +411,9 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 16] = [
+    const ADDED_PARAMETERS: [(&str, &str); 18] = [
+        ("execute_skill", "strict_output"),
+        ("run_code", "strict_output"),
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),

@@ -102,6 +102,9 @@ pub struct RunInputs {
     pub blobs: Vec<DocumentBlob>,
     /// The files that were stored after the run.
     pub keep_files: KeepFiles,
+    /// True if values that are no JSON data were not converted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict_output: bool,
     /// The limits.
     pub limits: DocumentLimits,
     /// What its randomness followed from.

@@ -59,6 +59,8 @@ pub struct LocalRun {
     pub recording: Option<Arc<Recording>>,
     /// Whether the run leaves a document.
     pub record: LocalRecord,
+    /// True if values that are no JSON data are not converted.
+    pub strict_output: bool,
 }
 
 impl LocalRun {
@@ -77,6 +79,7 @@ impl LocalRun {
             profile: None,
             recording: None,
             record: LocalRecord::Unwanted,
+            strict_output: false,
         }
     }
 }
@@ -179,6 +182,7 @@ impl Service {
             profile,
             recording,
             record,
+            strict_output,
         } = request;
         let right = match program {
             LocalProgram::File { .. } => Right::Code,
@@ -194,6 +198,7 @@ impl Service {
                 skills: Vec::new(),
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
+                strict_output: false,
                 network: NetworkGrant::Operator,
                 secrets: None,
                 limits: match purpose {
@@ -213,6 +218,7 @@ impl Service {
                 self.plan_skill(caller, &name, version, args, &limits, reproducible).await?
             }
         };
+        plan.strict_output |= strict_output;
         plan.listener = listener;
         if let Some(recording) = recording {
             plan.network = plan.network.with_recording(recording);
@@ -278,6 +284,7 @@ impl Service {
         }
         plan.limits = limits;
         plan.keep_files = inputs.keep_files.clone();
+        plan.strict_output = inputs.strict_output;
         let (network, script) = match network {
             None => (None, None),
             Some(NetworkRecord { document, blob, .. }) => {

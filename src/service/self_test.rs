@@ -125,6 +125,8 @@ mod tests {
             run_id: RunId::generate(),
             summary: "done".to_owned(),
             output: Some(RawValue::from_string(output.to_owned()).unwrap()),
+            converted: Vec::new(),
+            converted_total: None,
             output_blobs: Vec::new(),
             files: Vec::new(),
             files_total: None,

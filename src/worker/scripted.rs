@@ -33,7 +33,9 @@ use crate::job::attachment::{
 };
 use crate::job::host::Host as _;
 use crate::job::message::Payload;
-use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
+use crate::job::outcome::{
+    Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
+};
 use crate::job::{Program, RunSpec};
 use crate::secret_text::SecretText;
 use crate::worker::host::ChannelHost;
@@ -208,7 +210,14 @@ impl Runner for ScriptedRunner {
             break;
         }
         let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
-        let outcome = RunOutcome { end, logs, files: LeftFiles::default(), usage, profile: None };
+        let outcome = RunOutcome {
+            end,
+            logs,
+            files: LeftFiles::default(),
+            conversions: Conversions::default(),
+            usage,
+            profile: None,
+        };
         let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
         Ok(Ended { outcome, output, remains })
     }
@@ -250,6 +259,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         reproducible: None,
         profile: None,
         keep_files: crate::job::KeepFiles::Nothing,
+        strict_output: false,
         limits: crate::job::limits::RunLimits::DEFAULT,
     })
 }

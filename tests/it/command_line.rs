@@ -57,6 +57,36 @@ fn with_json_the_result_of_the_protocol_is_printed_and_nothing_else() {
 }
 
 #[test]
+fn converted_values_are_told_of_on_the_error_output() {
+    let place = Command::new();
+    let code = "import datetime\n\ndef main(args):\n    day = datetime.date(2026, 1, 2)\n    \
+                return {'days': [day] * 3, 'a': {1}, 'b': {2}, 'c': {3}}\n";
+    let ended = run_code(&place, code, &[]).with(0);
+    assert_eq!(
+        ended.stderr,
+        "converted: $.days[0] from datetime.date to ISO 8601 text (3 times); $.a from set to sorted \
+         list; $.b from set to sorted list; `--json` has more\n"
+    );
+    let strict = run_code(&place, code, &["--strict-output"]).with(1);
+    assert!(
+        strict.stderr.contains("which JSON cannot hold; use .isoformat()"),
+        "{}",
+        strict.stderr
+    );
+    let result = run_code(&place, code, &["--json"]).with(0).json();
+    assert_eq!(result["converted"].as_array().unwrap().len(), 4);
+    // The record of the run repeats with its form of output.
+    let plain = "def main(args):\n    return {'days': (1, 2)}\n";
+    for (code, strict) in [(code, &[][..]), (plain, &["--strict-output"])] {
+        let options = [&["--reproducible", "--record", "run.json"], strict].concat();
+        run_code(&place, code, &options).with(0);
+        let record = fs::read_to_string(place.folder().join("run.json")).unwrap();
+        assert_eq!(record.contains("\"strict_output\":true"), !strict.is_empty(), "{record}");
+        assert_eq!(place.run(&["verify", "run.json"]).with(0).stdout, "identical\n");
+    }
+}
+
+#[test]
 fn files_go_in_and_blobs_come_out() {
     let place = Command::new();
     place.file("in.csv", "a,b\n1,2\n");

@@ -80,6 +80,77 @@ fn figures_come_back() {
     assert_eq!(result["logs_preview"], "");
 }
 
+/// Runs a program that draws, and returns its result with the kept files.
+fn drawn(code: &str) -> (Value, Vec<String>) {
+    let code = format!("import matplotlib.pyplot as plt\n{code}");
+    let result = client().run_with(&code, json!({"timeout_ms": 120_000}));
+    assert_eq!(result["status"], "completed", "{result:#}");
+    let files = result["files"].as_array().cloned().unwrap_or_default();
+    let kept = files.iter().filter(|file| file["blob_id"].is_string());
+    let kept = kept.map(|file| file["path"].as_str().unwrap().to_owned()).collect();
+    (result, kept)
+}
+
+#[test]
+fn returned_and_open_figures_are_pictures() {
+    for (code, value, files) in [
+        (
+            "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig",
+            json!("figure-1.png"),
+            &["figure-1.png"][..],
+        ),
+        (
+            "def main(args):\n    fig, ax = plt.subplots()\n    ax.plot([1])\n    return {'a': fig, 'b': ax}",
+            json!({"a": "figure-1.png", "b": "figure-1.png"}),
+            &["figure-1.png"],
+        ),
+        ("plt.plot([1, 2])\nNone", Value::Null, &["figure-1.png"]),
+        ("def main(args):\n    plt.bar(['a'], [1])\n    return 1", json!(1), &["figure-1.png"]),
+        ("plt.plot([1, 2])", json!(["figure-1.png"]), &["figure-1.png"]),
+        ("import pandas as pd\npd.Series([1, 2]).plot()", json!("figure-1.png"), &["figure-1.png"]),
+        // What was saved or shown is not stored again, and an empty figure is no picture.
+        ("plt.plot([1])\nplt.savefig('mine.png')\nNone", Value::Null, &["mine.png"]),
+        ("plt.plot([1])\nplt.savefig('mine.png')\nplt.gcf()", json!("mine.png"), &["mine.png"]),
+        (
+            "fig = plt.figure()\nplt.plot([1])\nplt.show()\nfig",
+            json!("figure-1.png"),
+            &["figure-1.png"],
+        ),
+        ("plt.figure()\nplt.subplots()\nNone", Value::Null, &[]),
+        // One that has changed since is another picture.
+        (
+            "plt.plot([1])\nplt.savefig('mine.png')\nplt.title('new')\nplt.gcf()",
+            json!("figure-1.png"),
+            &["figure-1.png", "mine.png"],
+        ),
+        (
+            "from PIL import Image\nImage.new('CMYK', (3, 3))",
+            json!("image-1.png"),
+            &["image-1.png"],
+        ),
+    ] {
+        let (result, kept) = drawn(code);
+        let expected = match value {
+            Value::Null | Value::Object(_) => value,
+            value => json!({"result": value}),
+        };
+        assert_eq!(result["output"], expected, "{code}: {result:#}");
+        assert_eq!(kept, files, "{code}: {result:#}");
+    }
+}
+
+#[test]
+fn open_figures_beyond_the_most_are_counted_and_broken_ones_spoil_nothing() {
+    let (result, kept) =
+        drawn("for n in range(23):\n    plt.figure(figsize=(1, 1))\n    plt.plot([n])\nNone");
+    assert_eq!(kept.len(), 20);
+    let said = "23 figures were open at the end of the program, and 3 of them were not saved";
+    assert!(result["logs_preview"].as_str().unwrap().contains(said), "{result:#}");
+    let (result, kept) = drawn("plt.plot([1])\nplt.title(r'$\\frac{$')\n7");
+    assert_eq!((&result["output"]["result"], kept.len()), (&json!(7), 0));
+    assert!(result["logs_preview"].as_str().unwrap().contains("an open figure could not be drawn"));
+}
+
 #[test]
 fn limits_hold_for_files_that_are_kept() {
     let code = "for n in range(150): open(f'{n:03}.png', 'w').write(str(n))\n";

@@ -28,6 +28,7 @@ mod cgroups;
 mod command_line;
 mod conformance;
 mod console;
+mod conversions;
 mod detached;
 mod discovery;
 mod documents;

@@ -138,7 +138,7 @@ fn numbers_come_out_digit_by_digit() {
 }
 
 #[test]
-fn a_value_that_json_cannot_hold_is_named_by_its_place() {
+fn strict_output_names_the_place_of_what_json_cannot_hold() {
     for (value, place, advice) in [
         ("{'rows': [1, (i for i in range(3))]}", "output[\"rows\"][1] is a generator", "list(...)"),
         ("{'a': {'b': [float('nan')]}}", "output[\"a\"][\"b\"][0] is NaN", "None"),
@@ -154,6 +154,39 @@ fn a_value_that_json_cannot_hold_is_named_by_its_place() {
         ("__import__('numpy').zeros(3)", "output is a numpy.ndarray", ".tolist()"),
         ("__import__('pandas').DataFrame({'a': [1]})", "output is a pandas.DataFrame", "to_dict"),
         ("[__import__('pandas').Timestamp('2026-01-01')]", "pandas.Timestamp", "isoformat()"),
+    ] {
+        let code = main_of(&format!("return {value}"));
+        let result = client().run_with(&code, json!({"strict_output": true}));
+        let (error_type, message) = failed(&result);
+        assert_eq!(error_type, "TypeError", "{value}: {message}");
+        assert!(message.contains(place) && message.contains(advice), "{value}: {message}");
+        assert_eq!(result["converted"], Value::Null);
+    }
+    let plain = main_of("return {'rows': [(1, 2.5)], 'n': None}");
+    let result = client().run_with(&plain, json!({"strict_output": true}));
+    assert_eq!(*output(&result), json!({"rows": [[1, 2.5]], "n": null}));
+}
+
+#[test]
+fn a_value_that_has_no_form_in_json_is_named_by_its_place() {
+    for (value, place, advice) in [
+        ("{'o': object()}", "output[\"o\"] is an object", "return a dict"),
+        ("[print]", "output[0] is a builtin_function_or_method", "call it"),
+        ("10 ** 10000", "output is an int with too many digits", "str"),
+        ("[{1}, ValueError('x')]", "output[1] is a ValueError", "str(...)"),
+        ("{'a': {frozenset('x'): {2}}}", "output[\"a\"] has a key that is a frozenset", "str(key)"),
+        ("range(10**12)", "output is a range with more than 1,000,000 items", "fewer"),
+        ("(n for n in iter(int, 1))", "output is a generator with more than 1,000,000", "fewer"),
+        (
+            "__import__('pandas').DataFrame([[1, 2]], columns=['a', 'a'])",
+            "output is a pandas.DataFrame with two columns `a`",
+            "rename",
+        ),
+        (
+            "__import__('pandas').DataFrame({'a': [1]}).groupby('a')",
+            "DataFrameGroupBy, which JSON cannot hold",
+            ".sum()",
+        ),
     ] {
         let result = client().run(&main_of(&format!("return {value}")));
         let (error_type, message) = failed(&result);

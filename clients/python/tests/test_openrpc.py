@@ -30,6 +30,7 @@ CLASSES: dict[str, type] = {
     "DescribedSkill": results.DescribedSkill,
     "ReadSkillFileResult": results.SkillFile,
     "RunFile": results.RunFile,
+    "ConvertedValue": results.ConvertedValue,
     "RunError": results.RunError,
     "RunResult": results.RunResult,
     "DetachedRun": results.DetachedRun,
@@ -142,6 +143,8 @@ def test_a_result_has_the_members_of_its_schema(name: str) -> None:
     schema = SCHEMAS[name]
     found = get_type_hints(CLASSES[name], localns={"Json": object})
     hints = {key: kind for key, kind in found.items() if key != "raw"}
+    if "from_" in hints:  # `from` is a word of Python
+        hints["from"] = hints.pop("from_")
     if name == "CreateBlobResult":
         # Blobs of a list have their kind.
         del hints["kind"]

@@ -67,6 +67,18 @@ export type RunFile = {
   not_kept?: string | undefined;
 };
 
+/** Parts of an output that JSON cannot hold, and what they have become. */
+export type ConvertedValue = {
+  /** Place of the first of them in `output`, as a JSONPath such as $.rows[0].when. */
+  path: string;
+  /** Their type in Python, such as datetime.date. */
+  from: string;
+  /** What they are now, such as ISO 8601 text. */
+  to: string;
+  /** Their number, if there are several at the same place in the items of lists. */
+  count?: number | undefined;
+};
+
 /** The reason why a run failed. */
 export type RunError = {
   /** Class of a Python exception, or a type of the host such as Timeout. */
@@ -92,6 +104,10 @@ export type RunResult = {
   summary: string;
   /** The returned value; a TruncatedOutput if output_truncated is true. */
   output: JsonObject | null;
+  /** The parts of the output that JSON cannot hold, and what they have become. */
+  converted?: Array<ConvertedValue> | undefined;
+  /** Number of all converted parts, if not all are listed. */
+  converted_total?: number | undefined;
   /** The blobs that the run stored. */
   output_blobs: Array<BlobId>;
   files?: Array<RunFile> | undefined;
@@ -212,6 +228,8 @@ export type ExecuteSkillParams = {
   input_blobs?: Array<string> | undefined;
   /** Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF). */
   keep_files?: boolean | Array<string> | undefined;
+  /** Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...). */
+  strict_output?: boolean | undefined;
   /** Run so that every repetition gives the same result: true, or the seed and the time to use. */
   reproducible?: boolean | {
     /** Decides all randomness. */
@@ -257,6 +275,8 @@ export type RunCodeParams = {
   input_blobs?: Array<string> | undefined;
   /** Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF). */
   keep_files?: boolean | Array<string> | undefined;
+  /** Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...). */
+  strict_output?: boolean | undefined;
   /** Run so that every repetition gives the same result: true, or the seed and the time to use. */
   reproducible?: boolean | {
     /** Decides all randomness. */

@@ -177,6 +177,45 @@ def other_values(session):
 
 
 @case(
+    "ext.converted",
+    EXTENSION,
+    WARDIAN("Converted values", "What JSON cannot hold is converted, and `converted` tells."),
+)
+def converted(session):
+    """A date and a set have a form in JSON, and `converted` has their places and types."""
+    code = """
+import datetime
+
+def main(args):
+    day = datetime.date(2026, 1, 2)
+    return {'rows': [{'when': day}, {'when': day}], 'names': {'b', 'a'}, 't': 'text'}
+"""
+    run = session.run(code)
+    rows = [{"when": "2026-01-02"}, {"when": "2026-01-02"}]
+    expect_equal(completed(run), {"rows": rows, "names": ["a", "b"], "t": "text"}, "`output`")
+    entries = {entry.get("path"): entry for entry in run.get("converted", [])}
+    expect_equal(sorted(entries), ["$.names", "$.rows[0].when"], "the paths of `converted`")
+    when = entries["$.rows[0].when"]
+    expect_equal(when.get("from"), "datetime.date", "`from`")
+    expect_equal(when.get("count"), 2, "`count`")
+    plain = session.run("def main(args):\n    return {'n': (1, 2)}\n")
+    expect("converted" not in plain, "plain data is not told of")
+
+
+@case(
+    "ext.strict-output",
+    EXTENSION,
+    WARDIAN("Converted values", "`strict_output` refuses what JSON cannot hold."),
+)
+def strict_output(session):
+    """With `strict_output` a date fails the run, and plain data does not."""
+    code = "import datetime\n\ndef main(args):\n    return {'when': datetime.date(2026, 1, 2)}\n"
+    failed(session.run(code, strict_output=True))
+    plain = session.run("def main(args):\n    return {'t': 'text'}\n", strict_output=True)
+    expect_equal(completed(plain), {"t": "text"}, "`output`")
+
+
+@case(
     "ext.large-output",
     EXTENSION,
     WARDIAN(RESULTS, "More than 4,096 bytes of output become a blob."),

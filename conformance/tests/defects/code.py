@@ -114,7 +114,7 @@ coded(
 )
 
 
-@defect("values become texts", "code.output-not-json")
+@defect("values become texts", "code.output-not-json", "ext.strict-output")
 def _(server):
     after(server, "output_of", lambda output, value: json.loads(json.dumps(output, default=str)))
 

@@ -121,6 +121,19 @@ def _(server):
     after(server, "output_of", lambda output, value: {"value": value} if isinstance(value, list) else output)
 
 
+coded("nothing is told of conversions", ["ext.converted"], lambda run, params: without(run, "converted"))
+
+
+@defect("strict output is converted", "ext.strict-output")
+def _(server):
+    before(server, "run_code", lambda params: without(params, "strict_output"))
+
+
+@defect("nothing is converted", "ext.converted")
+def _(server):
+    before(server, "run_code", lambda params: changed(params, strict_output=True))
+
+
 executed(
     "large outputs are not marked",
     ["ext.large-output"],

@@ -136,6 +136,7 @@ fn run(
         limits,
         reproducible,
         profile: profile.map(|profile| profile.order),
+        strict_output: options.strict_output,
         record: match options.record {
             Some(_) if options.record_network => LocalRecord::WithNetwork,
             Some(_) => LocalRecord::Wanted,

@@ -9,7 +9,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::terminal::json_layout::laid_out;
 use crate::cli::terminal::output::{note, print, print_error, print_json, print_line, shown};
 use crate::job::outcome::{LogChunk, Logs, Stream};
-use crate::protocol::methods::execution::{RunResult, RunStatus};
+use crate::protocol::methods::execution::{ConvertedValue, RunResult, RunStatus};
 use crate::service::LocalResult;
 
 /// Prints the result as a call would return it, and the profile as one more member, if there is one.
@@ -34,6 +34,9 @@ pub(crate) fn print_all(ended: &LocalResult, shown_logs: ShownLogs, whole: Optio
     if let Some(output) = whole.or_else(|| result.output.as_ref().map(|output| output.get())) {
         print_line(&laid_out(output));
     }
+    if let Some(line) = converted_line(result) {
+        note(&line);
+    }
     match &result.error {
         Some(error) => {
             if let Some(traceback) = &error.traceback {
@@ -46,6 +49,24 @@ pub(crate) fn print_all(ended: &LocalResult, shown_logs: ShownLogs, whole: Optio
         None => {}
     }
     exit_of(result)
+}
+
+/// Tells what was converted in the output, if anything was.
+fn converted_line(result: &RunResult) -> Option<String> {
+    const SHOWN: usize = 3;
+    let of = |one: &ConvertedValue| {
+        let count = one.count.map(|count| format!(" ({count} times)")).unwrap_or_default();
+        format!("{} from {} to {}{count}", shown(&one.path), shown(&one.from), shown(&one.to))
+    };
+    let first: Vec<String> = result.converted.iter().take(SHOWN).map(of).collect();
+    if first.is_empty() {
+        return None;
+    }
+    let more = match result.converted.len() > SHOWN || result.converted_total.is_some() {
+        true => "; `--json` has more",
+        false => "",
+    };
+    Some(format!("converted: {}{more}", first.join("; ")))
 }
 
 fn exit_of(result: &RunResult) -> Exit {

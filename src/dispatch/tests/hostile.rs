@@ -14,7 +14,9 @@ use crate::dispatch::tests::{
 use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, WorkerId};
 use crate::job::host::RequestKind;
 use crate::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
-use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
+use crate::job::outcome::{
+    Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
+};
 use crate::job::socket::{self, Incoming};
 use crate::job::{Program, frame};
 use crate::units::ByteCount;
@@ -86,6 +88,7 @@ fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
         logs,
         files: LeftFiles::default(),
         usage: RunUsage::default(),
+        conversions: Conversions::default(),
         profile: None,
     }))
 }

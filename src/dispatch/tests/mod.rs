@@ -106,6 +106,7 @@ fn job(source: &str) -> Job {
         reproducible: None,
         profile: None,
         keep_files: crate::job::KeepFiles::Nothing,
+        strict_output: false,
         limits: RunLimits::DEFAULT,
     };
     let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());

@@ -30,6 +30,9 @@ pub enum ImplausibleOutcome {
     /// More files, or longer texts about them, than any sandbox lists.
     #[error("it lists files as no sandbox does")]
     Files,
+    /// Longer texts about converted values than any sandbox sends.
+    #[error("it tells of converted values as no sandbox does")]
+    Conversions,
 }
 
 /// Returns the outcome if it can be true. Usage beyond the limits is cut to them, and to the time
@@ -52,6 +55,9 @@ pub fn check_outcome(
     }
     if !can_be_listed(&outcome.files) {
         return Err(ImplausibleOutcome::Files);
+    }
+    if !outcome.conversions.is_bounded() {
+        return Err(ImplausibleOutcome::Conversions);
     }
     let usage = outcome.usage;
     outcome.usage = RunUsage {
@@ -121,6 +127,7 @@ fn can_be_listed(files: &LeftFiles) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::outcome::Conversions;
 
     fn failed(failure: RunFailure) -> Result<RunOutcome, ImplausibleOutcome> {
         let outcome = RunOutcome {
@@ -128,6 +135,7 @@ mod tests {
             logs: Logs::default(),
             files: LeftFiles::default(),
             usage: RunUsage::default(),
+            conversions: Conversions::default(),
             profile: None,
         };
         check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None)
@@ -151,7 +159,14 @@ mod tests {
             ..RunUsage::default()
         };
         let (logs, files) = (Logs::default(), LeftFiles::default());
-        let outcome = RunOutcome { end: Ok(()), logs, files, usage, profile: None };
+        let outcome = RunOutcome {
+            end: Ok(()),
+            logs,
+            files,
+            conversions: Conversions::default(),
+            usage,
+            profile: None,
+        };
         for since_last in [None, Some(elapsed * 3)] {
             let (outcome, limits) = (outcome.clone(), &RunLimits::DEFAULT);
             let checked = check_outcome(outcome, limits, elapsed, since_last).unwrap().usage;
@@ -186,6 +201,7 @@ mod tests {
                 logs: Logs::default(),
                 files: LeftFiles { listed, total: 1 },
                 usage: RunUsage::default(),
+                conversions: Conversions::default(),
                 profile: None,
             };
             check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None).is_ok()

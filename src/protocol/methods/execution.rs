@@ -34,6 +34,9 @@ pub struct ExecuteSkillParams {
     pub input_blobs: Vec<String>,
     /// Files of the workspace to be stored.
     pub keep_files: Option<KeepFilesParam>,
+    /// True if the program must return JSON data: nothing is converted.
+    #[serde(default)]
+    pub strict_output: bool,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
     /// True if the call returns while the run goes on.
@@ -56,6 +59,7 @@ impl ExecuteSkillParams {
             args,
             input_blobs: Vec::new(),
             keep_files: None,
+            strict_output: false,
             reproducible: None,
             detach: false,
             idempotency_key: None,
@@ -109,6 +113,9 @@ pub struct RunCodeParams {
     pub input_blobs: Vec<String>,
     /// Files of the workspace to be stored.
     pub keep_files: Option<KeepFilesParam>,
+    /// True if the program must return JSON data: nothing is converted.
+    #[serde(default)]
+    pub strict_output: bool,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
     /// True if the call returns while the run goes on.
@@ -252,6 +259,12 @@ pub struct RunResult {
     pub summary: String,
     /// The returned value: an object, `null`, or a [`TruncatedOutput`] in place of a large object.
     pub output: Option<Box<RawValue>>,
+    /// The parts of `output` that were no JSON data, and what became of them: at most 20 entries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub converted: Vec<ConvertedValue>,
+    /// The number of all converted parts, if not all of them are in `converted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub converted_total: Option<u64>,
     /// The blobs that the run stored, in order.
     pub output_blobs: Vec<BlobId>,
     /// The files that the program left in its workspace, or some of them if there are many.
@@ -286,6 +299,34 @@ pub struct RunResult {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+/// Parts of an output that were no JSON data, all converted in the same way.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct ConvertedValue {
+    /// The place of the first of them in `output`, such as `$.rows[0].when`.
+    pub path: String,
+    /// Their type in Python, such as `datetime.date`.
+    pub from: String,
+    /// What they are now, such as `ISO 8601 text`.
+    pub to: String,
+    /// Their number, if there are several: in the items of lists at the same place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+impl ConvertedValue {
+    /// Bytes of its texts.
+    pub(crate) fn text_size(&self) -> usize {
+        [&self.path, &self.from, &self.to].into_iter().map(String::len).sum()
+    }
+}
+
+/// Prints no path: it comes from the program and must not reach a log.
+impl fmt::Debug for ConvertedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConvertedValue").field("count", &self.count).finish_non_exhaustive()
+    }
 }
 
 /// The result of a call with `detach`: the run goes on.
@@ -401,6 +442,8 @@ mod tests {
             run_id: RunId::parse(&format!("run_{}", "0".repeat(32))).unwrap(),
             summary: "Completed in 12 ms.".into(),
             output: None,
+            converted: Vec::new(),
+            converted_total: None,
             output_blobs: Vec::new(),
             files: Vec::new(),
             files_total: None,

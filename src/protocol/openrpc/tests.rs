@@ -13,7 +13,8 @@ use crate::protocol::methods::discovery::{
     ReadSkillFileResult, SkillSummary,
 };
 use crate::protocol::methods::execution::{
-    DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus, TruncatedOutput,
+    ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
+    TruncatedOutput,
 };
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
@@ -192,6 +193,13 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         run_id: run_id(),
         summary: text(),
         output,
+        converted: match files.is_empty() {
+            true => Vec::new(),
+            false => [None, Some(2)]
+                .map(|count| ConvertedValue { path: text(), from: text(), to: text(), count })
+                .to_vec(),
+        },
+        converted_total: (!files.is_empty()).then_some(4),
         output_blobs: vec![blob_id()],
         files_total: (!files.is_empty()).then_some(2),
         files,

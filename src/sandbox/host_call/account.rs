@@ -11,6 +11,7 @@ use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use crate::job::network::NetworkRequest;
+use crate::job::outcome::Conversions;
 use crate::sandbox::host_call::replies::{done, refused};
 use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
@@ -25,8 +26,8 @@ const REPORT_MAX: usize = 1 << 20;
 /// The program's report about its end. The last one counts.
 #[derive(Debug)]
 pub enum ProgramEnd {
-    /// JSON text of the value.
-    Returned(Vec<u8>),
+    /// JSON text of the value, and what was converted for it.
+    Returned(Vec<u8>, Conversions),
     /// An exception that the program did not catch.
     Raised(Raised),
     /// A report that cannot be read. Only a guest that makes host calls by itself sends one.
@@ -77,7 +78,7 @@ impl HostCallAccount {
     }
 
     /// Takes the program's value. Its length is checked before it is copied.
-    pub(crate) fn returned(&mut self, value: &[u8]) -> Vec<u8> {
+    pub(crate) fn returned(&mut self, value: &[u8], conversions: Conversions) -> Vec<u8> {
         let size = ByteCount::from(value.len());
         if size > OUTPUT_MAX {
             let message = format!(
@@ -90,7 +91,13 @@ impl HostCallAccount {
             return refused(&self.too_many_bytes());
         }
         self.largest = self.largest.max(value.len());
-        self.ending = Some(ProgramEnd::Returned(value.to_vec()));
+        self.ending = Some(ProgramEnd::Returned(value.to_vec(), conversions));
+        done(&[])
+    }
+
+    /// Takes a report that no runner sends.
+    pub(crate) fn unreadable(&mut self) -> Vec<u8> {
+        self.ending = Some(ProgramEnd::Unreadable);
         done(&[])
     }
 
@@ -126,7 +133,7 @@ impl HostCallAccount {
     /// Bytes that the run may still send, in addition to the value that it has reported.
     pub(crate) fn bytes_left(&self) -> u64 {
         let reported = match &self.ending {
-            Some(ProgramEnd::Returned(value)) => ByteCount::from(value.len()).as_u64(),
+            Some(ProgramEnd::Returned(value, _)) => ByteCount::from(value.len()).as_u64(),
             _ => 0,
         };
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
@@ -254,11 +261,18 @@ mod tests {
     fn a_value_shares_the_bytes_with_the_calls_before_and_after_it() {
         let mut account = account(100, 10);
         assert!(account.charge(6).is_ok());
-        assert_eq!(refusal_type(&account.returned(&[0; 5])).as_deref(), Some("HostCallLimit"));
-        assert_eq!(account.returned(&[0; 3]), [0]);
+        assert_eq!(
+            refusal_type(&account.returned(&[0; 5], Conversions::default())).as_deref(),
+            Some("HostCallLimit")
+        );
+        assert_eq!(account.returned(&[0; 3], Conversions::default()), [0]);
         assert_eq!(account.charge(2).unwrap_err().error_type, "HostCallLimit");
         assert!(account.charge(1).is_ok());
-        assert_eq!(account.returned(&[0; 1]), [0], "only the last value counts");
+        assert_eq!(
+            account.returned(&[0; 1], Conversions::default()),
+            [0],
+            "only the last value counts"
+        );
         assert!(account.charge(2).is_ok());
     }
 
@@ -266,8 +280,8 @@ mod tests {
     fn a_value_that_is_too_large_is_refused_with_the_advice_to_use_a_blob() {
         let mut account = account(100, u64::MAX);
         let most = OUTPUT_MAX.as_usize();
-        assert_eq!(account.returned(&vec![b' '; most]), [0]);
-        let refused = account.returned(&vec![b' '; most + 1]);
+        assert_eq!(account.returned(&vec![b' '; most], Conversions::default()), [0]);
+        let refused = account.returned(&vec![b' '; most + 1], Conversions::default());
         assert_eq!(refusal_type(&refused).as_deref(), Some("ValueError"));
         let message = String::from_utf8(refused).unwrap();
         assert!(message.contains("32 MiB") && message.contains("runtime.blobs"), "{message}");
@@ -283,7 +297,7 @@ mod tests {
     fn the_longest_piece_is_remembered() {
         let mut account = account(9, 99);
         assert!(account.charge(7).is_ok());
-        account.returned(&[0; 5]);
+        account.returned(&[0; 5], Conversions::default());
         assert_eq!(account.largest(), 7);
         assert!(account.charge(100).is_err() && account.largest() == 100);
     }
@@ -308,7 +322,7 @@ mod tests {
     #[test]
     fn the_last_report_counts() {
         let mut account = account(9, 99);
-        account.returned(b"1");
+        account.returned(b"1", Conversions::default());
         account.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);
         assert!(matches!(account.take_ending(), (Some(ProgramEnd::Raised(_)), 0)));
     }

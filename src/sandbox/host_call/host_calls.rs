@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::job::network::{NetworkReply, NetworkRequest, NetworkWait};
-use crate::job::outcome::ProgressReport;
+use crate::job::outcome::{Conversions, ProgressReport};
 use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::clock_and_random::ClockAndRandom;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
@@ -71,7 +71,14 @@ impl HostCalls<'_> {
         let charged = match request {
             Request::Job => return HostAnswer::Shared(self.account.job()),
             Request::Returned(value) => {
-                let answer = self.account.returned(value);
+                let answer = self.account.returned(value, Conversions::default());
+                return HostAnswer::Bytes(self.told_of_open_files(answer));
+            }
+            Request::Converted { conversions, value } => {
+                let answer = match Conversions::read(conversions) {
+                    Some(conversions) => self.account.returned(value, conversions),
+                    None => self.account.unreadable(),
+                };
                 return HostAnswer::Bytes(self.told_of_open_files(answer));
             }
             Request::Raised(report) => {
@@ -110,6 +117,7 @@ impl HostCalls<'_> {
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
             Request::Job
             | Request::Returned(_)
+            | Request::Converted { .. }
             | Request::Raised(_)
             | Request::Files(_)
             | Request::Codec(_)

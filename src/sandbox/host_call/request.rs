@@ -14,6 +14,8 @@ pub(crate) enum Request<'a> {
     Job,
     /// The program's value, as JSON text.
     Returned(&'a [u8]),
+    /// The same, with the conversions that made it, as JSON text.
+    Converted { conversions: &'a [u8], value: &'a [u8] },
     /// The program raised; JSON text.
     Raised(&'a [u8]),
     /// A line for the log.
@@ -58,6 +60,12 @@ impl<'a> Request<'a> {
                 let total = Some(f64::from_le_bytes(*total)).filter(|total| !total.is_nan());
                 Some(Self::Progress { done: f64::from_le_bytes(*done), total, message })
             }
+            0x0b => {
+                let (length, rest) = payload.split_first_chunk::<4>()?;
+                let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+                let (conversions, value) = rest.split_at_checked(length)?;
+                Some(Self::Converted { conversions, value })
+            }
             _ => None,
         }
     }
@@ -88,6 +96,8 @@ mod tests {
             [&b"\x0a"[..], &2.5_f64.to_le_bytes(), &f64::NAN.to_le_bytes(), b"x"].concat();
         let expected = Request::Progress { done: 2.5, total: None, message: b"x" };
         assert_eq!(Request::parse(&progress), Some(expected));
+        let converted = Request::Converted { conversions: b"{}", value: b"[1]" };
+        assert_eq!(Request::parse(b"\x0b\x02\x00\x00\x00{}[1]"), Some(converted));
         let name = NetworkRequest::Resolve { name: "a" };
         assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
@@ -110,6 +120,9 @@ mod tests {
             b"\x09",
             b"\x09\x01",
             b"\x0a1234567812345678"[..16].as_ref(),
+            b"\x0b\x02\x00\x00",
+            b"\x0b\x02\x00\x00\x00{",
+            b"\x0b\xff\xff\xff\xff{}",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

@@ -11,7 +11,7 @@ use crate::ids::RunId;
 use crate::job::RunSpec;
 use crate::job::host::Host;
 use crate::job::limits::RunLimits;
-use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
+use crate::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
 use crate::job::profile::ProfileOrder;
 use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
@@ -211,8 +211,12 @@ fn finish(
     let room = guest.ceiling.room();
     let files = keep_files(&guest.wasi.files, &mut guest.account, &spec.keep_files, room);
     let (ending, host_calls) = guest.account.take_ending();
+    let mut conversions = Conversions::default();
     let (end, output) = match (end, ending) {
-        (Ok(0), Some(ProgramEnd::Returned(output))) => (Ok(()), output),
+        (Ok(0), Some(ProgramEnd::Returned(output, converted))) => {
+            conversions = converted;
+            (Ok(()), output)
+        }
         (Ok(0), Some(ProgramEnd::Raised(raised))) => {
             (Err(raised.into_failure(&spec.limits, refused)), Vec::new())
         }
@@ -228,6 +232,7 @@ fn finish(
         logs: std::mem::replace(&mut guest.wasi.capture, Capture::new(ByteCount::default()))
             .into_logs(),
         files,
+        conversions,
         usage,
         profile,
     };

@@ -23,6 +23,7 @@ struct Job<'a> {
     packages: Vec<String>,
     environment: &'a BTreeMap<String, SecretText>,
     seed: u64,
+    strict_output: bool,
 }
 
 #[derive(Serialize)]
@@ -77,5 +78,6 @@ pub(crate) fn job_text(spec: &RunSpec, run_id: &RunId, seed: u64) -> serde_json:
         packages: skill_layers(spec),
         environment: &spec.environment,
         seed,
+        strict_output: spec.strict_output,
     })
 }

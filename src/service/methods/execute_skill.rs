@@ -49,6 +49,7 @@ impl Service {
             input_blobs: &params.input_blobs,
             limits,
             keep_files: params.keep_files.as_ref(),
+            strict_output: params.strict_output,
             reproducible: params.reproducible,
         };
         let form = CallForm::of(caller, params.detach, params.idempotency_key, pieces).await?;
@@ -61,6 +62,7 @@ impl Service {
         let plan = plan.await?.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
+        plan.strict_output |= params.strict_output;
         plan.listener = listener;
         self.perform_call(caller, plan, form).await
     }
@@ -98,6 +100,7 @@ impl Service {
             skills,
             blobs,
             keep_files,
+            strict_output: runtime.strict_output,
             network,
             secrets,
             limits,

@@ -43,6 +43,7 @@ impl Service {
             input_blobs: &params.input_blobs,
             limits: params.limits(),
             keep_files: params.keep_files.as_ref(),
+            strict_output: params.strict_output,
             reproducible: params.reproducible,
         };
         let form =
@@ -70,6 +71,7 @@ impl Service {
             skills,
             blobs,
             keep_files,
+            strict_output: params.strict_output,
             network: NetworkGrant::Operator,
             secrets: None,
             limits,

@@ -126,6 +126,7 @@ impl Service {
             reproducible: None,
             profile: None,
             keep_files: KeepFiles::Nothing,
+            strict_output: true,
             limits,
         };
         let skills = vec![Arc::clone(&skill.content)];

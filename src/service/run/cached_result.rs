@@ -12,7 +12,7 @@ use crate::blobs::{BlobPin, BlobStore};
 use crate::ids::{BlobId, Digest, RunId, TenantId};
 use crate::job::RunSpec;
 use crate::job::outcome::Logs;
-use crate::protocol::methods::execution::RunResult;
+use crate::protocol::methods::execution::{ConvertedValue, RunResult};
 use crate::provenance::canonical::canonical;
 use crate::provenance::{DocumentProgram, MadeBy, RunInputs, Toolchain};
 use crate::service::caller::Caller;
@@ -145,8 +145,10 @@ fn size_of(result: &RunResult) -> ByteCount {
         result.summary.len(),
         result.logs_preview.len(),
         result.files.iter().map(|file| file.path.len()).sum(),
+        result.converted.iter().map(ConvertedValue::text_size).sum(),
     ];
-    let items = result.output_blobs.len().saturating_add(result.files.len());
+    let lists = [result.output_blobs.len(), result.files.len(), result.converted.len()];
+    let items = lists.iter().fold(0_usize, |sum, length| sum.saturating_add(*length));
     let size = texts.iter().fold(items.saturating_mul(ITEM), |sum, size| sum.saturating_add(*size));
     ByteCount::from(size.saturating_add(ITEM))
 }
@@ -179,6 +181,7 @@ mod tests {
             layers: vec![layer("x", LayerPlace::Batteries), layer("y", LayerPlace::Skill)],
             blobs: vec![blob("one"), blob("two")],
             keep_files: KeepFiles::default(),
+            strict_output: false,
             limits: DocumentLimits {
                 fuel: Some(1_000),
                 memory_bytes: 1,
@@ -219,7 +222,7 @@ mod tests {
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 37] = [
+        let changes: [fn(&mut RunInputs); 38] = [
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
             |i| i.engine.library = digest("other"),
@@ -245,6 +248,7 @@ mod tests {
             |i| i.blobs.swap(0, 1),
             |i| drop(i.blobs.pop()),
             |i| i.keep_files = KeepFiles::All,
+            |i| i.strict_output = true,
             |i| i.keep_files = KeepFiles::Matching(vec!["*".into()]),
             |i| i.limits.fuel = None,
             |i| i.limits.fuel = Some(1_001),

@@ -40,6 +40,7 @@ pub(crate) struct CallPieces<'a> {
     pub(crate) input_blobs: &'a [String],
     pub(crate) limits: RequestedLimits,
     pub(crate) keep_files: Option<&'a KeepFilesParam>,
+    pub(crate) strict_output: bool,
     pub(crate) reproducible: Option<ReproducibleParam>,
 }
 
@@ -115,6 +116,10 @@ impl CallPieces<'_> {
             Some(ReproducibleParam::Flag(true)) => add(Some("reproducible")),
             Some(ReproducibleParam::Flag(false)) | None => add(None),
         }
+        // Calls without it have the text that they had before there was such a parameter.
+        if self.strict_output {
+            add(Some("strict_output"));
+        }
         text
     }
 }
@@ -142,6 +147,7 @@ mod tests {
             input_blobs: none,
             limits: RequestedLimits::default(),
             keep_files: None,
+            strict_output: false,
             reproducible: None,
         };
         let limits = |change: fn(&mut RequestedLimits)| {
@@ -171,6 +177,7 @@ mod tests {
             CallPieces { reproducible: Some(ReproducibleParam::Flag(true)), ..base },
             CallPieces { reproducible: Some(inputs(1, 2)), ..base },
             CallPieces { reproducible: Some(inputs(2, 1)), ..base },
+            CallPieces { strict_output: true, ..base },
         ];
         let texts: BTreeSet<String> = calls.iter().map(CallPieces::text).collect();
         assert_eq!(texts.len(), calls.len());

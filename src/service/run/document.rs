@@ -60,6 +60,7 @@ pub(crate) fn inputs_of(
         layers: layers.collect(),
         blobs: blobs.collect(),
         keep_files: spec.keep_files.clone(),
+        strict_output: spec.strict_output,
         limits: DocumentLimits {
             // More than that nobody can use up.
             fuel: limits.fuel.map(|fuel| fuel.0).filter(|fuel| *fuel <= MAX_INTEGER),

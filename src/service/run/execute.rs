@@ -230,6 +230,7 @@ impl Service {
             image: image.digest(),
             environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
+            strict_output: plan.strict_output,
             // Reports of progress are sent with them.
             stream_logs: plan.listener.is_some() || plan.detach.is_some(),
             reproducible: plan.reproducible,

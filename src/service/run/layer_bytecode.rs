@@ -235,6 +235,7 @@ impl Compiler {
             reproducible: None,
             profile: None,
             keep_files: KeepFiles::Nothing,
+            strict_output: true,
             limits,
         };
         let layers = vec![content];

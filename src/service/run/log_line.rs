@@ -274,7 +274,7 @@ mod tests {
     use crate::dispatch::DispatchError;
     use crate::dispatch::WorkerId;
     use crate::job::host::HostTime;
-    use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
+    use crate::job::outcome::{Conversions, LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
     /// Keeps what is logged on one thread.
     #[derive(Clone, Default)]
@@ -335,6 +335,7 @@ mod tests {
             logs: Logs::default(),
             files: LeftFiles::default(),
             usage,
+            conversions: Conversions::default(),
             profile: None,
         };
         let mut host_time = HostTime::default();

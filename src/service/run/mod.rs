@@ -5,6 +5,7 @@ pub(crate) mod bytecode;
 pub(crate) mod cached_result;
 pub(crate) mod call_form;
 pub(crate) mod compiled;
+mod converted;
 pub(crate) mod covers;
 pub(crate) mod detach;
 pub(crate) mod detach_policy;

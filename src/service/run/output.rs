@@ -23,6 +23,17 @@ pub(crate) struct Output {
     pub(crate) value: Option<Box<RawValue>>,
     /// The program's own summary.
     pub(crate) summary: Option<String>,
+    /// Whether the value is a member of the output.
+    pub(crate) wrapping: Wrapping,
+}
+
+/// Whether an output is the returned value itself, or an object that has it as its member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrapping {
+    /// It is the value itself.
+    None,
+    /// The value is its member `result`.
+    InResult,
 }
 
 impl Output {
@@ -39,18 +50,19 @@ impl Output {
         let text = in_one_line(text).ok_or_else(unreadable)?;
         let trimmed = text.trim_ascii();
         if trimmed == "null" {
-            return Ok(Self { value: None, summary: None });
+            return Ok(Self { value: None, summary: None, wrapping: Wrapping::None });
         }
         if root != RootKind::Object {
             let wrapped = format!("{{\"result\":{trimmed}}}");
             drop(text);
             let value = RawValue::from_string(wrapped).ok().ok_or_else(unreadable)?;
-            return Ok(Self { value: Some(value), summary: None });
+            let wrapping = Wrapping::InResult;
+            return Ok(Self { value: Some(value), summary: None, wrapping });
         }
         let summary = serde_json::from_str::<OwnSummary>(trimmed).ok().and_then(|own| own.0);
         let text = if trimmed.len() == text.len() { text } else { trimmed.to_owned() };
         let value = RawValue::from_string(text).ok().ok_or_else(unreadable)?;
-        Ok(Self { value: Some(value), summary })
+        Ok(Self { value: Some(value), summary, wrapping: Wrapping::None })
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct RunPlan {
     pub(crate) skills: Vec<MountedSkill>,
     pub(crate) blobs: Vec<BlobId>,
     pub(crate) keep_files: KeepFiles,
+    /// True if values that are no JSON data are not converted.
+    pub(crate) strict_output: bool,
     pub(crate) network: NetworkGrant,
     /// The secrets that the skill declares; none for code that came with a call.
     pub(crate) secrets: Option<DeclaredSecrets>,
@@ -165,6 +167,7 @@ mod tests {
             skills: Vec::new(),
             blobs,
             keep_files: KeepFiles::default(),
+            strict_output: false,
             network: NetworkGrant::Operator,
             secrets: None,
             limits: RunLimits::DEFAULT,

@@ -23,8 +23,8 @@ use crate::service::parts::Service;
 use crate::service::run::failure::{error_of, summary_of};
 use crate::service::run::host::{SMALL_OUTPUT, TenantHost, not_stored};
 use crate::service::run::log_line::whole_milliseconds;
-use crate::service::run::output::{Output, head};
-use crate::service::run::{left_files, logs};
+use crate::service::run::output::{Output, Wrapping, head};
+use crate::service::run::{converted, left_files, logs};
 use crate::service::runs::active::StopReason;
 
 /// Bytes of a large output that its result shows.
@@ -70,6 +70,8 @@ impl Performed {
             run_id,
             summary: message.clone(),
             output: None,
+            converted: Vec::new(),
+            converted_total: None,
             output_blobs: Vec::new(),
             files: Vec::new(),
             files_total: None,
@@ -102,6 +104,7 @@ enum Ending {
     Completed {
         summary: Option<String>,
         output: Option<Box<RawValue>>,
+        wrapping: Wrapping,
         stored: Option<BlobId>,
     },
     Failed {
@@ -133,12 +136,15 @@ impl Service {
         let masks = host.masks();
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
-        let RunOutcome { end, logs, files, usage, profile } = finished.outcome;
+        let RunOutcome { end, logs, files, conversions, usage, profile } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
         let ending = match end {
-            Ok(()) => self.read_ending(caller, finished.output, room.into_permit(), masks).await?,
+            Ok(()) => {
+                let (permit, masks) = (room.into_permit(), masks.clone());
+                self.read_ending(caller, finished.output, permit, masks).await?
+            }
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
@@ -149,8 +155,11 @@ impl Service {
             "Completed.".to_owned()
         };
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
+        let (mut converted, mut converted_total) = (Vec::new(), None);
         let (status, summary, output, stored, error) = match ending {
-            Ending::Completed { summary, output, stored } => {
+            Ending::Completed { summary, output, wrapping, stored } => {
+                (converted, converted_total) =
+                    converted::shown(conversions, wrapping, masks.as_deref());
                 let summary = summary.unwrap_or(default_summary);
                 (RunStatus::Completed, summary, output, stored, None)
             }
@@ -173,6 +182,8 @@ impl Service {
             run_id,
             summary,
             output,
+            converted,
+            converted_total,
             output_blobs,
             files,
             files_total,
@@ -224,15 +235,15 @@ impl Service {
         parsed: Result<Output, RunFailure>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Ending, ServiceError> {
-        let Output { value, summary } = match parsed {
+        let Output { value, summary, wrapping } = match parsed {
             Ok(output) => output,
             Err(failure) => return Ok(failure.into()),
         };
         let Some(value) = value else {
-            return Ok(Ending::Completed { summary, output: None, stored: None });
+            return Ok(Ending::Completed { summary, output: None, wrapping, stored: None });
         };
         if value.get().len() <= MAX_OUTPUT {
-            return Ok(Ending::Completed { summary, output: Some(value), stored: None });
+            return Ok(Ending::Completed { summary, output: Some(value), wrapping, stored: None });
         }
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
@@ -257,6 +268,6 @@ impl Service {
         let stand_in = TruncatedOutput { truncated: true, blob_id: id, size_bytes, preview };
         let output = serde_json::value::to_raw_value(&stand_in);
         let output = output.map_err(ServiceError::Unserialisable)?;
-        Ok(Ending::Completed { summary, output: Some(output), stored: Some(blob.id) })
+        Ok(Ending::Completed { summary, output: Some(output), wrapping, stored: Some(blob.id) })
     }
 }

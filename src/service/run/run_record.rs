@@ -332,6 +332,8 @@ fn kept_result(result: &RunResult) -> Option<String> {
         summary: result.summary.clone(),
         output: result.output.clone(),
         output_blobs: result.output_blobs.iter().take(MAX_LISTED).cloned().collect(),
+        converted: Vec::new(),
+        converted_total: converted_total(result),
         files: Vec::new(),
         files_total: result.files_total.or(Some(total)).filter(|total| *total > 0),
         logs_preview: result.logs_preview.clone(),
@@ -339,6 +341,13 @@ fn kept_result(result: &RunResult) -> Option<String> {
         ..*result
     };
     serde_json::to_string(&cut).ok().filter(|text| text.len() <= MAX_RESULT)
+}
+
+/// The number of converted values, if there are any.
+fn converted_total(result: &RunResult) -> Option<u64> {
+    let counts = result.converted.iter().map(|one| one.count.unwrap_or(1));
+    let listed = counts.fold(0, u64::saturating_add);
+    result.converted_total.or(Some(listed)).filter(|total| *total > 0)
 }
 
 /// The method that asked for a program, and the program's code if it came with the call.

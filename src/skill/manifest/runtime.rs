@@ -10,7 +10,7 @@ use crate::skill::text::quoted;
 /// Most modules in `preload`.
 const MAX_PRELOAD: usize = 16;
 
-const KEYS: [&str; 4] = ["language", "entrypoint", "export", "preload"];
+const KEYS: [&str; 5] = ["language", "entrypoint", "export", "preload", "strict_output"];
 
 /// The runtime of an action skill. The language is always Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub struct RuntimeSection {
     /// Modules to import before the skill runs, such as `sklearn.linear_model`. An extension of
     /// this runtime: without it the skill starts more slowly.
     pub preload: Vec<String>,
+    /// True if a returned value that JSON cannot hold is an error and never converted. An extension
+    /// of this runtime.
+    pub strict_output: bool,
 }
 
 impl RuntimeSection {
@@ -32,6 +35,7 @@ impl RuntimeSection {
             fields.required_text("entrypoint", "entrypoint = \"code/main.py\"", findings);
         let export = fields.required_text("export", "export = \"main\"", findings);
         let preload = fields.texts("preload", MAX_PRELOAD, findings);
+        let strict_output = fields.boolean("strict_output", findings).unwrap_or_default();
 
         let checks = [
             entrypoint.as_ref().map(|text| (text, check_entrypoint(text.text))),
@@ -48,6 +52,7 @@ impl RuntimeSection {
             entrypoint: owned(entrypoint?),
             export: owned(export?),
             preload: preload.into_iter().map(owned).collect(),
+            strict_output,
         })
     }
 }

@@ -202,6 +202,7 @@ def _input(prompt: object = "", /) -> str:
 _PATCHES: dict[str, Callable[[Any], None]] = {
     "matplotlib": figures.patch_package,
     "matplotlib.backend_bases": figures.patch,
+    "matplotlib.figure": figures.patch_figure,
     "multiprocessing": _patch_multiprocessing,
     "signal": _patch_signal,
     "socket": _patch_socket,

@@ -23,7 +23,8 @@ _ROUNDS = 12  # more than CPython's specialiser needs
 _PROGRAMS = (
     'def main(args):\n    return {"summary": "ok", "rows": [1, 2.5, None, True, args]}\n',
     "import asyncio\nasync def main(args):\n    await asyncio.sleep(0)\n    return 1\n",
-    "def main():\n    print('x')\n    return {'values': (i for i in range(3))}\n",
+    "def main():\n    print('x')\n    return {'values': object()}\n",
+    "import datetime\n{'values': {1, 2}, 'when': datetime.date(2026, 1, 1)}\n",
     "def main(args):\n    return args['missing']\n",
     "from runtime import blobs, log, run\nlog.info('run %s', run.id)\nprint(blobs.list())\n",
     "def main(args)\n    return 1\n",
@@ -45,7 +46,7 @@ def rehearse() -> None:
     Raises:
         UnexpectedEnd: One of them did not send exactly the expected report.
     """
-    ends = [0x02, 0x02, 0x03, 0x03, 0x02, 0x03]
+    ends = [0x02, 0x02, 0x03, 0x0B, 0x03, 0x02, 0x03]
     for _ in range(_ROUNDS):
         for source, end in zip(_PROGRAMS, ends, strict=True):
             program = {"code": {"source": source, "file_name": "main.py"}}
@@ -76,6 +77,7 @@ def _job(program: dict[str, Any], skills: list[dict[str, Any]]) -> dict[str, Any
         "packages": [],
         "environment": {},
         "seed": 0x5EED_5EED_5EED_5EED,
+        "strict_output": False,
     }
 
 
@@ -84,7 +86,7 @@ def _perform(job: dict[str, Any], end: int) -> None:
     reports = []
 
     def call(request: bytes) -> bytes:
-        if request[0] in (0x02, 0x03):
+        if request[0] in (0x02, 0x03, 0x0B):
             reports.append(request)
         return answer if request == door.JOB else b"\0"
 

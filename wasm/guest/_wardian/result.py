@@ -1,8 +1,8 @@
-"""Encodes the returned value of a program as JSON text, or names the part that cannot be JSON.
+"""Encodes a value as JSON text, or names the part that cannot be JSON.
 
 Most values are encoded by the C encoder in one pass. Only if that fails, the value is walked in
 Python: parts with an exact counterpart are converted (numpy's scalars, also as keys), and for
-others the error names the place and a remedy.
+others the error names the place and a remedy. `conversion` converts more, for results of runs.
 
 The walk calls no method of the user's classes: subclasses of `dict`, `list` and the other plain
 types are read through the methods of these types.
@@ -18,11 +18,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from _wardian.door import RETURNED
+from _wardian.place import Item, Place, Unfit
 
 MAX_DEPTH = 200
 """Deepest nesting of a value that the walk accepts; the C encoder stops at the stack's end."""
 
-_PLACE_MAX = 200  # characters of a place's name in a message
+MAX_TEXT = 32 << 20
+"""Most bytes of a returned value that the host takes."""
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -33,7 +35,7 @@ def returned(value: object) -> bytes:
     Raises:
         TypeError: A part of the value has no JSON counterpart.
     """
-    return _to_bytes([RETURNED, *_chunks(value, "output")])
+    return to_bytes([RETURNED, *_chunks(value, "output")])
 
 
 def to_json(value: object, name: str) -> bytes:
@@ -42,21 +44,35 @@ def to_json(value: object, name: str) -> bytes:
     Raises:
         TypeError: A part of the value has no JSON counterpart.
     """
-    return _to_bytes(_chunks(value, name))
+    return to_bytes(_chunks(value, name))
+
+
+def encoded(value: object, name: str) -> tuple[str, ...] | None:
+    """Returns the JSON text of plain data, in pieces; None for a value that is something else.
+
+    Raises:
+        TypeError: An object has two keys that are one in JSON.
+    """
+    try:
+        chunks: tuple[str, ...] = _encode(value, 0)
+    except (TypeError, ValueError, RecursionError, OverflowError, AttributeError):
+        return None
+    finally:
+        _markers.clear()
+    if _may_have_twins(value):
+        _plain(value, Place(name))
+    return chunks
+
+
+def encode_exactly(plain: object) -> tuple[str, ...]:
+    """Returns the JSON text of a value of exact plain types, in pieces."""
+    chunks: tuple[str, ...] = _encode_exactly(plain, 0)
+    return chunks
 
 
 def _chunks(value: object, name: str) -> tuple[str, ...]:
-    try:
-        chunks = _encode(value, 0)
-    except (TypeError, ValueError, RecursionError, OverflowError, AttributeError):
-        pass
-    else:
-        if _may_have_twins(value):
-            _plain(value, _Place(name, None))
-        return chunks
-    finally:
-        _markers.clear()
-    return _encode_exactly(_plain(value, _Place(name, None)), 0)
+    chunks = encoded(value, name)
+    return encode_exactly(_plain(value, Place(name))) if chunks is None else chunks
 
 
 def _may_have_twins(value: object) -> bool:
@@ -84,7 +100,8 @@ _TEXT = frozenset((str,))
 _LEAVES = frozenset(_SCALARS)
 
 
-def _to_bytes(chunks: list[str] | tuple[str, ...]) -> bytes:
+def to_bytes(chunks: list[str] | tuple[str, ...]) -> bytes:
+    """Joins pieces of JSON text and encodes them."""
     text = "".join(chunks)
     try:
         return text.encode()
@@ -117,27 +134,13 @@ def _numpy_generic() -> Any:
     return _numpy_scalar
 
 
-class _Place:
-    """The place of a part in the value, such as `output["rows"][3]`, formatted on demand."""
+class _Key(Place):
+    """The value of a key."""
 
-    __slots__ = ("parent", "step")
+    __slots__ = ()
 
-    def __init__(self, step: object, parent: _Place | None) -> None:
-        self.step = step
-        self.parent = parent
-
-    def __str__(self) -> str:
-        steps = []
-        place: _Place | None = self
-        while place is not None and place.parent is not None:
-            steps.append(f"[{_key_text(place.step)}]")
-            place = place.parent
-        steps.append(str(place.step) if place is not None else "")
-        text = "".join(reversed(steps))
-        if len(text) > _PLACE_MAX:
-            half = _PLACE_MAX // 2
-            text = f"{text[:half]}…{text[-half:]}"
-        return text
+    def in_python(self) -> str:
+        return _key_text(self.step)
 
 
 def _key_text(key: object) -> str:
@@ -145,10 +148,10 @@ def _key_text(key: object) -> str:
         return _quote(str.__str__(key))
     if isinstance(key, int) and type(key) is not bool:
         return int.__str__(key)
-    return str(key) if type(key) in _SCALARS else _described(key)
+    return str(key) if type(key) in _SCALARS else described(key)
 
 
-def _plain(value: Any, place: _Place, above: tuple[int, ...] = ()) -> Any:
+def _plain(value: Any, place: Place, above: tuple[int, ...] = ()) -> Any:
     """Returns a copy of `value` of exact plain types, or raises an error about a part."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
@@ -161,37 +164,42 @@ def _plain(value: Any, place: _Place, above: tuple[int, ...] = ()) -> Any:
         return _finite(value, place)
     if isinstance(value, (dict, list, tuple)):
         if id(value) in above:
-            raise TypeError(f"{place} contains itself, which JSON cannot express")
+            raise Unfit(f"{place} contains itself, which JSON cannot express")
         if len(above) >= MAX_DEPTH:
-            raise TypeError(f"{place} is nested more than {MAX_DEPTH} levels deep")
+            raise Unfit(f"{place} is nested more than {MAX_DEPTH} levels deep")
         above = (*above, id(value))
         if isinstance(value, dict):
             return _plain_object(value, place, above)
-        return [_plain(item, _Place(i, place), above) for i, item in enumerate(_items(value))]
+        return [_plain(item, Item(i, place), above) for i, item in enumerate(_items(value))]
     try:
         scalar = _scalar_of_numpy(value)
     except TypeError:
-        raise TypeError(_explain(value, place)) from None
+        raise Unfit(explain(value, place)) from None
     return _plain(scalar, place)
 
 
-def _plain_object(value: dict[Any, Any], place: _Place, above: tuple[int, ...]) -> dict[Any, Any]:
+def _plain_object(value: dict[Any, Any], place: Place, above: tuple[int, ...]) -> dict[Any, Any]:
     plain = {}
     seen: dict[str, Any] = {}
     for key, item in dict.items(value):
         plain_key = _plain_key(key, place)
-        shown = _shown_key(plain_key)
+        shown = shown_key(plain_key)
         if shown in seen:
-            raise TypeError(
-                f"{place} has the keys {_quoted(seen[shown])} and {_quoted(key)}, which are the "
-                f"same in JSON; use keys of one type, such as str(key)"
-            )
+            raise Unfit(twins(place, seen[shown], key))
         seen[shown] = key
-        plain[plain_key] = _plain(item, _Place(plain_key, place), above)
+        plain[plain_key] = _plain(item, _Key(plain_key, place), above)
     return plain
 
 
-def _shown_key(key: Any) -> str:
+def twins(place: Place, key: object, other: object) -> str:
+    """Says that an object has two keys that are one in JSON."""
+    return (
+        f"{place} has the keys {_quoted(key)} and {_quoted(other)}, which are the "
+        f"same in JSON; use keys of one type, such as str(key)"
+    )
+
+
+def shown_key(key: Any) -> str:
     """The JSON text of a key of an exact plain type."""
     if type(key) is str:
         return key
@@ -204,7 +212,7 @@ def _quoted(key: object) -> str:
     return _quote(str.__str__(key)) if isinstance(key, str) else _key_text(key)
 
 
-def _plain_key(key: Any, place: _Place) -> Any:
+def _plain_key(key: Any, place: Place) -> Any:
     """Keys that are whole numbers, floats, booleans or None become strings, as in `json`."""
     if isinstance(key, _SCALARS):
         return _plain(key, place)
@@ -212,30 +220,28 @@ def _plain_key(key: Any, place: _Place) -> Any:
         return _plain(_scalar_of_numpy(key), place)
     except TypeError:
         pass
-    raise TypeError(
-        f"{place} has a key that is {_described(key)}; keys must be strings, use str(key)"
-    )
+    raise Unfit(f"{place} has a key that is {described(key)}; keys must be strings, use str(key)")
 
 
 def _items(value: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
     return list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
 
 
-def _whole(value: int, place: _Place) -> int:
+def _whole(value: int, place: Place) -> int:
     exact = int.__int__(value)
     try:
         int.__repr__(exact)
     except ValueError:
-        raise TypeError(f"{place} is an int with too many digits; use str or a float") from None
+        raise Unfit(f"{place} is an int with too many digits; use str or a float") from None
     return exact
 
 
-def _finite(value: float, place: _Place) -> float:
+def _finite(value: float, place: Place) -> float:
     exact = float.__float__(value)
     if math.isfinite(exact):
         return exact
     name = "NaN" if exact != exact else "Infinity" if exact > 0 else "-Infinity"
-    raise TypeError(f"{place} is {name}, which JSON cannot express; use None instead")
+    raise Unfit(f"{place} is {name}, which JSON cannot express; use None instead")
 
 
 _HINTS = {
@@ -270,6 +276,13 @@ _HINTS = {
     "fractions.Fraction": "use str(...) or float(...)",
     "uuid.UUID": "use str(...)",
     "re.Match": "use .group()",
+    "itertools.groupby": "use {key: list(group) for key, group in ...}",
+    "pandas.api.typing.DataFrameGroupBy": "aggregate it, such as .sum() or .mean()",
+    "pandas.api.typing.SeriesGroupBy": "aggregate it, such as .sum() or .mean()",
+    "scipy.sparse._base._spbase": "use .toarray()",
+    "networkx.classes.graph.Graph": "use networkx.node_link_data(...)",
+    "_io.BytesIO": "use .getvalue()",
+    "_io.StringIO": "use .getvalue()",
     "numpy.ndarray": "use .tolist()",
     "numpy.datetime64": "use str(...)",
     "numpy.dtype": "use str(...)",
@@ -300,22 +313,23 @@ _PANDAS_NAMES = {
 """Public names of classes that pandas defines in inner modules."""
 
 
-def _explain(value: object, place: _Place) -> str:
+def explain(value: object, place: Place) -> str:
+    """Says that JSON cannot hold a value, and what to do."""
     hint = _hint(value)
     advice = f"; {hint}" if hint else ""
-    return f"{place} is {_described(value)}, which JSON cannot hold{advice}"
+    return f"{place} is {described(value)}, which JSON cannot hold{advice}"
 
 
 def _hint(value: object) -> str | None:
     for kind in _ancestors(type(value)):
-        hint = _HINTS.get(_full_name(kind))
+        hint = _HINTS.get(full_name(kind))
         if hint is not None:
             return hint
         if "__dataclass_fields__" in _own_names(kind):
             return "use dataclasses.asdict(...)"
-        if _full_name(kind) == "enum.Enum":
+        if full_name(kind) == "enum.Enum":
             return "use its .value"
-        if _full_name(kind) == "pathlib.PurePath" or kind is BaseException:
+        if full_name(kind) == "pathlib.PurePath" or kind is BaseException:
             return "use str(...)"
     if isinstance(value, type):
         return "return an instance or its name"
@@ -324,19 +338,20 @@ def _hint(value: object) -> str | None:
     return "return a dict, list, str, int, float, bool or None"
 
 
-def _described(value: object) -> str:
+def described(value: object) -> str:
     """Describes a value, such as `a generator` or `an acme.Customer`, without its methods."""
     if isinstance(value, type):
         return f"the class {_class_name(value)}"
     kind = type(value)
-    name = _full_name(kind)
+    name = full_name(kind)
     module, _, short = name.rpartition(".")
     if module in ("builtins", "__main__", "main"):
         return f"{'an' if short[:1].lower() in 'aeiou' else 'a'} {short}"
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-def _full_name(kind: type) -> str:
+def full_name(kind: type) -> str:
+    """The name of a class with its module, for those of pandas the public one."""
     name = _class_name(kind)
     module = _module_of(kind)
     if not isinstance(module, str):

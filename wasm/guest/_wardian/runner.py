@@ -12,13 +12,14 @@ import time
 from typing import Any
 
 from _wardian import (
+    conversion,
     door,
     entrypoint,
     failure,
+    figures,
     importer,
     open_files,
     places,
-    result,
     script,
     sockets,
     threads,
@@ -49,10 +50,14 @@ def run() -> None:
     try:
         job = door.read_job()
         _prepare(job)
-        value = _execute(job)
+        value, is_last = _execute(job)
         _kept.append(value)
+        if is_last and not job["strict_output"]:  # then its text is the output
+            script.show_table(value)
         threads.finish()
-        report = result.returned(value)
+        report = (conversion.shown if is_last else conversion.returned)(value, job["strict_output"])
+        if "code" in job["program"]:
+            figures.save_open()
     except BaseException as exception:
         _kept.append(exception)
         report = failure.raised(exception)
@@ -84,32 +89,36 @@ def forget_run() -> None:
     del _kept[1:]
     threads.forget()
     sockets.forget()
+    figures.forget()
     _random_generator.gauss_next = None  # half of a pair of normal numbers
 
 
-def _execute(job: dict[str, Any]) -> Any:
-    """Loads the program, calls its function and returns the value."""
+def _execute(job: dict[str, Any]) -> tuple[Any, bool]:
+    """Loads the program, calls its function and returns the value.
+
+    The second part is True if the value is that of a last expression, which was not returned.
+    """
     program = job["program"]
     code = program.get("code")
     if code is None:
-        return _execute_skill(job, program["skill"]["name"])
+        return _execute_skill(job, program["skill"]["name"]), False
     return _execute_code(job, code["source"], code["file_name"])
 
 
-def _execute_code(job: dict[str, Any], source: str, file_name: str) -> Any:
+def _execute_code(job: dict[str, Any], source: str, file_name: str) -> tuple[Any, bool]:
     """Runs source text as a module, and calls its entrypoint unless it has called it itself."""
     source = script.cleaned(source)
     trace.remember_source(file_name, source)
     name, args = job["entrypoint"], job["args"]
     ended = script.run(source, file_name, name, args)
     if ended.has_run:
-        return ended.value
+        return ended.value, ended.is_last
     if name is None:
         if script.lacks_main(ended.namespace):
-            return None
+            return None, False
         name = "main"
     function = entrypoint.find(ended.namespace, name, file_name)
-    return entrypoint.call(function, args)
+    return entrypoint.call(function, args), False
 
 
 def _execute_skill(job: dict[str, Any], name: str) -> Any:

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
-from _wardian import advice, event_loop, places, result
+from _wardian import advice, event_loop, places, tables
 
 _modules = sys.modules
 _compile, _exec, _eval = compile, exec, eval
@@ -42,11 +42,12 @@ _FENCE = re.compile(
 class Ended:
     """The result of running a module."""
 
-    __slots__ = ("has_run", "namespace", "value")
+    __slots__ = ("has_run", "is_last", "namespace", "value")
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.namespace = namespace
         self.has_run = False
+        self.is_last = False  # True if `value` is the one of the last expression
         self.value: Any = None
 
 
@@ -100,7 +101,8 @@ def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any
         with calls:
             _perform(code, namespace)
             if last is not None:
-                ended.value, ended.has_run = _shown(_perform(last, namespace)), True
+                ended.value = _perform(last, namespace)
+                ended.has_run = ended.is_last = True
     except SystemExit as stop:
         if is_called or not _is_success(stop.code, calls):
             raise
@@ -261,20 +263,23 @@ else:  # Python before 3.12: only tests outside of the sandbox run with it
         sys.setprofile(None)
 
 
-def _shown(value: Any) -> Any:
-    """The output for the last expression: its value, or its `repr` if it cannot be JSON."""
-    if value is None:
-        return None
+_TABLE_MAX = 20_000
+"""Most characters of a table that is shown. pandas itself abridges tables, unless it is told not to."""
+
+
+def show_table(value: Any) -> None:
+    """Prints a table of pandas as a notebook shows it: its records are read by programs."""
+    if not tables.is_table(value):
+        return
     try:
-        result.to_json(value, "output")
+        text = str.__str__(repr(value))
     except MemoryError:
         raise
     except Exception:
-        try:
-            return str.__str__(repr(value))
-        except Exception:
-            return None
-    return value
+        return
+    if len(text) > _TABLE_MAX:
+        text = f"{text[:_TABLE_MAX]}\n… {len(text) - _TABLE_MAX:,} characters more"
+    print(text)
 
 
 def lacks_main(namespace: Mapping[str, Any]) -> bool:

@@ -118,6 +118,7 @@ class Sandbox(unittest.TestCase):
         os.chdir(places.WORKSPACE)
 
         self.ends: list[tuple[str, Any]] = []
+        self.converted: dict[str, Any] = {}
         self.logs: list[tuple[str, str]] = []
         self.written: dict[str, tuple[str, bytes]] = {}
         self.refusals: dict[int, Refusal] = {}
@@ -158,6 +159,10 @@ class Sandbox(unittest.TestCase):
             return b"\1" + json.dumps(reason).encode()
         if operation == 1:
             return b"\0" + json.dumps(self.job).encode()
+        if operation == 11:
+            length = int.from_bytes(payload[:4], "little")
+            self.converted = json.loads(payload[4 : 4 + length])
+            operation, payload = 2, payload[4 + length :]
         if operation in (2, 3):
             # The host's own parser knows neither NaN nor bytes that are no UTF-8.
             value = json.loads(payload.decode(), parse_constant=self._refuse_constant)
@@ -225,9 +230,10 @@ class Sandbox(unittest.TestCase):
             "packages": [],
             "environment": {},
             "seed": 1,
+            "strict_output": False,
             **fields,
         }
-        self.ends = []
+        self.ends, self.converted = [], {}
         out, err = Stream(), Stream()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             _wardian.run()

@@ -228,12 +228,13 @@ class Refusals(unittest.TestCase):
 
 class InPrograms(Sandbox):
     def test_a_value_that_cannot_be_encoded_fails_the_run(self):
-        failure = self.fails("def main(args):\n    return {'rows': (i for i in range(3))}")
+        failure = self.fails("def main(args):\n    return {'rows': map}")
         self.assertEqual(
             failure,
             {
                 "type": "TypeError",
-                "message": 'output["rows"] is a generator, which JSON cannot hold; use list(...)',
+                "message": 'output["rows"] is the class map, which JSON cannot hold; '
+                "return an instance or its name",
                 "traceback": None,
             },
         )

@@ -31,14 +31,28 @@ class Scripts(Sandbox):
 
     def test_a_last_value_that_is_no_json_is_shown_as_a_notebook_shows_it(self):
         for source, value in [
-            ("{1, 1}", "{1}"),
-            ("float('nan')", "nan"),
-            ("import datetime\ndatetime.date(2026, 1, 2)", "datetime.date(2026, 1, 2)"),
+            ("range", "<class 'range'>"),
+            ("{'a': object}", "{'a': <class 'object'>}"),
             ("{1: 'a', '1': 'b'}", "{1: 'a', '1': 'b'}"),
             ("class Odd:\n    def __repr__(self): raise ValueError\nOdd()", None),
         ]:
             with self.subTest(source):
                 self.assertEqual(self.returns(source), value)
+
+    def test_a_last_value_is_converted_like_a_returned_one(self):
+        source = "import datetime\n{datetime.date(2026, 1, 2)}"
+        self.assertEqual(self.returns(source), ["2026-01-02"])
+        self.assertEqual(self.converted["total"], 2)
+        # As before, where conversions are not wanted.
+        strict = self.returns(source, strict_output=True)
+        self.assertEqual((strict, self.converted), ("{datetime.date(2026, 1, 2)}", {}))
+
+    def test_a_last_generator_is_asked_once_and_its_error_is_the_programs(self):
+        source = "n = []\n(n.append(i) or i for i in range(3))\n"
+        self.assertEqual(self.returns(source), [0, 1, 2])
+        failure = self.fails("(1 / i for i in (1, 0))")
+        self.assertEqual(failure["type"], "ZeroDivisionError")
+        self.assertIn('File "main.py", line 1', failure["traceback"])
 
     def test_a_script_finds_the_arguments_of_its_call(self):
         self.assertEqual(self.returns("args['n'] * 2", args={"n": 4}), 8)

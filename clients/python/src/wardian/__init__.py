@@ -22,6 +22,7 @@ from wardian.errors import BadAnswer, CallError, ConnectionFailed, RunFailed, Wa
 from wardian.results import (
     Blob,
     BlobSample,
+    ConvertedValue,
     DescribedSkill,
     DetachedRun,
     LeftOut,
@@ -49,6 +50,7 @@ __all__ = [
     "CallError",
     "Client",
     "ConnectionFailed",
+    "ConvertedValue",
     "DescribedSkill",
     "DetachedRun",
     "LeftOut",

@@ -28,6 +28,7 @@ class RunOptions(TypedDict, total=False):
 
     input_blobs: list[str]
     keep_files: bool | list[str]
+    strict_output: bool
     reproducible: bool | Reproducible
     timeout_ms: int
     limits: Limits

@@ -125,6 +125,29 @@ class RunFile:
 
 
 @dataclass(frozen=True)
+class ConvertedValue:
+    """Parts of an output that JSON cannot hold, and what they have become."""
+
+    path: str
+    """The place of the first of them in `output`, such as `$.rows[0].when`."""
+    from_: str
+    """Their type in Python, such as `datetime.date`. `from` itself is a word of Python."""
+    to: str
+    count: int | None
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> ConvertedValue:
+        return cls(
+            path=_wire.text(raw, "path"),
+            from_=_wire.text(raw, "from"),
+            to=_wire.text(raw, "to"),
+            count=_wire.integer_or_none(raw, "count"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
 class RunError:
     """The reason why a run failed."""
 
@@ -153,6 +176,9 @@ class RunResult:
     summary: str
     output: JsonObject | None
     """What the program returned. With `output_truncated`, the id of a blob that has it."""
+    converted: list[ConvertedValue]
+    """The parts of the output that JSON cannot hold, and what they have become."""
+    converted_total: int | None
     output_blobs: list[str]
     files: list[RunFile]
     files_total: int | None
@@ -186,6 +212,8 @@ class RunResult:
             run_id=_wire.text(raw, "run_id"),
             summary=_wire.text(raw, "summary"),
             output=_wire.object_or_none(raw, "output"),
+            converted=[ConvertedValue.read(one) for one in _wire.objects(raw, "converted")],
+            converted_total=_wire.integer_or_none(raw, "converted_total"),
             output_blobs=_wire.texts(raw, "output_blobs"),
             files=[RunFile.read(file) for file in _wire.objects(raw, "files")],
             files_total=_wire.integer_or_none(raw, "files_total"),
