@@ -243,6 +243,8 @@ def explain(exception: BaseException) -> None:
             exception.args = (text,)
     elif type(exception) is FileNotFoundError:
         path = exception.filename
+        if isinstance(path, programs.Missing):
+            return
         if isinstance(path, str) and _FOREIGN.match(path):
             exception.filename = _Foreign(path)
         elif isinstance(path, str) and os.path.basename(path).startswith("blob:"):

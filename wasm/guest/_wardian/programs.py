@@ -29,7 +29,7 @@ _STATUS = _NOT_FOUND << 8
 _PIPE, _STDOUT, _DEVNULL = -1, -2, -3
 
 
-class _Missing(str):
+class Missing(str):
     """The name of a program that cannot run, printed with the reason."""
 
     advice: str
@@ -42,7 +42,7 @@ def missing(arguments: Any) -> FileNotFoundError:
     """The exception for an attempt to start a program, given by its name or its arguments."""
     words = [arguments] if isinstance(arguments, (str, bytes, os.PathLike)) else list(arguments)
     texts = [os.fsdecode(word) for word in words]
-    name = _Missing(texts[0])
+    name = Missing(texts[0])
     name.advice = _advice(texts)
     return FileNotFoundError(errno.ENOENT, "No such file or directory", name)
 

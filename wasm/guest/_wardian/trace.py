@@ -262,6 +262,10 @@ class _CutStack(StackSummary):
 
     lines: _Marks = {}
 
+    def __bool__(self) -> bool:
+        """True also without frames: there are lines to show."""
+        return True
+
     def format(self, **options: Any) -> list[str]:
         shown: list[str] = []
         start = 0
