@@ -35,6 +35,9 @@ GROUP_MAX = 8
 
 _HIDDEN = (places.OWN_CODE, "<frozen importlib", "<reactor>")
 _LIBRARY = (places.LIBRARY, places.BATTERIES + "/", places.LAYERS + "/", "<frozen")
+_COMPILED = (".pyx", ".pxd", ".pxi")
+"""Endings of files that packages were compiled from; their names in traces are relative."""
+
 _NAMES_MAX = 3
 """Most packages that are named in one line."""
 
@@ -160,7 +163,7 @@ def _folded(trace: TracebackType | None) -> tuple[list[TracebackType], _Marks]:
         name = _file_name(node)
         if name.startswith(_HIDDEN):
             continue
-        if name.startswith(_LIBRARY):
+        if name.startswith(_LIBRARY) or name.endswith(_COMPILED) and name[:1] != "/":
             run.append(node)
             continue
         if run and shown:
@@ -197,7 +200,9 @@ def _place(node: TracebackType) -> str:
     for folder in (places.BATTERIES, f"{places.LIBRARY}/site-packages", places.LIBRARY):
         if name.startswith(folder + "/"):
             return name[len(folder) + 1 :]
-    return name.removeprefix("<frozen ").removesuffix(">")
+    if name.startswith("<frozen"):
+        return name.removeprefix("<frozen ").removesuffix(">") + ".py"
+    return name.removeprefix("src/")
 
 
 def _nodes(trace: TracebackType | None) -> Iterator[TracebackType]:
@@ -234,13 +239,19 @@ def _mark_cuts(report: Any, error: BaseException, marks: dict[int, _Marks]) -> N
 def _shorter_chain(
     report: Any, error: BaseException, name: str, marks: dict[int, _Marks]
 ) -> tuple[Any, Any]:
-    """Skips all exceptions but the first of those that packages raised one from the other."""
+    """Skips all exceptions but the first of those that packages raised one from the other.
+
+    One that only repeats another is skipped altogether.
+    """
     chain = []
     below, cause = getattr(report, name), getattr(error, name)
     while below is not None and len(chain) < CHAIN_MAX and _is_folded(cause, marks):
         chain.append((below, cause))
         step = "__cause__" if below.__cause__ is not None else "__context__"
         below, cause = getattr(below, step), getattr(cause, step)
+    if len(chain) == 1 and _says_the_same(chain[0][0], report):
+        setattr(report, name, None)
+        return None, None
     if len(chain) < 2:
         return getattr(report, name), getattr(error, name)
     first, cause = chain.pop()
@@ -249,6 +260,11 @@ def _shorter_chain(
     first.__notes__ = [*notes, f"[which led to {', '.join(names)}]"]
     setattr(report, name, first)
     return first, cause
+
+
+def _says_the_same(first: Any, second: Any) -> bool:
+    """True if a package has raised the same error again, as pandas does."""
+    return list(first.format_exception_only()) == list(second.format_exception_only())
 
 
 def _is_folded(error: Any, marks: dict[int, _Marks]) -> bool:

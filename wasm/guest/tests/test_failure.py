@@ -75,6 +75,26 @@ class Reports(Sandbox):
             "RuntimeError: fourth",
         )
 
+    def test_an_error_that_a_package_raises_twice_is_shown_once(self):
+        file = f"{places.LIBRARY}/acme_table.py"
+        library = (
+            "def get(key):\n    try:\n        return {}[key]\n"
+            "    except KeyError as error:\n        raise KeyError(key) from error\n"
+        )
+        source = (
+            f"names = {{}}\nexec(compile({library!r}, {file!r}, 'exec'), names)\n"
+            f"exec(compile('def last(key): get(key)', 'acme/_lib.pyx', 'exec'), names)\n"
+            "def main(args):\n    return names['last']('b')\n"
+        )
+        lines = self.fails(source)["traceback"].split("\n")
+        self.assertEqual(lines[0], "Traceback (most recent call last):")
+        self.assertEqual(
+            lines[-2:],
+            ["  [2 frames of acme and acme_table, the last in acme_table.py, line 5, in get]",
+             "KeyError: 'b'"],
+        )  # fmt: skip
+        self.assertEqual(sum("File" in line for line in lines), 1)
+
     def test_what_a_program_prints_itself_is_not_folded(self):
         self.returns(
             "import json, traceback\n"
