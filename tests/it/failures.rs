@@ -303,7 +303,10 @@ fn a_program_that_ends_itself_with_a_signal_is_told_which() {
     for (code, signal) in [
         ("os.kill(os.getpid(), signal.SIGTERM)", "SIGTERM"),
         ("signal.raise_signal(signal.SIGUSR1)", "SIGUSR1"),
-        ("signal.signal(signal.SIGHUP, signal.SIG_DFL)\nsignal.raise_signal(signal.SIGHUP)", "SIGHUP"),
+        (
+            "signal.signal(signal.SIGHUP, signal.SIG_DFL)\nsignal.raise_signal(signal.SIGHUP)",
+            "SIGHUP",
+        ),
         ("os.killpg(os.getpgrp(), signal.SIGKILL)", "SIGKILL"),
         ("os.abort()", "SIGABRT"),
         ("faulthandler._sigsegv()", "SIGSEGV"),
@@ -338,7 +341,8 @@ fn failed_with(code: &str) -> (String, String) {
 
 #[test]
 fn a_failed_request_is_told_in_a_few_lines() {
-    let code = "import requests\ndef main(args):\n    return requests.get('https://example.com/x').text\n";
+    let code =
+        "import requests\ndef main(args):\n    return requests.get('https://example.com/x').text\n";
     let result = client().run(code);
     let (error_type, message) = failed(&result);
     assert_eq!(error_type, "ConnectionError");
@@ -359,16 +363,25 @@ fn a_failed_request_is_told_in_a_few_lines() {
 #[test]
 fn errors_that_do_not_show_the_sandbox_get_a_remark() {
     for (code, remark) in [
-        ("import os\nos.environ['X_API_KEY']\n", "the environment has no variables of your machine"),
+        (
+            "import os\nos.environ['X_API_KEY']\n",
+            "the environment has no variables of your machine",
+        ),
         ("len(range(10**12))\n", "(r.stop - r.start) // r.step"),
         ("import sys, json\njson.load(sys.stdin)\n", "standard input is empty here"),
         ("import sys\nn = int(sys.stdin.readline())\n", "standard input is empty here"),
         ("import sys, pandas as pd\npd.read_csv(sys.stdin)\n", "standard input is empty here"),
-        ("from sklearn.datasets import load_sample_image\nload_sample_image('china.jpg')\n", "load_iris"),
+        (
+            "from sklearn.datasets import load_sample_image\nload_sample_image('china.jpg')\n",
+            "load_iris",
+        ),
         ("from sklearn.datasets import fetch_openml\nfetch_openml('mnist_784')\n", "load_iris"),
         ("import seaborn as sns\nsns.load_dataset('tips')\n", "pass a file as a blob"),
         ("import subprocess\nsubprocess.run(['git', 'log'])\n", "'git' (no other program can run"),
-        ("import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'x'])\n", "runpy.run_module"),
+        (
+            "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'x'])\n",
+            "runpy.run_module",
+        ),
         ("import ssl\nraise OSError(ssl.SSLCertVerificationError('no'))\n", "`network.ca_file`"),
     ] {
         let (_, message) = failed_with(code);
