@@ -91,12 +91,13 @@ def _settle_pandas(module: Any) -> None:
 
 def _tell_pandas(module: Any) -> None:
     """Gives pandas the module that a program has imported."""
-    is_first = type(_utc) is _Utc
+    has_waited = False
     for name in _USERS_OF_PYTZ:
         user = _modules.get(name)
         if user is not None and vars(user).get("pytz", module) is None:
             user.pytz = module  # type: ignore[attr-defined]
-    if is_first and "pandas._libs.tslibs.timezones" in _modules:
+            has_waited = True
+    if has_waited and type(_utc) is _Utc:
         _utc.__class__ = type(module.UTC)
         vars(_utc).update(vars(module.UTC))
         module.UTC = module.utc = _utc
@@ -112,8 +113,8 @@ def _await_wcwidth(module: Any) -> None:
 
 
 def _tell_tabulate(module: Any) -> None:
-    user = _modules.get("tabulate")
-    if user is not None and isinstance(user.wcwidth, _Late):
+    user = _modules.get("tabulate")  # which may be about to import it
+    if user is not None and isinstance(vars(user).get("wcwidth"), _Late):
         user.wcwidth = module  # type: ignore[attr-defined]
 
 
@@ -125,7 +126,7 @@ def _await_chardet(module: Any) -> None:
 
 def _tell_bs4(module: Any) -> None:
     user = _modules.get("bs4.dammit")
-    if user is not None and isinstance(user.chardet_module, _Late):
+    if user is not None and isinstance(vars(user).get("chardet_module"), _Late):
         user.chardet_module = module  # type: ignore[attr-defined]
 
 
