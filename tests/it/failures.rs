@@ -382,7 +382,10 @@ fn errors_that_do_not_show_the_sandbox_get_a_remark() {
             "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'x'])\n",
             "runpy.run_module",
         ),
-        ("import ssl\nraise OSError(ssl.SSLCertVerificationError('no'))\n", "`network.ca_file`"),
+        (
+            "import ssl\nraise OSError(ssl.SSLCertVerificationError('self-signed certificate'))\n",
+            "`network.ca_file`",
+        ),
     ] {
         let (_, message) = failed_with(code);
         assert!(message.contains(remark), "{code}: {message}");

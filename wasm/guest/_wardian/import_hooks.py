@@ -74,8 +74,8 @@ class HookFinder:
         """Returns the spec of a module of the tables."""
         kept = self._kept.get(name)
         if kept is not None:
-            is_package = "__path__" in kept
-            return ModuleSpec(name, _KeepingLoader(kept), is_package=is_package)  # type: ignore[arg-type]
+            loader: Any = _KeepingLoader(kept)
+            return ModuleSpec(name, loader, is_package="__path__" in kept)
         fill = self._fills.get(name)
         if fill is not None:
             return ModuleSpec(name, _ProvidingLoader(fill), origin="<wardian>")  # type: ignore[arg-type]

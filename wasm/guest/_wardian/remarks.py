@@ -32,9 +32,12 @@ _CERTIFICATE = (
     "`network.ca_file`"
 )
 _ENVIRONMENT = "the environment has no variables of your machine: pass the value in `args`"
-_SECRET = "; a skill gets secrets as variables if `secrets` in `[permissions]` of its skill.toml names them"
+_SECRET = (
+    "; a skill gets secrets as variables if `secrets` in `[permissions]` of its skill.toml names "
+    "them"
+)
 
-_DATA_PACKAGES = ("sklearn.datasets", "seaborn", "statsmodels.datasets", "scipy.datasets", "nltk")
+_DATA_PACKAGES = ("sklearn.datasets", "seaborn", "statsmodels.datasets", "scipy.datasets")
 _DATA_FUNCTIONS = frozenset({
     "download", "get_rdataset", "load_dataset", "load_sample_image", "load_sample_images",
 })
@@ -56,9 +59,9 @@ def of(exception: BaseException) -> str | None:
         return _NO_INPUT
     if kind == "CalledProcessError" and getattr(exception, "returncode", None) == 127:
         return _NO_SHELL
-    if any(_fetches_data(frame) for frame in frames):
+    if any(_fetches_data(frame) for frame in frames) and _is_missing(exception):
         return _NO_DATA
-    if any(type(error).__name__ == "SSLCertVerificationError" for error in _chain(exception)):
+    if any(_lacks_authority(error) for error in _chain(exception)):
         return _CERTIFICATE
     return None
 
@@ -117,6 +120,19 @@ def _has_read_nothing(exception: BaseException, frames: list[FrameType]) -> bool
     if kind == "ValueError":
         return text.endswith(": ''") or "not enough values" in text or "empty" in text
     return True
+
+
+def _is_missing(exception: BaseException) -> bool:
+    """True if something was not there: files of a package, or a network."""
+    is_file = isinstance(exception, (ImportError, FileNotFoundError))
+    return is_file or "no network" in str(exception)
+
+
+def _lacks_authority(error: BaseException) -> bool:
+    """True for a certificate of an issuer that nobody here knows, and not for an expired one."""
+    text = str(error)
+    is_unknown = "issuer" in text or "self-signed" in text or "self signed" in text
+    return type(error).__name__ == "SSLCertVerificationError" and is_unknown
 
 
 def _fetches_data(frame: FrameType) -> bool:

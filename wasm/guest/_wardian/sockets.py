@@ -473,10 +473,10 @@ class socket:
         return socket.send(self, data)
 
 
-def _nobody_listens(path: Any) -> OSError:
+def _nobody_listens(path: Any) -> Exception:
     """Why a socket of this machine cannot be connected to."""
     if not isinstance(path, (str, bytes, bytearray, memoryview)):
-        return TypeError(f"a bytes-like object is required, not '{type(path).__name__}'")  # type: ignore[return-value]
+        return TypeError(f"a bytes-like object is required, not '{type(path).__name__}'")
     path = path if isinstance(path, str) else os.fsdecode(bytes(path))
     if os.path.exists(path):
         return ConnectionRefusedError(
