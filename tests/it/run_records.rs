@@ -89,7 +89,7 @@ fn what_the_machine_decided_leaves_no_record_and_is_not_compared() {
     let blob = "import runtime\ntry:\n    runtime.blobs.write_text('x' * 90000, 'text/csv')\n\
         except Exception as error:\n    print(error)";
     let large = "def main(args): return ['x' * 90] * 900";
-    let abort = "import os\nos.abort()";
+    let abort = "import posix\nposix.abort()";
     let streams = "import sys\nfor _ in range(10002):\n    print(1, flush=True)\n    \
         print(2, file=sys.stderr, flush=True)";
     let full = ["--set", "blobs.quota=1 KiB"];
