@@ -259,6 +259,7 @@ fn limit_policy(config: &Config, base: &Image) -> LimitPolicy {
         default: config.limits.default,
         cap: config.limits.max,
         least_memory: base.content.length(),
+        keep_files: config.limits.keep_files,
     }
 }
 

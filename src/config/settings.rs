@@ -12,6 +12,7 @@ use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, PathStamp};
 use crate::ids::TenantId;
 use crate::images::PackageSet;
+use crate::job::KeepBounds;
 use crate::job::limits::RunLimits;
 use crate::mcp::McpConfig;
 use crate::quotas::TenantPolicy;
@@ -214,6 +215,8 @@ pub struct LimitsConfig {
     pub default: RunLimits,
     /// The highest limits that a call may set: in no field less than [`default`](Self::default).
     pub max: RunLimits,
+    /// The bounds on files that are kept without being asked for.
+    pub keep_files: KeepBounds,
 }
 
 /// What guests may reach.

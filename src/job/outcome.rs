@@ -1,12 +1,13 @@
 //! The outcome of a run. A guest that misbehaves is an outcome, never an `Err`.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::job::profile::ProfileText;
 use crate::units::{ByteCount, Fuel};
 
@@ -22,11 +23,17 @@ pub const MAX_TRACEBACK: usize = 32 << 10;
 /// Most files of a workspace that an outcome lists.
 pub const MAX_LEFT_FILES: usize = 100;
 
+/// Most blobs that one run can name.
+pub const MAX_BLOB_NAMES: usize = 1_000;
+
 /// Longest path of a listed file, in bytes. Files with longer ones are counted and not listed.
 pub const MAX_LEFT_PATH: usize = 512;
 
 /// Longest reason why a file was not kept, in bytes.
 pub const MAX_NOT_KEPT: usize = 512;
+
+/// The reason why hidden files are not kept without being asked for. A summary does not name them.
+pub const HIDDEN_NOT_KEPT: &str = "hidden files are not kept by default: name it in `keep_files`";
 
 /// True if `text` looks like the name of a class, perhaps within modules.
 #[must_use]
@@ -46,6 +53,9 @@ pub struct RunOutcome {
     pub logs: Logs,
     /// The files that the guest left in its workspace.
     pub files: LeftFiles,
+    /// The names that the guest gave the blobs that it stored itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "few_names")]
+    pub blob_names: Vec<(BlobId, BlobName)>,
     /// The resources that the run used.
     pub usage: RunUsage,
     /// The profile, if one was ordered.
@@ -156,31 +166,46 @@ pub struct LeftFiles {
     pub total: u64,
 }
 
-/// Reads a list of at most [`MAX_LEFT_FILES`] files. Stops at a longer one: parsed files take
-/// several times the memory of their JSON, and a compromised worker could send very many.
+/// Reads a list of at most [`MAX_LEFT_FILES`] files.
 fn few_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LeftFile>, D::Error> {
-    struct Few;
+    at_most(MAX_LEFT_FILES, deserializer)
+}
 
-    impl<'de> Visitor<'de> for Few {
-        type Value = Vec<LeftFile>;
+/// Reads a list of at most [`MAX_BLOB_NAMES`] names.
+fn few_names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(BlobId, BlobName)>, D::Error> {
+    at_most(MAX_BLOB_NAMES, deserializer)
+}
+
+/// Reads a list of at most `most` items. Stops at a longer one: parsed items take several times the
+/// memory of their JSON, and a compromised worker could send very many.
+fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    most: usize,
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Few<T>(usize, PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MAX_LEFT_FILES} files")
+            write!(f, "at most {} items", self.0)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-            let mut files = Vec::new();
-            while let Some(file) = sequence.next_element()? {
-                if files.len() >= MAX_LEFT_FILES {
-                    return Err(A::Error::invalid_length(files.len().saturating_add(1), &self));
+            let mut items = Vec::new();
+            while let Some(item) = sequence.next_element()? {
+                if items.len() >= self.0 {
+                    return Err(A::Error::invalid_length(items.len().saturating_add(1), &self));
                 }
-                files.push(file);
+                items.push(item);
             }
-            Ok(files)
+            Ok(items)
         }
     }
 
-    deserializer.deserialize_seq(Few)
+    deserializer.deserialize_seq(Few(most, PhantomData))
 }
 
 /// A file that a guest left in its workspace.

@@ -7,7 +7,7 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use crate::ids::{MAX_SKILL_NAME, MAX_VERSION};
+use crate::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
 use crate::protocol::schema::{
     Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
@@ -296,6 +296,11 @@ const CREATE_BLOB: Tool = Tool {
             Shape::Choice { values: &["utf-8", "base64"], default: None },
             "How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type)",
         ),
+        Parameter::optional(
+            "name",
+            Shape::Text(Text::up_to(MAX_BLOB_NAME)),
+            "File name, such as 'sales.csv', by which programs can open the blob and people find it",
+        ),
         IDEMPOTENCY_KEY,
     ],
 };
@@ -403,7 +408,8 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 16] = [
+    const ADDED_PARAMETERS: [(&str, &str); 17] = [
+        ("create_blob", "name"),
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),

@@ -57,6 +57,8 @@ pub struct LocalRun {
     pub profile: Option<ProfileOrder>,
     /// Answers the requests of a skill in place of the world.
     pub recording: Option<Arc<Recording>>,
+    /// The files to keep; without it those that are kept by default.
+    pub keep_files: Option<KeepFiles>,
     /// Whether the run leaves a document.
     pub record: LocalRecord,
 }
@@ -76,6 +78,7 @@ impl LocalRun {
             reproducible: None,
             profile: None,
             recording: None,
+            keep_files: None,
             record: LocalRecord::Unwanted,
         }
     }
@@ -178,6 +181,7 @@ impl Service {
             reproducible,
             profile,
             recording,
+            keep_files,
             record,
         } = request;
         let right = match program {
@@ -192,7 +196,7 @@ impl Service {
                 args,
                 skills: Vec::new(),
                 blobs: Vec::new(),
-                keep_files: KeepFiles::default(),
+                keep_files: KeepFiles::Usual(self.limits.keep_files),
                 network: NetworkGrant::Operator,
                 secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
@@ -209,6 +213,7 @@ impl Service {
             }
         };
         plan.listener = listener;
+        plan.keep_files = keep_files.unwrap_or(plan.keep_files);
         if let Some(recording) = recording {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);

@@ -208,7 +208,8 @@ impl Runner for ScriptedRunner {
             break;
         }
         let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
-        let outcome = RunOutcome { end, logs, files: LeftFiles::default(), usage, profile: None };
+        let (files, blob_names) = (LeftFiles::default(), Vec::new());
+        let outcome = RunOutcome { end, logs, files, blob_names, usage, profile: None };
         let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
         Ok(Ended { outcome, output, remains })
     }

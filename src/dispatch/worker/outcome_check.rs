@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{
-    LeftFile, LeftFiles, Logs, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_MESSAGE, MAX_NOT_KEPT,
-    MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
+    LeftFile, LeftFiles, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
+    MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
 };
 use crate::job::profile::{FuelProfile, ProfileOrder, ProfileText};
 use crate::units::ByteCount;
@@ -50,7 +50,7 @@ pub fn check_outcome(
     if outcome.end.as_ref().err().is_some_and(|failure| !can_be_reported(failure)) {
         return Err(ImplausibleOutcome::Failure);
     }
-    if !can_be_listed(&outcome.files) {
+    if !can_be_listed(&outcome.files) || outcome.blob_names.len() > MAX_BLOB_NAMES {
         return Err(ImplausibleOutcome::Files);
     }
     let usage = outcome.usage;
@@ -127,6 +127,7 @@ mod tests {
             end: Err(failure),
             logs: Logs::default(),
             files: LeftFiles::default(),
+            blob_names: Vec::new(),
             usage: RunUsage::default(),
             profile: None,
         };
@@ -151,7 +152,8 @@ mod tests {
             ..RunUsage::default()
         };
         let (logs, files) = (Logs::default(), LeftFiles::default());
-        let outcome = RunOutcome { end: Ok(()), logs, files, usage, profile: None };
+        let blob_names = Vec::new();
+        let outcome = RunOutcome { end: Ok(()), logs, files, blob_names, usage, profile: None };
         for since_last in [None, Some(elapsed * 3)] {
             let (outcome, limits) = (outcome.clone(), &RunLimits::DEFAULT);
             let checked = check_outcome(outcome, limits, elapsed, since_last).unwrap().usage;
@@ -185,6 +187,7 @@ mod tests {
                 end: Ok(()),
                 logs: Logs::default(),
                 files: LeftFiles { listed, total: 1 },
+                blob_names: Vec::new(),
                 usage: RunUsage::default(),
                 profile: None,
             };

@@ -28,6 +28,8 @@ pub(crate) enum Request<'a> {
     Codec(&'a [u8]),
     /// Ask the network.
     Network(NetworkRequest<'a>),
+    /// Name a blob that was stored.
+    NameBlob { id: &'a str, name: &'a str },
     /// Tell the caller how far the program is.
     Progress { done: f64, total: Option<f64>, message: &'a [u8] },
 }
@@ -57,6 +59,10 @@ impl<'a> Request<'a> {
                 let (total, message) = rest.split_first_chunk::<8>()?;
                 let total = Some(f64::from_le_bytes(*total)).filter(|total| !total.is_nan());
                 Some(Self::Progress { done: f64::from_le_bytes(*done), total, message })
+            }
+            0x0b => {
+                let (id, name) = kind_and_rest(payload)?;
+                Some(Self::NameBlob { id, name: std::str::from_utf8(name).ok()? })
             }
             _ => None,
         }
@@ -88,6 +94,9 @@ mod tests {
             [&b"\x0a"[..], &2.5_f64.to_le_bytes(), &f64::NAN.to_le_bytes(), b"x"].concat();
         let expected = Request::Progress { done: 2.5, total: None, message: b"x" };
         assert_eq!(Request::parse(&progress), Some(expected));
+        let named = b"\x0b\x01\x00ab.csv";
+        let expected = Request::NameBlob { id: "a", name: "b.csv" };
+        assert_eq!(Request::parse(named), Some(expected));
         let name = NetworkRequest::Resolve { name: "a" };
         assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
@@ -110,6 +119,9 @@ mod tests {
             b"\x09",
             b"\x09\x01",
             b"\x0a1234567812345678"[..16].as_ref(),
+            b"\x0b",
+            b"\x0b\x05\x00a",
+            b"\x0b\x01\x00a\xff",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

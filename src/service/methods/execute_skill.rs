@@ -59,7 +59,7 @@ impl Service {
             self.plan_skill(caller, &params.name, params.version.as_deref(), params.args, &limits);
         let plan = plan.await?.with_reproducible(params.reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
-        plan.keep_files = left_files::kept(params.keep_files);
+        plan.keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
         plan.listener = listener;
         self.perform_call(caller, plan, form).await
     }
@@ -85,7 +85,7 @@ impl Service {
         let skills = vec![self.contents.mounted(caller, &seen, &self.packages).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };
-        let keep_files = KeepFiles::default();
+        let keep_files = KeepFiles::Usual(self.limits.keep_files);
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
         Ok(RunPlan {
             program,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::job::KeepBounds;
 use crate::job::limits::RunLimits;
 use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::params_error::ParamsError;
@@ -17,6 +18,8 @@ pub struct LimitPolicy {
     pub cap: RunLimits,
     /// The smallest memory limit: the size of the base image.
     pub least_memory: ByteCount,
+    /// The bounds on files that are kept without being asked for.
+    pub keep_files: KeepBounds,
 }
 
 /// The smallest fuel limit: the interpreter needs this much before the program's first line.
@@ -91,6 +94,7 @@ mod tests {
         default: RunLimits::DEFAULT,
         cap: RunLimits::DEFAULT_CAP,
         least_memory: ByteCount::mebibytes(128),
+        keep_files: KeepBounds::DEFAULT,
     };
 
     fn asked(change: impl FnOnce(&mut RequestedLimits)) -> Result<RunLimits, String> {

@@ -20,6 +20,7 @@ LOG = b"\x04"
 WRITE_BLOB = b"\x05"
 WRITE_BLOB_FILE = b"\x06"
 PROGRESS = b"\x0a"
+NAME_BLOB = b"\x0b"
 
 _DONE = 0
 
