@@ -60,7 +60,7 @@ pub const MAX_KEEP_PATTERN: usize = 256;
 const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",
     Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
-    "Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF)",
+    "Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large)",
 );
 
 /// Largest seed of a reproducible run: the largest integer that every JSON reader keeps exactly.

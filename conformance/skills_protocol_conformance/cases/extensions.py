@@ -277,7 +277,6 @@ def main(args):
     blob = listed.get("report.bin", {}).get("blob_id")
     kept = session.call("read_blob", blob_id=blob)
     expect_equal(kept["content"], "report.bin", "`content` of the kept file")
-    expect(blob in run.get("output_blobs", []), "the blob is among `output_blobs`")
     expect("blob_id" not in listed.get(".hidden", {}), "the hidden file is not kept")
     run = session.run(code, keep_files=False)
     completed(run)
@@ -294,8 +293,8 @@ def files_named(session):
     """The blob of a file that a run leaves is named as the file."""
     run = session.run("def main(args):\n    open('report 1.csv', 'w').write('a')\n    return {}\n")
     completed(run)
-    [file] = run.get("files", [{}])
-    found = session.call("read_blob", blob_id=file.get("blob_id"))
+    listed = {file["path"]: file for file in run.get("files", [])}
+    found = session.call("read_blob", blob_id=listed.get("report 1.csv", {}).get("blob_id"))
     expect_equal(found.get("name"), "report 1.csv", "`name`")
 
 
@@ -308,14 +307,13 @@ def blob_name(session):
     found = session.call("read_blob", blob_id=created["blob_id"])
     expect_equal(found.get("name"), name, "`name` of the blob")
     for name in ("../a", "a/b", "..", "", "a\nb"):
-        error = session.error("create_blob", content="a", kind="text/csv", name=name)
-        expect_equal(error.get("data", {}).get("kind"), "invalid_params", f"the kind for {name!r}")
+        session.error("create_blob", content="a", kind="text/csv", name=name)
 
 
 @case("ext.blob-mounted-name", EXTENSION, WARDIAN("Blobs", "A mounted blob can be opened by its name."))
 def blob_mounted_name(session):
     """A mounted blob is a file of its name; writing to the file does not change the blob."""
-    blob = session.call("create_blob", content="a,b", kind="text/csv", name="sales.csv")["blob_id"]
+    blob = session.call("create_blob", content="x,y", kind="text/csv", name="sales.csv")["blob_id"]
     code = """
 def main(args):
     read = open('sales.csv').read()
@@ -324,12 +322,14 @@ def main(args):
     return {'read': read}
 """
     run = session.run(code, {"writes": False}, input_blobs=[blob])
-    expect_equal(completed(run).get("read"), "a,b", "the text")
-    expect_equal(run.get("files", []), [], "the files that the run left")
+    expect_equal(completed(run).get("read"), "x,y", "the text")
+    left = [file["path"] for file in run.get("files", [])]
+    expect("sales.csv" not in left, "a file that is only read is not listed")
     run = session.run(code, {"writes": True}, input_blobs=[blob])
     completed(run)
-    expect_equal([file["path"] for file in run.get("files", [])], ["sales.csv"], "the changed files")
-    expect_equal(session.call("read_blob", blob_id=blob)["content"], "a,b", "the blob afterwards")
+    left = [file["path"] for file in run.get("files", [])]
+    expect("sales.csv" in left, "a file that was changed is listed")
+    expect_equal(session.call("read_blob", blob_id=blob)["content"], "x,y", "the blob afterwards")
 
 
 @case("ext.blob-encoding", EXTENSION, WARDIAN("create_blob", "Content can be base64, with `encoding`."))

@@ -137,10 +137,14 @@ coded(
     ["ext.script"],
     lambda run, params: run if "def main(" in params["code"] else changed(run, output=None),
 )
-coded("files are not listed", ["ext.files"], lambda run, params: without(run, "files"))
+coded(
+    "files are not listed",
+    ["ext.files", "ext.files-kept", "ext.files-named", "ext.blob-mounted-name"],
+    lambda run, params: without(run, "files"),
+)
 
 
-@defect("all files are kept", "ext.files")
+@defect("all files are kept", "ext.files", "ext.files-kept")
 def _(server):
     before(
         server,
@@ -169,10 +173,14 @@ def _(server):
 
 @defect("kept files have no names", "ext.files-named")
 def _(server):
-    after(server, "keep", lambda _, result, program, params: server.names.clear())
+    after(
+        server,
+        "keep",
+        lambda _, result, program, params: [server.names.pop(blob, None) for blob in program.made],
+    )
 
 
-@defect("blobs have no names", "ext.blob-name")
+@defect("blobs have no names", "ext.blob-name", "ext.files-named")
 def _(server):
     server.with_name = lambda blob, found: found
 
