@@ -122,7 +122,7 @@ fn a_mounted_blob_is_opened_by_its_name() {
     let csv = client()
         .call(
             "create_blob",
-            json!({"content": "a,b\n1,2\n", "kind": "text/csv", "name": "sales.csv"}),
+            json!({"content": "c,d\n1,2\n", "kind": "text/csv", "name": "sales.csv"}),
         )
         .unwrap();
     assert_eq!(csv["name"], "sales.csv");
@@ -137,7 +137,7 @@ fn a_mounted_blob_is_opened_by_its_name() {
         "import os\nopen(os.path.abspath('./sales.csv')).read()",
     ] {
         let result = client().run_with(code, json!({"input_blobs": [id]}));
-        assert_eq!(output(&result)["result"], "a,b\n1,2\n", "{code}");
+        assert_eq!(output(&result)["result"], "c,d\n1,2\n", "{code}");
         assert_eq!(result.get("files"), None, "{code}");
     }
     let code = "import os\n[os.listdir('.'), os.listdir('/blobs') == ['ID'.replace('ID', os.listdir('/blobs')[0])], os.path.getsize('sales.csv')]";

@@ -287,9 +287,9 @@ fn blob_samples() -> Vec<(&'static str, bool, Value)> {
     error.data.retry_after_ms = Some(1);
     vec![
         ("CreateBlobResult", true, sample(created(Some(blob_name())))),
-        ("CreateBlobResult", true, sample(created(None))),
+        ("CreateBlobResult", false, sample(created(None))),
         ("ReadBlobResult", true, sample(read(Encoding::Utf8))),
-        ("ReadBlobResult", true, sample(read(Encoding::Base64))),
+        ("ReadBlobResult", false, sample(read(Encoding::Base64))),
         ("ErrorData", true, sample(&error.data)),
         ("ErrorData", false, bare),
     ]

@@ -415,8 +415,14 @@ mod tests {
             })
             .collect();
         assert_eq!((verdicts[0].as_str(), verdicts[3].as_str()), ("Keep", "Keep"));
-        assert!(verdicts[1].contains("8 B") && verdicts[1].contains("max_size"), "{verdicts:?}");
-        assert!(verdicts[2].contains("10 B") && verdicts[2].contains("total_size"), "{verdicts:?}");
+        assert!(
+            verdicts[1].contains("8 bytes") && verdicts[1].contains("max_size"),
+            "{verdicts:?}"
+        );
+        assert!(
+            verdicts[2].contains("10 bytes") && verdicts[2].contains("total_size"),
+            "{verdicts:?}"
+        );
         assert!(verdicts.iter().all(|why| why.len() <= MAX_NOT_KEPT));
     }
 

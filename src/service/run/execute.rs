@@ -219,6 +219,8 @@ impl Service {
         let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
         let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
         let of_inputs = name_mounts(&mut mounts, plan.document.as_ref());
+        let named = mounts.iter().filter(|mount| mount.name.is_some());
+        let named_inputs = named.map(|mount| mount.id.clone()).collect();
         let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {
             run_id: run_id.clone(),
@@ -267,7 +269,14 @@ impl Service {
         drop(job);
         let whole_logs = plan.whole_logs || inputs.is_some();
         let shows_duration = plan.reproducible.is_none();
-        let form = ResultForm { whole_logs, shows_duration, keeps_all, tells_of_lost, of_inputs };
+        let form = ResultForm {
+            whole_logs,
+            shows_duration,
+            keeps_all,
+            tells_of_lost,
+            of_inputs,
+            named_inputs,
+        };
         let ended = EndedRun { run_id, finished, masks: secrets.masks, form, inputs, key };
         let answered = self.answer(caller, log, host, ended).await;
         answered.map_err(|error| ServiceError::AfterRun(Box::new(error)))

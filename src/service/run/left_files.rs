@@ -40,7 +40,7 @@ pub(crate) fn lost(files: &[FileResult], unlisted: u64) -> Option<String> {
     let names = lost.iter().take(MAX_NAMED).map(|file| {
         // A program chooses the path.
         let path = file.path.replace(char::is_control, " ");
-        format!("{path} ({})", ByteCount::bytes(file.size_bytes))
+        format!("{path} ({})", readable(file.size_bytes))
     });
     let mut text = names.collect::<Vec<_>>().join(", ");
     let others = ByteCount::from(lost.len().saturating_sub(MAX_NAMED)).as_u64();
@@ -54,19 +54,43 @@ pub(crate) fn lost(files: &[FileResult], unlisted: u64) -> Option<String> {
     Some(format!("{text} {was} not kept: {why}."))
 }
 
+/// A size in the unit in which people read it, rounded down: `79.9 MiB`.
+fn readable(bytes: u64) -> String {
+    let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let Some((size, name)) = units.iter().find(|(size, _)| bytes >= *size) else {
+        return ByteCount::bytes(bytes).to_string();
+    };
+    let tenths = u128::from(bytes).saturating_mul(10) / u128::from(*size);
+    match tenths % 10 {
+        0 => format!("{} {name}", tenths / 10),
+        tenth => format!("{}.{tenth} {name}", tenths / 10),
+    }
+}
+
+/// The blobs of a run that get names.
+pub(crate) struct NamedBlobs<'a> {
+    /// The files that it left.
+    pub(crate) files: &'a [FileResult],
+    /// The names that the program chose for blobs that it stored itself.
+    pub(crate) chosen: Vec<(BlobId, BlobName)>,
+    /// The blobs that it stored.
+    pub(crate) written: &'a [BlobId],
+    /// The mounted blobs that have names.
+    pub(crate) inputs: &'a [BlobId],
+}
+
 impl Service {
-    /// Names the blobs of a run: kept files by their paths, others as the program wanted. Like the
-    /// files, the names come from a worker that may be compromised, so only blobs that this run
-    /// wrote get one.
-    pub(crate) async fn name_blobs(
-        &self,
-        caller: &Caller,
-        files: &[FileResult],
-        chosen: Vec<(BlobId, BlobName)>,
-        written: &[BlobId],
-    ) {
-        let of_file =
-            |file: &FileResult| Some((file.blob_id.clone()?, BlobName::of_path(&file.path)?));
+    /// Names the blobs of a run: kept files by their paths, others as the program wanted. A copy of
+    /// a mounted blob does not rename it: its owner goes on using the name.
+    ///
+    /// Like the files, the names come from a worker that may be compromised, so only blobs that this
+    /// run wrote get one.
+    pub(crate) async fn name_blobs(&self, caller: &Caller, named: NamedBlobs<'_>) {
+        let NamedBlobs { files, chosen, written, inputs } = named;
+        let of_file = |file: &FileResult| {
+            let id = file.blob_id.clone().filter(|id| !inputs.contains(id))?;
+            Some((id, BlobName::of_path(&file.path)?))
+        };
         let mut names: Vec<_> = files.iter().filter_map(of_file).collect();
         names.extend(chosen);
         let written: HashSet<&BlobId> = written.iter().collect();

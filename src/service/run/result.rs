@@ -22,6 +22,7 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::failure::{error_of, summary_of};
 use crate::service::run::host::{SMALL_OUTPUT, TenantHost, not_stored};
+use crate::service::run::left_files::NamedBlobs;
 use crate::service::run::log_line::whole_milliseconds;
 use crate::service::run::output::{Output, head};
 use crate::service::run::{left_files, logs};
@@ -102,6 +103,8 @@ pub(crate) struct ResultForm {
     pub(crate) tells_of_lost: bool,
     /// A sentence about the inputs for the end of the summary.
     pub(crate) of_inputs: Option<String>,
+    /// The mounted blobs that have names, which copies of them do not change.
+    pub(crate) named_inputs: Vec<BlobId>,
 }
 
 /// The end of a run, with the members of its result that depend on it.
@@ -150,7 +153,13 @@ impl Service {
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
-        self.name_blobs(caller, &files, blob_names, &output_blobs).await;
+        let named = NamedBlobs {
+            files: &files,
+            chosen: blob_names,
+            written: &output_blobs,
+            inputs: &form.named_inputs,
+        };
+        self.name_blobs(caller, named).await;
         let listed = ByteCount::from(files.len()).as_u64();
         let unlisted = files_total.filter(|_| form.keeps_all);
         let unlisted = unlisted.map_or(0, |total| total.saturating_sub(listed));
