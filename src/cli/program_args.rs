@@ -28,8 +28,8 @@ pub(crate) struct RunOptions {
     pub(crate) blob: Vec<NamedFile>,
     /// Let the program open a file by its name, such as `open("sales.csv")`; can be given several
     /// times.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) file: Vec<PathBuf>,
+    #[arg(long = "file", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Stop the program after this many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,

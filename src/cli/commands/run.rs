@@ -102,7 +102,7 @@ struct Order {
 /// The files that a run reads, which its record must not replace.
 fn inputs_of<'a>(options: &'a RunOptions, program: Option<&'a Path>) -> Vec<&'a Path> {
     let args = options.args.as_deref().and_then(|args| args.strip_prefix('@')).map(Path::new);
-    let blobs = options.blob.iter().map(|blob| &blob.path).chain(&options.file);
+    let blobs = options.blob.iter().map(|blob| &blob.path).chain(&options.files);
     let blobs = blobs.map(PathBuf::as_path);
     let others = [program, args, options.sign.as_deref(), options.locked.as_deref()];
     others.into_iter().flatten().chain(blobs).collect()
@@ -241,7 +241,7 @@ async fn perform_on(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     ensure_names_differ(options)?;
-    let files = options.file.iter().map(|path| (&None, path));
+    let files = options.files.iter().map(|path| (&None, path));
     let blobs = options.blob.iter().map(|NamedFile { name, path }| (name, path));
     for (name, path) in files.chain(blobs) {
         let blob = store_file(&runtime.blobs, path, None)?;
@@ -419,7 +419,7 @@ fn ensure_set_once(args: &Arguments, blobs: &[NamedFile]) -> Result<(), Failed> 
 /// Refuses files that the program could not tell apart by their names.
 fn ensure_names_differ(options: &RunOptions) -> Result<(), Failed> {
     let mut names = BTreeSet::new();
-    for path in &options.file {
+    for path in &options.files {
         let name = path.file_name().unwrap_or_default();
         if BlobName::parse(&name.to_string_lossy()).is_err() || name.to_str().is_none() {
             let path = shown(&path.display().to_string());
