@@ -30,14 +30,17 @@ pub(crate) fn name_mounts(
     let mut taken: HashMap<BlobName, BlobId> = HashMap::new();
     let mut lost = Vec::new();
     for mount in mounts {
-        let Some(name) = mount
-            .name
-            .take_if(|name| name.as_str().starts_with(ID_PREFIX) || taken.contains_key(name))
-        else {
-            taken.extend(mount.name.clone().map(|name| (name, mount.id.clone())));
+        let Some(name) = mount.name.take() else { continue };
+        if name.as_str().starts_with(ID_PREFIX) {
             continue;
-        };
-        lost.extend(taken.get(&name).map(|first| (name.clone(), first.clone())));
+        }
+        match taken.get(&name) {
+            Some(first) => lost.push((name, first.clone())),
+            None => {
+                taken.insert(name.clone(), mount.id.clone());
+                mount.name = Some(name);
+            }
+        }
     }
     sentence(&lost)
 }
