@@ -276,6 +276,60 @@ impl BlobId {
 
 checked_text!(BlobId);
 
+/// Longest name of a blob, in bytes: the longest that file systems allow.
+pub const MAX_BLOB_NAME: usize = 255;
+
+/// Name of a blob for people, such as `report.xlsx`. It identifies nothing: two blobs may have one
+/// name, and a blob may get another.
+///
+/// INVARIANT(safe-blob-name): one component of a path in UTF-8, without separators (`/`, `\`) and
+/// without letters that break a line, a header or the order of a text; never `.` or `..`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BlobName(String);
+
+impl BlobName {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    ///
+    /// The problem and the expected form.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let problem = if text.is_empty() || text.len() > MAX_BLOB_NAME {
+            "must have 1 to 255 bytes"
+        } else if text == "." || text == ".." {
+            "must be the name of a file, such as `report.xlsx`"
+        } else if text.chars().any(|letter| matches!(letter, '/' | '\\')) {
+            "must be a file name without folders (`/`, `\\`), such as `report.xlsx`"
+        } else if text.chars().any(|letter| letter.is_control() || reorders(letter)) {
+            "must not have control characters"
+        } else {
+            return Ok(Self(text.to_owned()));
+        };
+        Err(InvalidId::new("blob name", problem))
+    }
+
+    /// The name for a file of this path, if its last component can be one.
+    #[must_use]
+    pub fn of_path(path: &str) -> Option<Self> {
+        path.rsplit('/').next().and_then(|name| Self::parse(name).ok())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// True for letters that end a line, or that show a text in another order than it is stored in,
+/// such that `txt.exe` looks like `exe.txt`.
+const fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+checked_text!(BlobName);
+
 /// Identifier of one run: `run_` and the 32 hexadecimal digits of a version 7 UUID, so that ids
 /// sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -380,6 +434,34 @@ mod tests {
             assert_eq!(SkillName::parse(name).unwrap().as_str(), name);
         }
         assert_eq!(SkillName::parse("best-practices.x").unwrap().module_path(), "best_practices.x");
+    }
+
+    #[test]
+    fn safe_blob_name_refuses_anything_but_one_plain_component() {
+        let (longest, long) = ("é".repeat(127), "é".repeat(128));
+        for name in ["a", "report 2.xlsx", "täglich.csv", ".env", "...", "日本.txt", &longest] {
+            assert_eq!(BlobName::parse(name).unwrap().as_str(), name);
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "/a",
+            "a/",
+            "a\\b",
+            "a\0",
+            "a\nb",
+            "a\u{85}",
+            "a\u{202e}b",
+            "a\u{2028}b",
+            "a\u{2066}b",
+            &long,
+        ] {
+            assert!(BlobName::parse(name).is_err(), "accepted {name:?}");
+        }
+        assert_eq!(BlobName::of_path("out/a.csv").unwrap().as_str(), "a.csv");
+        assert_eq!(BlobName::of_path("out/a\nb"), None);
     }
 
     #[test]

@@ -47,6 +47,9 @@ class Program:
         for skill in skills:
             self.files.update({f"/skills/{skill.name}/{path}": data for path, data in skill.files.items()})
         self.files.update({f"/blobs/{blob}": server.blobs[blob][0] for blob in self.blobs})
+        named = server.mounted_names(self.blobs)
+        self.mounted = {f"/workspace/{name}": server.blobs[blob][0] for name, blob in named.items()}
+        self.files.update(self.mounted)
         self.log = io.StringIO()
         self.environment = dict(server.environment)
         self.modules = {"builtins": server.guest_builtins(), "os": self._os(), "time": self._time()}

@@ -31,13 +31,13 @@ METHODS = {
             "input_blobs": list,
             "limits": dict,
             "timeout_ms": int,
-            "keep_files": list,
+            "keep_files": (list, bool),
             "strict_output": bool,
             "detach": bool,
             "idempotency_key": str,
         },
     ),
-    "create_blob": ({"content": str, "kind": str}, {"encoding": str}),
+    "create_blob": ({"content": str, "kind": str}, {"encoding": str, "name": str}),
     "read_blob": ({"blob_id": str}, {"mode": str, "max_bytes": int}),
     "load_skills_protocol_guide": ({}, {}),
 }
@@ -77,6 +77,7 @@ class StandIn:
     def __init__(self):
         self.skills = list(load_skills())
         self.blobs, self.runs, self.pending, self.keys = {}, {}, {}, {}
+        self.names = {}
         self.environment = {"PATH": "/bin", "HOME": "/workspace"}
         self.lets_connect = False
 
@@ -331,7 +332,21 @@ class StandIn:
     def create_blob(self, params):
         is_base64 = params.get("encoding") == "base64"
         data = base64.b64decode(params["content"]) if is_base64 else params["content"].encode()
-        return {"blob_id": self.store_blob(data, params["kind"]), "size_bytes": len(data)}
+        name = params.get("name")
+        if name is not None and not self.is_name(name):
+            raise wrong("name")
+        blob = self.store_blob(data, params["kind"])
+        if name is not None:
+            self.names[blob] = name
+        return self.with_name(blob, {"blob_id": blob, "size_bytes": len(data)})
+
+    def is_name(self, name):
+        """True for the name of a file."""
+        return name not in ("", ".", "..") and "/" not in name and name.isprintable()
+
+    def with_name(self, blob, found):
+        """What is told of a blob, with its name if it has one."""
+        return {**found, "name": self.names[blob]} if blob in self.names else found
 
     def read_blob(self, params):
         data, kind = self.find_blob(params["blob_id"])
@@ -343,6 +358,7 @@ class StandIn:
             raise wrong("max_bytes")
         part = data[len(data) - min(count, len(data)) :] if mode == "sample_tail" else data[:count]
         found = {"truncated": len(part) < len(data), "kind": kind, "size_bytes": len(data)}
+        found = self.with_name(params["blob_id"], found)
         if kind == "application/octet-stream":
             return {**found, "content": base64.b64encode(part).decode(), "encoding": "base64"}
         return {**found, "content": part.decode("utf-8", "ignore"), "encoding": "utf-8"}
@@ -494,13 +510,27 @@ class StandIn:
         """Lists the files of a run, and keeps those that are wanted."""
         files = []
         for path, data in program.files.items():
-            if path.startswith("/workspace/"):
+            if path.startswith("/workspace/") and program.mounted.get(path) != data:
                 file = {"path": path[len("/workspace/") :], "size_bytes": len(data)}
-                if any(path.endswith(pattern.lstrip("*")) for pattern in params.get("keep_files", [])):
+                if self.keeps(file["path"], params.get("keep_files")):
                     file["blob_id"] = self.store_blob(data, "text/plain")
+                    self.names[file["blob_id"]] = file["path"].rpartition("/")[2]
+                    program.made.append(file["blob_id"])
                 files.append(file)
         if files:
             result["files"] = files
+
+    def keeps(self, path, wanted):
+        """True for a file that becomes a blob."""
+        if wanted is None:
+            return not any(part.startswith(".") for part in path.split("/"))
+        if isinstance(wanted, bool):
+            return wanted
+        return any(path.endswith(pattern.lstrip("*")) for pattern in wanted)
+
+    def mounted_names(self, blobs):
+        """The names by which a program opens blobs, with the blobs."""
+        return {self.names[blob]: blob for blob in reversed(blobs) if blob in self.names}
 
     def preview_of(self, log):
         return log.encode()[:2048].decode("utf-8", "ignore")

@@ -294,6 +294,7 @@ fn limit_policy(config: &Config, base: &Image) -> LimitPolicy {
         cap: config.limits.max,
         reproducible_memory: config.limits.reproducible_memory,
         least_memory: base.content.length(),
+        keep_files: config.limits.keep_files,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
 use crate::blobs::local::tenant_folder::TenantUsage;
 use crate::blobs::pin::BlobPin;
-use crate::ids::{BlobId, TenantId};
+use crate::ids::{BlobId, BlobName, TenantId};
 use crate::units::ByteCount;
 
 /// A store of blobs. All calls block, so callers use a blocking thread.
@@ -58,6 +58,16 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         kind: &BlobKind,
         announced: Option<ByteCount>,
     ) -> Result<Box<dyn BlobWriter>, BlobError>;
+
+    /// Names blobs of a tenant. A later name replaces an earlier one, and other tenants do not see
+    /// it. Blobs that do not exist, or no longer, are passed over. When this returns, the names are
+    /// durable.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`]; some of the names
+    /// may be set then.
+    fn set_names(&self, tenant: &TenantId, names: &[(BlobId, BlobName)]) -> Result<(), BlobError>;
 
     /// Keeps a blob from being swept as long as the pin exists. Counts as a use.
     ///

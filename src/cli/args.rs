@@ -19,6 +19,7 @@ use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;
 use crate::cli::verify_args::{BundleArgs, VerifyArgs};
 use crate::config::Flags;
+use crate::ids::BlobName;
 use crate::images::PackageSet;
 
 /// Runs skills and model-written Python, each in a fresh WebAssembly sandbox.
@@ -327,6 +328,9 @@ pub(crate) enum BlobsCommand {
         /// Its MIME type [default: from the file's name].
         #[arg(long, value_name = "TYPE")]
         kind: Option<String>,
+        /// Its name, by which programs can open it [default: the file's name].
+        #[arg(long, value_name = "NAME")]
+        name: Option<BlobName>,
         /// Print the result of the protocol.
         #[arg(long)]
         json: bool,
@@ -338,8 +342,8 @@ pub(crate) enum BlobsCommand {
     Get {
         /// The id that the store gave it.
         id: String,
-        /// Write to this file instead of standard output.
-        #[arg(short, long, value_name = "FILE")]
+        /// Write to this file instead of standard output, or to the blob's name in this folder.
+        #[arg(short, long, value_name = "FILE|FOLDER")]
         output: Option<PathBuf>,
         #[command(flatten)]
         at: ServerOption,

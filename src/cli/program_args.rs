@@ -26,6 +26,10 @@ pub(crate) struct RunOptions {
     /// be given several times.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named_file)]
     pub(crate) blob: Vec<NamedFile>,
+    /// Let the program open a file by its name, such as `open("sales.csv")`; can be given several
+    /// times.
+    #[arg(long = "file", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Stop the program after this many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
@@ -66,7 +70,8 @@ pub(crate) struct RunOptions {
     pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) profile: ProfileOptions,
-    /// Write the blobs that the program makes into this folder.
+    /// Write the files that the program leaves, and the blobs that it stores, into this folder
+    /// under their names. Existing files are not replaced.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Print the result of the protocol instead of the program's output and value.

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 151] = [
+const EXPLANATIONS: [(&str, &str); 154] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -78,6 +78,9 @@ const EXPLANATIONS: [(&str, &str); 151] = [
     ("limits.max.logs", "See `limits.logs`."),
     ("limits.max.host_calls", "See `limits.host_calls`."),
     ("limits.max.host_bytes", "See `limits.host_bytes`."),
+    ("limits.keep_files.count", "Files that a run leaves in its workspace and that are kept as blobs although the call did not ask for it; 0 keeps none."),
+    ("limits.keep_files.max_size", "Largest of those files."),
+    ("limits.keep_files.total_size", "Bytes of all those files of a run."),
     ("images.profiles", "Memory images that are made at the start and kept, such as `matplotlib+sklearn`."),
     ("images.on_need", "Whether an image that a run would have needed is made for later ones, in the background."),
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),

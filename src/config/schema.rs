@@ -23,7 +23,10 @@ use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
 use crate::engine::code::compile::TargetCpu;
 use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, TlsFiles, share_of_an_address};
+use crate::job::KeepBounds;
 use crate::job::limits::RunLimits;
+use crate::job::message::PAYLOAD_MAX;
+use crate::job::outcome::MAX_LEFT_FILES;
 use crate::mcp::McpConfig;
 use crate::secrets::SecretsConfig;
 use crate::secrets::config::SecretCommand;
@@ -412,7 +415,24 @@ fn read_limits(reader: &mut Reader, memory: ByteCount) -> LimitsConfig {
     } else {
         default.memory.min(RunLimits::DEFAULT.memory)
     };
-    LimitsConfig { default, max, reproducible_memory }
+    let keep_files = read_keep_bounds(reader);
+    LimitsConfig { default, max, reproducible_memory, keep_files }
+}
+
+/// The bounds on files that are kept without being asked for.
+fn read_keep_bounds(reader: &mut Reader) -> KeepBounds {
+    let usual = KeepBounds::DEFAULT;
+    let most = u32::try_from(MAX_LEFT_FILES).unwrap_or(u32::MAX);
+    let sizes = ByteCount::bytes(0)..=PAYLOAD_MAX;
+    KeepBounds {
+        count: reader.read_within("limits.keep_files.count", usual.count, 0..=most),
+        max_size: reader.read_within("limits.keep_files.max_size", usual.max_size, sizes),
+        total_size: reader.read_within(
+            "limits.keep_files.total_size",
+            usual.total_size,
+            ByteCount::bytes(0)..=ByteCount::mebibytes(64 << 10),
+        ),
+    }
 }
 
 /// One limit, to compare it with another of its kind.

@@ -12,6 +12,7 @@ use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, PathStamp};
 use crate::ids::TenantId;
 use crate::images::PackageSet;
+use crate::job::KeepBounds;
 use crate::job::limits::RunLimits;
 use crate::mcp::McpConfig;
 use crate::quotas::TenantPolicy;
@@ -217,6 +218,8 @@ pub struct LimitsConfig {
     /// The memory of a reproducible run whose call does not set it. The same on every machine, unless
     /// `limits.memory` is set: a program that runs out of memory must do so everywhere.
     pub reproducible_memory: ByteCount,
+    /// The bounds on files that are kept without being asked for.
+    pub keep_files: KeepBounds,
 }
 
 /// What guests may reach.

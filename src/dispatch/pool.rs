@@ -382,6 +382,7 @@ fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
         end: Err(failure),
         logs: Logs::default(),
         files: LeftFiles::default(),
+        blob_names: Vec::new(),
         usage: RunUsage { wall_time, ..RunUsage::default() },
         conversions: Conversions::default(),
         profile: None,

@@ -169,7 +169,7 @@ mod tests {
             stream_logs: false,
             reproducible: None,
             profile: None,
-            keep_files: crate::job::KeepFiles::Figures,
+            keep_files: crate::job::KeepFiles::default(),
             strict_output: false,
             limits: RunLimits::DEFAULT,
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::job::profile::ProfileText;
 use crate::units::{ByteCount, Fuel};
 
@@ -23,6 +23,9 @@ pub const MAX_TRACEBACK: usize = 32 << 10;
 /// Most files of a workspace that an outcome lists.
 pub const MAX_LEFT_FILES: usize = 100;
 
+/// Most blobs that one run can name.
+pub const MAX_BLOB_NAMES: usize = 1_000;
+
 /// Longest path of a listed file, in bytes. Files with longer ones are counted and not listed.
 pub const MAX_LEFT_PATH: usize = 512;
 
@@ -34,6 +37,9 @@ pub const MAX_CONVERSIONS: usize = 20;
 
 /// Longest text about converted values, in bytes: a path of 251 characters.
 pub const MAX_CONVERSION: usize = 1_024;
+
+/// The reason why hidden files are not kept without being asked for. A summary does not name them.
+pub const HIDDEN_NOT_KEPT: &str = "hidden files are not kept by default: name it in `keep_files`";
 
 /// True if `text` looks like the name of a class, perhaps within modules.
 #[must_use]
@@ -56,6 +62,9 @@ pub struct RunOutcome {
     /// The parts of the returned value that were converted.
     #[serde(default)]
     pub conversions: Conversions,
+    /// The names that the guest gave the blobs that it stored itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "few_names")]
+    pub blob_names: Vec<(BlobId, BlobName)>,
     /// The resources that the run used.
     pub usage: RunUsage,
     /// The profile, if one was ordered.
@@ -160,7 +169,7 @@ impl fmt::Display for RunFailure {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftFiles {
     /// The first [`MAX_LEFT_FILES`], in the order of their paths; kept files come first.
-    #[serde(deserialize_with = "few::<_, _, MAX_LEFT_FILES>")]
+    #[serde(deserialize_with = "few_files")]
     pub listed: Vec<LeftFile>,
     /// How many there are.
     pub total: u64,
@@ -171,10 +180,15 @@ pub struct LeftFiles {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversions {
     /// The first [`MAX_CONVERSIONS`] kinds of conversions.
-    #[serde(deserialize_with = "few::<_, _, MAX_CONVERSIONS>")]
+    #[serde(deserialize_with = "few_conversions")]
     pub listed: Vec<Conversion>,
     /// How many parts were converted.
     pub total: u64,
+}
+
+/// Reads a list of at most [`MAX_LEFT_FILES`] files.
+fn few_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LeftFile>, D::Error> {
+    at_most(MAX_LEFT_FILES, deserializer)
 }
 
 /// Equal conversions of one or several parts of a value.
@@ -229,26 +243,39 @@ impl fmt::Debug for Conversion {
     }
 }
 
-/// Reads a list of at most `MOST` items. Stops at a longer one: parsed items take several times the
-/// memory of their JSON, and a compromised worker could send very many.
-fn few<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    struct Few<T, const MOST: usize>(PhantomData<T>);
+/// Reads a list of at most [`MAX_CONVERSIONS`] conversions.
+fn few_conversions<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Conversion>, D::Error> {
+    at_most(MAX_CONVERSIONS, deserializer)
+}
 
-    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Few<T, MOST> {
+/// Reads a list of at most [`MAX_BLOB_NAMES`] names.
+fn few_names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(BlobId, BlobName)>, D::Error> {
+    at_most(MAX_BLOB_NAMES, deserializer)
+}
+
+/// Reads a list of at most `most` items. Stops at a longer one: parsed items take several times the
+/// memory of their JSON, and a compromised worker could send very many.
+fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    most: usize,
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Few<T>(usize, PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MOST} items")
+            write!(f, "at most {} items", self.0)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
             let mut items = Vec::new();
             while let Some(item) = sequence.next_element()? {
-                if items.len() >= MOST {
+                if items.len() >= self.0 {
                     return Err(A::Error::invalid_length(items.len().saturating_add(1), &self));
                 }
                 items.push(item);
@@ -257,7 +284,7 @@ where
         }
     }
 
-    deserializer.deserialize_seq(Few::<T, MOST>(PhantomData))
+    deserializer.deserialize_seq(Few(most, PhantomData))
 }
 
 /// A file that a guest left in its workspace.

@@ -7,7 +7,7 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use crate::ids::{MAX_SKILL_NAME, MAX_VERSION};
+use crate::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
 use crate::protocol::schema::{
     Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
@@ -60,7 +60,7 @@ pub const MAX_KEEP_PATTERN: usize = 256;
 const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",
     Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
-    "Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF)",
+    "Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large)",
 );
 
 const STRICT_OUTPUT: Parameter = Parameter::optional(
@@ -304,6 +304,11 @@ const CREATE_BLOB: Tool = Tool {
             Shape::Choice { values: &["utf-8", "base64"], default: None },
             "How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type)",
         ),
+        Parameter::optional(
+            "name",
+            Shape::Text(Text::up_to(MAX_BLOB_NAME)),
+            "File name, such as 'sales.csv', by which programs can open the blob and people find it",
+        ),
         IDEMPOTENCY_KEY,
     ],
 };
@@ -411,9 +416,10 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 18] = [
+    const ADDED_PARAMETERS: [(&str, &str); 19] = [
         ("execute_skill", "strict_output"),
         ("run_code", "strict_output"),
+        ("create_blob", "name"),
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
+use crate::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion};
 use crate::job::outcome::LogChunk;
 use crate::job::{KeepFiles, LayerPlace};
 use crate::provenance::canonical::{canonical, read_canonical};
@@ -173,6 +173,9 @@ pub struct DocumentBlob {
     pub kind: String,
     /// Its length.
     pub size_bytes: u64,
+    /// The name by which the run could open it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<BlobName>,
 }
 
 /// The limits of a run. The time is no input: a run that ends by it has no record.

@@ -57,6 +57,8 @@ pub struct LocalRun {
     pub profile: Option<ProfileOrder>,
     /// Answers the requests of a skill in place of the world.
     pub recording: Option<Arc<Recording>>,
+    /// The files to keep; without it those that are kept by default.
+    pub keep_files: Option<KeepFiles>,
     /// Whether the run leaves a document.
     pub record: LocalRecord,
     /// True if values that are no JSON data are not converted.
@@ -78,6 +80,7 @@ impl LocalRun {
             reproducible: None,
             profile: None,
             recording: None,
+            keep_files: None,
             record: LocalRecord::Unwanted,
             strict_output: false,
         }
@@ -181,6 +184,7 @@ impl Service {
             reproducible,
             profile,
             recording,
+            keep_files,
             record,
             strict_output,
         } = request;
@@ -197,7 +201,7 @@ impl Service {
                 args,
                 skills: Vec::new(),
                 blobs: Vec::new(),
-                keep_files: KeepFiles::default(),
+                keep_files: KeepFiles::Usual(self.limits.keep_files),
                 strict_output: false,
                 network: NetworkGrant::Operator,
                 secrets: None,
@@ -220,6 +224,7 @@ impl Service {
         };
         plan.strict_output |= strict_output;
         plan.listener = listener;
+        plan.keep_files = keep_files.unwrap_or(plan.keep_files);
         if let Some(recording) = recording {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);

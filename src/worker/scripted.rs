@@ -214,6 +214,7 @@ impl Runner for ScriptedRunner {
             end,
             logs,
             files: LeftFiles::default(),
+            blob_names: Vec::new(),
             conversions: Conversions::default(),
             usage,
             profile: None,

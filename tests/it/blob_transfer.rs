@@ -296,6 +296,43 @@ fn inert_content_whatever_its_kind() {
 }
 
 #[test]
+fn the_name_of_an_upload_is_kept_and_proposed() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start_on(folder.path(), &[]);
+    let stored = ask(&server, "PUT /v1/blobs?filename=t%C3%A4glich%201.csv", "", b"a,b\n");
+    assert_eq!((stored.status, stored.json()["name"].as_str()), (201, Some("täglich 1.csv")));
+    let id = stored.json()["blob_id"].as_str().unwrap().to_owned();
+    let expected = "attachment; filename=\"t_glich 1.csv\"; filename*=UTF-8''t%C3%A4glich%201.csv";
+    assert_eq!(get(&server, &id, "").header("content-disposition"), expected);
+    // Without a name the old one stays; another one takes its place.
+    let again = ask(&server, "PUT /v1/blobs", "Content-Type: text/csv\r\n", b"a,b\n");
+    assert_eq!((again.status, again.json()["name"].as_str()), (200, Some("täglich 1.csv")));
+    ask(&server, "PUT /v1/blobs?filename=b.csv", "", b"a,b\n");
+    ask(&server, "PUT /v1/blobs", "Content-Type: text/plain\r\n", b"unnamed");
+    for name in ["..", "a%2Fb", "a%0D%0Ab", "%E2%80%AEx", "%00"] {
+        let refused = ask(&server, &format!("PUT /v1/blobs?filename={name}"), "", b"x");
+        assert_eq!(refused.status, 400, "{name}");
+    }
+    drop(server);
+    let server = TestServer::start_on(folder.path(), &[]);
+    let listed = ask(&server, "GET /v1/blobs", "", b"").json();
+    let names: Vec<Option<&str>> =
+        listed["blobs"].as_array().unwrap().iter().map(|blob| blob["name"].as_str()).collect();
+    assert_eq!(names.len(), 2, "{listed}");
+    assert!(names.contains(&Some("b.csv")) && names.contains(&None), "{listed}");
+    assert!(
+        listed["blobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|blob| blob["name"] != Value::Null || blob.get("name").is_none())
+    );
+    assert_eq!(ask(&server, &format!("DELETE /v1/blobs/{id}"), "", b"").status, 204);
+    let again = ask(&server, "PUT /v1/blobs", "Content-Type: text/csv\r\n", b"a,b\n");
+    assert_eq!(again.json().get("name"), None, "a name goes with its blob");
+}
+
+#[test]
 fn ids_with_tricks_name_no_blob() {
     let server = TestServer::shared();
     let id = put(server, "a/b", b"tricks");

@@ -101,6 +101,58 @@ fn files_go_in_and_blobs_come_out() {
 }
 
 #[test]
+fn files_go_in_and_come_out_under_their_names() {
+    let place = Command::new();
+    place.file("sales.csv", "a,b\n1,2\n");
+    let code = "import os\ntext = open('sales.csv').read()\nos.mkdir('charts')\n\
+                open('charts/täglich 1.txt', 'w').write(text.upper())\n\
+                open('big.bin', 'wb').write(b'x' * (70 << 20))\n\
+                for n in range(60):\n    open(f'{n}.log', 'w').write(str(n))\n";
+    let arguments = &["--file", "sales.csv", "--out", "results"];
+    let ended = run_code(&place, code, arguments).with(0);
+    let read = |path: &str| fs::read_to_string(place.folder().join("results").join(path)).unwrap();
+    assert_eq!(read("charts/täglich 1.txt"), "A,B\n1,2\n", "{}", ended.stderr);
+    let all = fs::read_dir(place.folder().join("results")).unwrap().count();
+    assert_eq!(all, 62, "all files are written: {}", ended.stderr);
+    assert!(ended.stderr.contains("wrote results/charts/täglich 1.txt"), "{}", ended.stderr);
+    let again = run_code(&place, "open('0.log', 'w').write('0')", arguments).with(0);
+    assert!(again.stderr.contains("results/0.log has this content already"), "{}", again.stderr);
+    let again = run_code(&place, "open('0.log', 'w').write('other')", arguments).with(0);
+    assert!(again.stderr.contains("wrote results/0 (2).log: "), "{}", again.stderr);
+    assert_eq!((read("0.log"), read("0 (2).log")), ("0".to_owned(), "other".to_owned()));
+    let dropped = run_code(&place, "open('report.txt', 'w').write('x')", &[]).with(0);
+    assert!(dropped.stderr.contains("made and dropped: report.txt; keep"), "{}", dropped.stderr);
+    place.file("other/sales.csv", "x");
+    let twice = run_code(&place, "1", &["--file", "sales.csv", "--file", "other/sales.csv"]);
+    assert!(twice.with(2).stderr.contains("two files are named `sales.csv`"));
+}
+
+#[test]
+fn blobs_have_names_on_the_command_line() {
+    let place = Command::new();
+    place.file("sales.csv", "a,b\n1,2\n");
+    let put = place.run(&["blobs", "put", "sales.csv", "--json"]).with(0).json();
+    assert_eq!(put["name"], "sales.csv");
+    let named = ["blobs", "put", "-", "--name", "notes.md", "--json"];
+    let other = place.run_with_input(&named, "# x").with(0).json();
+    let listed = place.run(&["blobs", "list", "--json"]).with(0).json();
+    let found = |id: &Value| {
+        let blobs = listed.as_array().unwrap();
+        blobs.iter().find(|blob| blob["blob_id"] == *id).unwrap().clone()
+    };
+    assert_eq!(found(&put["blob_id"])["name"], "sales.csv");
+    let notes = found(&other["blob_id"]);
+    assert_eq!((&notes["name"], &notes["kind"]), (&json!("notes.md"), &json!("text/markdown")));
+    assert!(place.run(&["blobs", "list"]).with(0).stdout.contains("sales.csv"));
+    let id = put["blob_id"].as_str().unwrap();
+    fs::create_dir(place.folder().join("into")).unwrap();
+    place.run(&["blobs", "get", id, "-o", "into"]).with(0);
+    let path = place.folder().join("into/sales.csv");
+    assert_eq!(fs::read_to_string(path).unwrap(), "a,b\n1,2\n");
+    place.run(&["blobs", "put", "sales.csv", "--name", "a/b"]).with(2);
+}
+
+#[test]
 fn what_is_wrong_with_a_command_is_told_with_the_exit_code_2() {
     let place = Command::new();
     place.file("file", "");
@@ -291,7 +343,7 @@ fn a_large_result_is_printed_whole_and_its_blob_is_not_told_as_lost() {
     let code = "from runtime import blobs\ndef main(args):\n    \
                 blobs.write_text('x', 'text/plain')\n    return 'y' * 9000\n";
     let ended = run_code(&place, code, &[]).with(0);
-    assert!(ended.stderr.contains("1 made and dropped"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("made and dropped: blob:"), "{}", ended.stderr);
     assert!(ended.stdout.contains(&"y".repeat(9_000)));
 }
 

@@ -478,6 +478,23 @@ fn a_bundle_is_verified_without_anything_else() {
     assert!(!place.folder().join("x.tar").try_exists().unwrap());
 }
 
+#[test]
+fn a_run_that_reads_by_name_and_leaves_files_repeats_elsewhere() {
+    let place = Command::new();
+    place.file("in/sales.csv", "a,b\n1,2\n");
+    let code = "open('out.csv', 'w').write(open('sales.csv').read().upper())\nopen('sales.csv', 'a').write('x')\nimport os\n[os.listdir('.'), os.stat('sales.csv').st_ino]";
+    let record = record(&place, &["run", "-c", code, "--file", "in/sales.csv"], 0);
+    assert_eq!(record["inputs"]["blobs"][0]["name"], "sales.csv");
+    assert_eq!(record["inputs"]["keep_files"]["usual"]["count"], 50);
+    let kept = record["ending"]["files"].as_array().unwrap();
+    assert!(kept.len() == 2 && kept.iter().all(|file| file["blob_id"].is_string()), "{record}");
+    place.run(&["bundle", "run.json", "-o", "run.tar", "--blobs", "in"]).with(0);
+    let other = Command::new();
+    other.file("run.tar", fs::read(place.folder().join("run.tar")).unwrap());
+    let others = ["--set", "limits.keep_files.count=0", "verify", "run.tar"];
+    assert_eq!(other.run(&others).with(0).stdout, "identical\n", "the record has its own bounds");
+}
+
 /// The header of an entry whose name and size are short.
 fn entry(name: &str, content: &[u8], kind: u8) -> Vec<u8> {
     let mut head = vec![0; 512];

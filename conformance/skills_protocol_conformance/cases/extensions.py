@@ -297,6 +297,80 @@ def main(args):
     expect("blob_id" not in listed["b.txt"], "the other file is not kept")
 
 
+@case(
+    "ext.files-kept",
+    EXTENSION,
+    WARDIAN("Files of a run", "Without `keep_files`, all files that a run leaves are kept."),
+)
+def files_kept(session):
+    """Files that a run leaves are kept without being asked for, hidden ones and those of `false` not."""
+    code = """
+def main(args):
+    for name in ('report.bin', '.hidden'):
+        open(name, 'w').write(name)
+    return {}
+"""
+    run = session.run(code)
+    completed(run)
+    listed = {file["path"]: file for file in run.get("files", [])}
+    blob = listed.get("report.bin", {}).get("blob_id")
+    kept = session.call("read_blob", blob_id=blob)
+    expect_equal(kept["content"], "report.bin", "`content` of the kept file")
+    expect("blob_id" not in listed.get(".hidden", {}), "the hidden file is not kept")
+    run = session.run(code, keep_files=False)
+    completed(run)
+    kept = [file["path"] for file in run.get("files", []) if "blob_id" in file]
+    expect_equal(kept, [], "the files that `keep_files: false` keeps")
+
+
+@case(
+    "ext.files-named",
+    EXTENSION,
+    WARDIAN("Files of a run", "The blob of a file has the file's name."),
+)
+def files_named(session):
+    """The blob of a file that a run leaves is named as the file."""
+    run = session.run("def main(args):\n    open('report 1.csv', 'w').write('a')\n    return {}\n")
+    completed(run)
+    listed = {file["path"]: file for file in run.get("files", [])}
+    found = session.call("read_blob", blob_id=listed.get("report 1.csv", {}).get("blob_id"))
+    expect_equal(found.get("name"), "report 1.csv", "`name`")
+
+
+@case("ext.blob-name", EXTENSION, WARDIAN("create_blob", "A blob can have a `name`."))
+def blob_name(session):
+    """A blob has the name that it was given last; a name that is a path is refused."""
+    for name in ("first.csv", "t\u00e4glich 2.csv"):
+        created = session.call("create_blob", content="a,b", kind="text/csv", name=name)
+        expect_equal(created.get("name"), name, "`name` of the answer")
+    found = session.call("read_blob", blob_id=created["blob_id"])
+    expect_equal(found.get("name"), name, "`name` of the blob")
+    for name in ("../a", "a/b", "..", "", "a\nb"):
+        session.error("create_blob", content="a", kind="text/csv", name=name)
+
+
+@case("ext.blob-mounted-name", EXTENSION, WARDIAN("Blobs", "A mounted blob can be opened by its name."))
+def blob_mounted_name(session):
+    """A mounted blob is a file of its name; writing to the file does not change the blob."""
+    blob = session.call("create_blob", content="x,y", kind="text/csv", name="sales.csv")["blob_id"]
+    code = """
+def main(args):
+    read = open('sales.csv').read()
+    if args['writes']:
+        open('sales.csv', 'w').write('changed')
+    return {'read': read}
+"""
+    run = session.run(code, {"writes": False}, input_blobs=[blob])
+    expect_equal(completed(run).get("read"), "x,y", "the text")
+    left = [file["path"] for file in run.get("files", [])]
+    expect("sales.csv" not in left, "a file that is only read is not listed")
+    run = session.run(code, {"writes": True}, input_blobs=[blob])
+    completed(run)
+    left = [file["path"] for file in run.get("files", [])]
+    expect("sales.csv" in left, "a file that was changed is listed")
+    expect_equal(session.call("read_blob", blob_id=blob)["content"], "x,y", "the blob afterwards")
+
+
 @case("ext.blob-encoding", EXTENSION, WARDIAN("create_blob", "Content can be base64, with `encoding`."))
 def blob_encoding(session):
     """Bytes are stored from base64 and read as base64."""

@@ -130,7 +130,12 @@ coded(
     lambda run, params: changed(run, logs_preview=""),
 )
 coded("blobs of code are not told", ["code.write-text"], lambda run, params: changed(run, output_blobs=[]))
-ignoring("blobs of code are not mounted", ["code.read-text", "sandbox.blob-files"], "run_code", "input_blobs")
+ignoring(
+    "blobs of code are not mounted",
+    ["code.read-text", "sandbox.blob-files", "ext.blob-mounted-name"],
+    "run_code",
+    "input_blobs",
+)
 ignoring(
     "skills are not mounted",
     ["code.mount-skills", "code.mount-unknown", "sandbox.mounted-files"],

@@ -150,16 +150,76 @@ coded(
     ["ext.script"],
     lambda run, params: run if "def main(" in params["code"] else changed(run, output=None),
 )
-coded("files are not listed", ["ext.files"], lambda run, params: without(run, "files"))
+coded(
+    "files are not listed",
+    ["ext.files", "ext.files-kept", "ext.files-named", "ext.blob-mounted-name"],
+    lambda run, params: without(run, "files"),
+)
 
 
-@defect("all files are kept", "ext.files")
+@defect("all files are kept", "ext.files", "ext.files-kept")
 def _(server):
     before(
         server,
         "run_code",
         lambda params: changed(params, keep_files=[""]) if "keep_files" in params else params,
     )
+
+
+@defect("only figures are kept", "ext.files-kept", "ext.files-named")
+def _(server):
+    right = server.keeps
+    server.keeps = lambda path, wanted: right(path, wanted) if wanted is not None else path.endswith(".png")
+
+
+@defect("hidden files are kept", "ext.files-kept")
+def _(server):
+    right = server.keeps
+    server.keeps = lambda path, wanted: wanted is None or right(path, wanted)
+
+
+@defect("files are kept that nobody wants", "ext.files-kept")
+def _(server):
+    right = server.keeps
+    server.keeps = lambda path, wanted: right(path, None if wanted is False else wanted)
+
+
+@defect("kept files have no names", "ext.files-named")
+def _(server):
+    after(
+        server,
+        "keep",
+        lambda _, result, program, params: [server.names.pop(blob, None) for blob in program.made],
+    )
+
+
+@defect("blobs have no names", "ext.blob-name", "ext.files-named")
+def _(server):
+    server.with_name = lambda blob, found: found
+
+
+@defect("the first name stays", "ext.blob-name")
+def _(server):
+    class Names(dict):
+        def __setitem__(self, blob, name):
+            self.setdefault(blob, name)
+
+    server.names = Names()
+
+
+@defect("names are paths", "ext.blob-name")
+def _(server):
+    server.is_name = lambda name: True
+
+
+@defect("blobs are not mounted by name", "ext.blob-mounted-name")
+def _(server):
+    server.mounted_names = lambda blobs: {}
+
+
+@defect("mounted files are results", "ext.blob-mounted-name")
+def _(server):
+    after(server, "program", lambda program, *_: program.mounted.clear() or program)
 
 
 @defect("content is always text", "ext.blob-encoding")

@@ -26,7 +26,15 @@ def _(server):
     server.guest_builtins = lambda: kept
 
 
-@defect("no workspace", "sandbox.workspace", "sandbox.files-gone", "ext.files")
+@defect(
+    "no workspace",
+    "sandbox.workspace",
+    "sandbox.files-gone",
+    "ext.files",
+    "ext.files-kept",
+    "ext.files-named",
+    "ext.blob-mounted-name",
+)
 def _(server):
     server.may_write = lambda path: False
 

@@ -86,6 +86,7 @@ mod tests {
                 kind,
                 size: ByteCount::from(blob.len()),
                 created: Duration::ZERO,
+                name: None,
             },
             offset: from as u64,
             bytes: blob[from..to].to_vec(),

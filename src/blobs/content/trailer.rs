@@ -20,7 +20,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::blobs::content::kind::{BlobKind, MAX_KIND};
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::units::ByteCount;
 
 const MAGIC: [u8; 16] = *b"wardian blob 1\0\n";
@@ -40,6 +40,9 @@ pub struct StoredBlob {
     pub size: ByteCount,
     /// The time at which it was first stored, since the Unix epoch.
     pub created: Duration,
+    /// The name that its owner gave it last. It is not in the trailer: see
+    /// [`names`](crate::blobs::local::names).
+    pub name: Option<BlobName>,
 }
 
 impl StoredBlob {
@@ -76,6 +79,7 @@ impl StoredBlob {
             kind: BlobKind::parse(std::str::from_utf8(kind).ok()?).ok()?,
             size: ByteCount::bytes(u64::from_le_bytes(*size)),
             created: Duration::from_millis(u64::from_le_bytes(created.try_into().ok()?)),
+            name: None,
         })
     }
 }
@@ -98,6 +102,7 @@ mod tests {
             kind,
             size: ByteCount::bytes(3),
             created: Duration::from_millis(1_790_000_000_123),
+            name: None,
         }
     }
 

@@ -78,6 +78,7 @@ impl<D: Disk> LocalBlobStore<D> {
         };
         let stamp = self.disk.stamp(&file).map_err(failed("read"))?;
         let described = self.trailer(&id, &file, stamp.size).map_err(failed("read"))?;
+        let described = described.map(|blob| self.named(tenant_folder, blob));
         let size = ByteCount::bytes(usage_of(stamp.size).bytes);
         Ok(Some(ListedBlob { id, size, used: stamp.used, described }))
     }
@@ -116,6 +117,7 @@ impl<D: Disk> LocalBlobStore<D> {
                 .inspect_err(|_| names.forget())
                 .map_err(BlobError::from_disk("write to"))?;
             names.subtract(usage_of(stamp.size));
+            self.remove_name(&tenant_folder, id);
         }
         self.verified.lock().forget(tenant, id);
         self.sync_tenant_folder(&tenant_folder)

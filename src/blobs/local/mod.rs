@@ -7,6 +7,7 @@ pub(crate) mod failure_tests;
 #[cfg(test)]
 pub(crate) mod faulty_disk;
 pub(crate) mod id_scheme;
+pub(crate) mod names;
 pub mod read;
 pub mod retention;
 pub(crate) mod store;

@@ -26,11 +26,13 @@ impl<D: Disk> LocalBlobStore<D> {
         let tenant_folder = self.tenant_folder(tenant);
         let (file, _pin) = self.open_existing(&tenant_folder, id)?;
         let stamp = self.disk.stamp(&file).map_err(BlobError::from_disk("read"))?;
-        if let Some(blob) = self.verified.lock().find(tenant, id, &stamp) {
-            return Ok(blob);
+        let known = self.verified.lock().find(tenant, id, &stamp);
+        if let Some(blob) = known {
+            return Ok(self.named(&tenant_folder, blob));
         }
         let trailer = self.trailer(id, &file, stamp.size).map_err(BlobError::from_disk("read"))?;
-        trailer.map_or_else(|| Err(self.set_aside(&tenant_folder, id, &stamp)), Ok)
+        let blob = trailer.ok_or_else(|| self.set_aside(&tenant_folder, id, &stamp))?;
+        Ok(self.named(&tenant_folder, blob))
     }
 
     /// Reads at most `limit` bytes of a blob. Counts as a use.
@@ -72,6 +74,7 @@ impl<D: Disk> LocalBlobStore<D> {
         let tenant_folder = self.tenant_folder(tenant);
         let (file, pin) = self.open_existing(&tenant_folder, id)?;
         let blob = self.ensure_intact(&tenant_folder, id, &file)?;
+        let blob = self.named(&tenant_folder, blob);
         Ok(OpenBlob { blob, file, pin })
     }
 

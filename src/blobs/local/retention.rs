@@ -86,6 +86,7 @@ impl<D: Disk> LocalBlobStore<D> {
         now: Duration,
         report: &mut SweepReport,
     ) {
+        self.remove_stray_names(tenant_folder, entries);
         for entry in entries.iter().filter(|entry| self.has_expired(entry.used, now)) {
             let Some(id) = blob_of(entry) else { continue };
             match self.remove_expired(tenant_folder, &id, now) {
@@ -128,6 +129,7 @@ impl<D: Disk> LocalBlobStore<D> {
         self.disk.remove(&path).inspect_err(|_| names.forget())?;
         let usage = usage_of(stamp.size);
         names.subtract(usage);
+        self.remove_name(tenant_folder, id);
         self.verified.lock().forget(&tenant_folder.tenant, id);
         Ok(Some(usage.bytes))
     }

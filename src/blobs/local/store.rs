@@ -22,7 +22,7 @@ use crate::blobs::store::{
     SweepReport,
 };
 use crate::clock::Clock;
-use crate::ids::{BlobId, TenantId};
+use crate::ids::{BlobId, BlobName, TenantId};
 use crate::units::ByteCount;
 
 /// The folder of the keys of ids.
@@ -162,6 +162,10 @@ impl BlobStore for LocalBlobStore {
         announced: Option<ByteCount>,
     ) -> Result<Box<dyn BlobWriter>, BlobError> {
         Ok(Box::new(self.begin_write(tenant, kind, announced)?))
+    }
+
+    fn set_names(&self, tenant: &TenantId, names: &[(BlobId, BlobName)]) -> Result<(), BlobError> {
+        Self::set_names(self, tenant, names)
     }
 
     fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError> {

@@ -89,6 +89,7 @@ mod tests {
             kind,
             size,
             created: Duration::ZERO,
+            name: None,
         }
     }
 

@@ -137,7 +137,10 @@ impl<D: Disk> LocalBlobStore<D> {
         };
         match self.ensure_intact(tenant_folder, id, &file) {
             // Its writer may not have synced the folder yet.
-            Ok(blob) => self.sync_tenant_folder(tenant_folder).map(|()| Some(blob)),
+            Ok(blob) => {
+                self.sync_tenant_folder(tenant_folder)?;
+                Ok(Some(self.named(tenant_folder, blob)))
+            }
             Err(BlobError::Damaged { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -159,7 +162,8 @@ impl<D: Disk> LocalBlobStore<D> {
         let written = BlobError::from_disk;
         let Writing { room, mut draft, id, kind, size } = writing;
         let size = ByteCount::bytes(size);
-        let blob = StoredBlob { id: id.finish(), kind, size, created: self.clock.now() };
+        let (id, created) = (id.finish(), self.clock.now());
+        let blob = StoredBlob { id, kind, size, created, name: None };
         draft.write(&blob.encode()).map_err(written("write to"))?;
         self.disk.set_used(&draft.file, blob.created).map_err(written("write to"))?;
         self.disk.sync_file(&draft.file).map_err(written("write to"))?;

@@ -11,6 +11,7 @@ pub(crate) mod keys;
 pub(crate) mod licenses;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod out_folder;
 pub(crate) mod reload;
 pub(crate) mod run;
 pub(crate) mod run_result;

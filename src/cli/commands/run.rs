@@ -14,9 +14,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
 
 use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, Stores, install_engine};
-use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
+use crate::cli::commands::blobs::{read_text_blob, store_file};
 use crate::cli::commands::epoch::epoch;
 use crate::cli::commands::fuel_profile::{ProfileRequest, title_of};
+use crate::cli::commands::out_folder::{SavedFile, save_all};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
@@ -27,9 +28,15 @@ use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
 use crate::cli::program_args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::terminal::output::{note, shown};
 use crate::config::Config;
+use crate::ids::{BlobId, BlobName};
 use crate::images::PackageSet;
+use crate::job::message::PAYLOAD_MAX;
+use crate::job::outcome::MAX_LEFT_FILES;
+use crate::job::{KeepBounds, KeepFiles};
 use crate::protocol::members::Members;
-use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
+use crate::protocol::methods::execution::{
+    FileResult, ReproducibleParam, RequestedLimits, RunResult,
+};
 use crate::protocol::strict;
 use crate::provenance::Unrepeatable;
 use crate::registry::TenantFolders;
@@ -39,6 +46,9 @@ use crate::units::ByteCount;
 
 /// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
+
+/// Most files that a sentence names.
+const MAX_NAMED: usize = 3;
 
 /// Runs a file, or code.
 pub(crate) fn run_code(
@@ -92,7 +102,8 @@ struct Order {
 /// The files that a run reads, which its record must not replace.
 fn inputs_of<'a>(options: &'a RunOptions, program: Option<&'a Path>) -> Vec<&'a Path> {
     let args = options.args.as_deref().and_then(|args| args.strip_prefix('@')).map(Path::new);
-    let blobs = options.blob.iter().map(|blob| blob.path.as_path());
+    let blobs = options.blob.iter().map(|blob| &blob.path).chain(&options.files);
+    let blobs = blobs.map(PathBuf::as_path);
     let others = [program, args, options.sign.as_deref(), options.locked.as_deref()];
     others.into_iter().flatten().chain(blobs).collect()
 }
@@ -137,6 +148,7 @@ fn run(
         reproducible,
         profile: profile.map(|profile| profile.order),
         strict_output: options.strict_output,
+        keep_files: options.out.as_ref().map(|_| everything(&config)),
         record: match options.record {
             Some(_) if options.record_network => LocalRecord::WithNetwork,
             Some(_) => LocalRecord::Wanted,
@@ -159,6 +171,13 @@ fn run(
         }
         Box::pin(perform(&runtime, request, args, options)).await
     }))
+}
+
+/// All files that a run can leave: they are written into a folder of the user's.
+fn everything(config: &Config) -> KeepFiles {
+    let all = config.limits.max.workspace;
+    let count = u32::try_from(MAX_LEFT_FILES).unwrap_or(u32::MAX);
+    KeepFiles::Usual(KeepBounds { count, max_size: all.min(PAYLOAD_MAX), total_size: all })
 }
 
 /// Prints the problems of the skills that a run asks for. Those of other skills are no concern of
@@ -224,7 +243,10 @@ async fn perform_on(
     mut args: Arguments,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
-    for NamedFile { name, path } in &options.blob {
+    ensure_names_differ(options)?;
+    let files = options.files.iter().map(|path| (&None, path));
+    let blobs = options.blob.iter().map(|NamedFile { name, path }| (name, path));
+    for (name, path) in files.chain(blobs) {
         let blob = store_file(&runtime.blobs, path, None)?;
         let id = blob.id.to_string();
         if let Some(name) = name {
@@ -270,7 +292,7 @@ fn finish(
     };
     let made = &ended.result.output_blobs;
     let saved = match &options.out {
-        Some(folder) => save_all(&*runtime.blobs, made, folder)?,
+        Some(folder) => save_all(&*runtime.blobs, &ended.result.files, made, folder)?,
         None => Vec::new(),
     };
     let profile = ProfileRequest::of(&options.profile)?;
@@ -285,16 +307,46 @@ fn finish(
     if let Some(file) = &options.record {
         record(file, options.sign.as_deref(), ended)?;
     }
-    for (id, path) in &saved {
-        note(&format!("{id} is {path}"));
-    }
-    // An output that became a blob was printed.
-    let printed = ended.output_blob.as_ref().filter(|_| whole.is_some());
-    let dropped = made.iter().filter(|id| Some(*id) != printed).count();
-    if options.out.is_none() && dropped > 0 && !options.json {
-        note(&format!("{dropped} made and dropped; keep them with `--out FOLDER`"));
+    saved.iter().for_each(note_saved);
+    if options.out.is_none() && !options.json {
+        // An output that became a blob was printed.
+        let printed = ended.output_blob.as_ref().filter(|_| whole.is_some());
+        if let Some(text) = dropped(&ended.result, printed) {
+            note(&text);
+        }
     }
     Ok(exit)
+}
+
+fn note_saved(saved: &SavedFile) {
+    let path = shown(&saved.path.display().to_string());
+    note(&match saved {
+        SavedFile { is_unchanged: true, .. } => format!("{path} has this content already"),
+        SavedFile { is_renamed: true, .. } => {
+            format!("wrote {path}: the file of this name has other content and was left alone")
+        }
+        _ => format!("wrote {path}"),
+    });
+}
+
+/// The sentence about what a run has made and nobody keeps.
+fn dropped(result: &RunResult, printed: Option<&BlobId>) -> Option<String> {
+    let blobs = result.output_blobs.iter().filter(|id| Some(*id) != printed);
+    let names: Vec<String> = blobs
+        .map(|id| {
+            let of_blob = |file: &&FileResult| file.blob_id.as_ref() == Some(id);
+            let file = result.files.iter().find(of_blob);
+            file.map_or_else(|| id.to_string(), |file| shown(&file.path))
+        })
+        .collect();
+    let (first, others) = names.split_at_checked(MAX_NAMED).unwrap_or((&names, &[]));
+    let more = match others.len() {
+        0 => String::new(),
+        count => format!(" and {count} others"),
+    };
+    let list = first.join(", ");
+    (!names.is_empty())
+        .then(|| format!("made and dropped: {list}{more}; keep them with `--out FOLDER`"))
 }
 
 /// Writes the record of a run, unless its end does not repeat.
@@ -362,6 +414,25 @@ fn ensure_set_once(args: &Arguments, blobs: &[NamedFile]) -> Result<(), Failed> 
             return Err(Failed::usage(format!(
                 "`--blob` sets the argument `{name}`, which is set"
             )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses files that the program could not tell apart by their names.
+fn ensure_names_differ(options: &RunOptions) -> Result<(), Failed> {
+    let mut names = BTreeSet::new();
+    for path in &options.files {
+        let name = path.file_name().unwrap_or_default();
+        if BlobName::parse(&name.to_string_lossy()).is_err() || name.to_str().is_none() {
+            let path = shown(&path.display().to_string());
+            return Err(Failed::usage(format!(
+                "{path} has no name by which a program could open it: rename it, or use `--blob`"
+            )));
+        }
+        if !names.insert(name) {
+            let name = shown(&name.to_string_lossy());
+            return Err(Failed::usage(format!("two files are named `{name}`: rename one of them")));
         }
     }
     Ok(())

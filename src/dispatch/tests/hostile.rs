@@ -87,6 +87,7 @@ fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
         end,
         logs,
         files: LeftFiles::default(),
+        blob_names: Vec::new(),
         usage: RunUsage::default(),
         conversions: Conversions::default(),
         profile: None,

@@ -13,6 +13,7 @@ use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome, 
 use crate::dispatch::worker::payload::{CheckedPayload, PayloadError};
 use crate::dispatch::worker::run_clock::{Patience, RunClock, Unanswered};
 use crate::dispatch::{Job, RunHost};
+use crate::job::RunSpec;
 use crate::job::frame;
 use crate::job::host::{HostTime, RequestKind};
 use crate::job::limits::RunLimits;
@@ -81,7 +82,7 @@ pub(crate) async fn perform(
     host: &mut impl RunHost,
     patience: Patience,
 ) -> Result<Ran, Broken> {
-    let limits = &job.spec.limits;
+    let limits = &allowed(&job.spec);
     let mut exchange = Exchange {
         worker,
         limits,
@@ -132,6 +133,17 @@ pub(crate) async fn perform(
                 return Err(Violation::OutOfPlace.into());
             }
         }
+    }
+}
+
+/// The limits of a run with what its host may store for it beyond them.
+fn allowed(spec: &RunSpec) -> RunLimits {
+    let more = spec.keep_files.allowance();
+    let bytes = spec.limits.host_bytes.as_u64().saturating_add(more.total_size.as_u64());
+    RunLimits {
+        host_calls: spec.limits.host_calls.saturating_add(more.count),
+        host_bytes: ByteCount::bytes(bytes),
+        ..spec.limits
     }
 }
 

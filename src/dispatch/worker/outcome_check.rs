@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{
-    LeftFile, LeftFiles, Logs, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_MESSAGE, MAX_NOT_KEPT,
-    MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
+    LeftFile, LeftFiles, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
+    MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
 };
 use crate::job::profile::{FuelProfile, ProfileOrder, ProfileText};
 use crate::units::ByteCount;
@@ -53,7 +53,7 @@ pub fn check_outcome(
     if outcome.end.as_ref().err().is_some_and(|failure| !can_be_reported(failure)) {
         return Err(ImplausibleOutcome::Failure);
     }
-    if !can_be_listed(&outcome.files) {
+    if !can_be_listed(&outcome.files) || outcome.blob_names.len() > MAX_BLOB_NAMES {
         return Err(ImplausibleOutcome::Files);
     }
     if !outcome.conversions.is_bounded() {
@@ -134,6 +134,7 @@ mod tests {
             end: Err(failure),
             logs: Logs::default(),
             files: LeftFiles::default(),
+            blob_names: Vec::new(),
             usage: RunUsage::default(),
             conversions: Conversions::default(),
             profile: None,
@@ -163,6 +164,7 @@ mod tests {
             end: Ok(()),
             logs,
             files,
+            blob_names: Vec::new(),
             conversions: Conversions::default(),
             usage,
             profile: None,
@@ -200,6 +202,7 @@ mod tests {
                 end: Ok(()),
                 logs: Logs::default(),
                 files: LeftFiles { listed, total: 1 },
+                blob_names: Vec::new(),
                 usage: RunUsage::default(),
                 conversions: Conversions::default(),
                 profile: None,

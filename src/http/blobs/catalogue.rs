@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::budget::Charge;
 use crate::http::blobs::query::Parameters;
-use crate::http::blobs::{BlobName, BlobRequest};
+use crate::http::blobs::{BlobPath, BlobRequest};
 use crate::http::edge::Edge;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::net::answer::Answer;
 use crate::net::respond::{empty, json, json_bytes};
 use crate::service::{BlobListing, CallerIdentity, Methods, Status, Transfers};
@@ -36,6 +36,8 @@ struct Entry {
     size_bytes: u64,
     created_ms: Option<u64>,
     last_used_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<BlobName>,
 }
 
 impl From<BlobListing> for Entry {
@@ -46,6 +48,7 @@ impl From<BlobListing> for Entry {
             size_bytes: listing.size,
             created_ms: listing.created_ms,
             last_used_ms: listing.used_ms,
+            name: listing.name,
         }
     }
 }
@@ -94,7 +97,7 @@ pub(crate) async fn list<M: Methods + Status + Transfers>(
 pub(crate) async fn remove<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    BlobName(id): BlobName,
+    BlobPath(id): BlobPath,
 ) -> Response {
     let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
@@ -110,7 +113,7 @@ pub(crate) async fn remove<M: Methods + Status + Transfers>(
 pub(crate) async fn verify<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    BlobName(id): BlobName,
+    BlobPath(id): BlobPath,
     RawQuery(query): RawQuery,
 ) -> Response {
     let request = match BlobRequest::begin(&edge, identity) {

@@ -4,19 +4,14 @@ use std::fmt::Write as _;
 
 use axum::http::HeaderValue;
 
-/// Longest name of a file, in bytes; file systems allow no more.
-const MAX_NAME: usize = 255;
+use crate::ids::BlobName;
 
 /// Checks the name of a file that a client sent.
-pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
-    let is_plain = |letter: char| !letter.is_control() && letter != '/' && letter != '\\';
-    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
-        return Err(
-            "`filename` must be the name of a file: at most 255 bytes, without `/`, `\\` and \
-                    control characters",
-        );
-    }
-    Ok(())
+pub(crate) fn check_name(name: &str) -> Result<BlobName, &'static str> {
+    BlobName::parse(name).map_err(|_invalid| {
+        "`filename` must be the name of a file: at most 255 bytes, without `/`, `\\` and control \
+         characters"
+    })
 }
 
 /// An attachment of this name.

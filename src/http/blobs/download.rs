@@ -14,7 +14,7 @@ use crate::http::blobs::content_body::ContentBody;
 use crate::http::blobs::disposition::{attachment, check_name};
 use crate::http::blobs::query::Parameters;
 use crate::http::blobs::range::{Selection, select};
-use crate::http::blobs::{BlobName, BlobRequest, single};
+use crate::http::blobs::{BlobPath, BlobRequest, single};
 use crate::http::edge::Edge;
 use crate::net::respond::empty;
 use crate::service::{BlobDescription, CallerIdentity, Methods, Status, Transfers};
@@ -26,7 +26,7 @@ const INERT: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'
 pub(crate) async fn download<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    BlobName(id): BlobName,
+    BlobPath(id): BlobPath,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
@@ -64,7 +64,7 @@ pub(crate) async fn download<M: Methods + Status + Transfers>(
 pub(crate) async fn describe<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    BlobName(id): BlobName,
+    BlobPath(id): BlobPath,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
@@ -92,7 +92,7 @@ async fn prepare(
     let refused = |message: &str| Box::new(request.refused(StatusCode::BAD_REQUEST, message));
     let parameters = Parameters::parse(query, &["filename"]).map_err(|fault| refused(&fault))?;
     let name = parameters.find("filename");
-    name.map_or(Ok(()), check_name).map_err(refused)?;
+    let name = name.map(check_name).transpose().map_err(refused)?;
     let described = request.transfers.describe(&request.caller, id).await;
     let blob = described.map_err(|error| Box::new(request.failed(&error)))?;
     let tag = blob.id.letters();
@@ -112,8 +112,8 @@ async fn prepare(
     let kind = HeaderValue::from_str(&blob.kind);
     let binary = HeaderValue::from_static("application/octet-stream");
     head.insert(header::CONTENT_TYPE, kind.unwrap_or(binary));
-    let own = blob.file_name();
-    head.insert(header::CONTENT_DISPOSITION, attachment(name.unwrap_or(&own)));
+    let name = name.map_or_else(|| blob.file_name(), |name| name.to_string());
+    head.insert(header::CONTENT_DISPOSITION, attachment(&name));
     head.insert(header::CONTENT_SECURITY_POLICY, INERT);
     head.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     Ok((blob, answer))

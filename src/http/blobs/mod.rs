@@ -37,9 +37,9 @@ use crate::service::{
 
 /// The id in the path of a request. One that is not UTF-8 stays as it was sent: like every text that
 /// is no id it names no blob.
-pub(crate) struct BlobName(String);
+pub(crate) struct BlobPath(String);
 
-impl<S: Send + Sync> FromRequestParts<S> for BlobName {
+impl<S: Send + Sync> FromRequestParts<S> for BlobPath {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {

@@ -20,6 +20,7 @@ use crate::http::blobs::query::Parameters;
 use crate::http::blobs::upload_time::UploadTime;
 use crate::http::blobs::{BlobRequest, single};
 use crate::http::edge::Edge;
+use crate::ids::BlobName;
 use crate::net::body::BodyFault;
 use crate::net::respond::{Failure, closing, empty, json};
 use crate::protocol::methods::blobs::CreateBlobResult;
@@ -42,7 +43,7 @@ const MOST_DISCARDED: usize = 32 << 20;
 #[derive(Debug, Default)]
 struct Announcement {
     kind: Option<String>,
-    file_name: Option<String>,
+    file_name: Option<BlobName>,
     announced: Option<u64>,
     digest: Option<[u8; 32]>,
     /// The blobs that the client does not need to send.
@@ -124,9 +125,8 @@ impl Announcement {
     ) -> Result<Self, (StatusCode, String)> {
         let wrong = |message: String| (StatusCode::BAD_REQUEST, message);
         let parameters = Parameters::parse(query, &["filename"]).map_err(wrong)?;
-        let file_name = parameters.find("filename").map(str::to_owned);
-        let checked = file_name.as_deref().map_or(Ok(()), check_name);
-        checked.map_err(|message| wrong(message.to_owned()))?;
+        let file_name = parameters.find("filename").map(check_name).transpose();
+        let file_name = file_name.map_err(|message| wrong(message.to_owned()))?;
         if headers.contains_key(header::CONTENT_RANGE) {
             return Err(wrong("a blob is sent as a whole, without `Content-Range`".to_owned()));
         }
@@ -148,7 +148,7 @@ impl Announcement {
     fn order(&self) -> UploadOrder<'_> {
         UploadOrder {
             kind: self.kind.as_deref(),
-            file_name: self.file_name.as_deref(),
+            file_name: self.file_name.as_ref(),
             announced: self.announced.map(ByteCount::bytes),
             digest: self.digest,
         }
@@ -236,7 +236,8 @@ fn stored_answer(
     let status = if stored.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::try_from(format!("/v1/blobs/{}", stored.blob_id));
     let tag = etag(stored.blob_id.letters());
-    let result = CreateBlobResult { blob_id: stored.blob_id, size_bytes: stored.size.as_u64() };
+    let UploadedBlob { blob_id, size, name, .. } = stored;
+    let result = CreateBlobResult { blob_id, size_bytes: size.as_u64(), name };
     let mut answer = json(status.as_u16(), &result, &blobs.request_id);
     let head = answer.headers_mut();
     head.extend(location.ok().map(|location| (header::LOCATION, location)));

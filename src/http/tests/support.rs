@@ -97,6 +97,7 @@ impl Methods for Fake {
                 Ok(MethodResult::LoadSkillsProtocolGuide(GuideResult { content }))
             }
             MethodCall::ReadBlob(_) => Ok(MethodResult::ReadBlob(ReadBlobResult {
+                name: None,
                 content: "x".repeat(1 << 20),
                 truncated: false,
                 kind: "text/plain".to_owned(),

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::error::ErrorKind;
+use crate::mcp::features::links::links_of;
 use crate::mcp::features::progress::{PreparationTold, WAITING, tell};
 use crate::mcp::features::results::{answer, blobs_of, refusal};
 use crate::mcp::features::skill_tools::{skill_of, tool_of};
@@ -120,6 +121,7 @@ async fn with_images(
         let images: Vec<ContentBlock> = images::shown(service, exchange, blobs_of(result)).await;
         answer.content.extend(images);
     }
+    answer.content.extend(links_of(result));
     answer
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ErrorKind;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::mcp::features::skill_uri::{decoded, encoded};
 use crate::net::respond::Failure;
 use crate::protocol::methods::execution::RunResult;
@@ -279,8 +279,8 @@ async fn store(
     name: &str,
 ) -> Result<BlobId, Failure> {
     let failed = |error: ServiceError| Failure::of(&error, &caller.request_id);
-    let last = name.rsplit('/').next().unwrap_or_default();
-    let order = UploadOrder { file_name: Some(last), ..UploadOrder::default() };
+    let file_name = BlobName::of_path(name);
+    let order = UploadOrder { file_name: file_name.as_ref(), ..UploadOrder::default() };
     let mut upload = transfers.begin_upload(caller, order).await.map_err(failed)?;
     let mut piece = Vec::with_capacity(PIECE);
     loop {

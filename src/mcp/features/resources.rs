@@ -94,7 +94,8 @@ pub(crate) async fn list(
 
 fn of_blob(blob: BlobListing) -> Resource {
     let id = blob.id.to_string();
-    let resource = Resource::new(id.clone(), id).with_size(blob.size);
+    let name = blob.name.map_or_else(|| id.clone(), |name| name.to_string());
+    let resource = Resource::new(id, name).with_size(blob.size);
     match blob.kind {
         Some(kind) => resource.with_mime_type(kind),
         None => resource,

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ids::BlobId;
+use crate::mcp::features::links::links_of_kept;
 use crate::mcp::wire::exchange::{LayFault, McpExchange};
 use crate::net::respond::Failure;
 use crate::protocol::MethodResult;
@@ -43,6 +44,7 @@ pub(crate) fn kept_answer(
     let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
     answer.structured_content = Some(Value::Object(exchange.object(&json)?));
     answer.is_error = Some(result.get().starts_with(FAILED));
+    answer.content.extend(links_of_kept(result));
     Ok(answer)
 }
 

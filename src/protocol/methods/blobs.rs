@@ -5,7 +5,7 @@ use std::fmt;
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::{DEFAULT_READ, MAX_READ};
 use crate::units::ByteCount;
@@ -31,6 +31,9 @@ pub struct CreateBlobParams {
     pub kind: String,
     /// The encoding of the content. Without it the kind decides.
     pub encoding: Option<Encoding>,
+    /// Name of the file, as sent.
+    #[serde(default)]
+    pub name: Option<String>,
     /// The client's own name for the call.
     #[serde(default)]
     pub idempotency_key: Option<String>,
@@ -110,6 +113,9 @@ pub struct CreateBlobResult {
     pub blob_id: BlobId,
     /// Length of the content.
     pub size_bytes: u64,
+    /// The name of the file, if the blob has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<BlobName>,
 }
 
 /// The parameters of `read_blob`.
@@ -162,6 +168,9 @@ pub struct ReadBlobResult {
     pub size_bytes: u64,
     /// The encoding of `content`.
     pub encoding: Encoding,
+    /// The name of the file, if the blob has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<BlobName>,
 }
 
 /// Prints no content: it may be anything and must not reach a log.
@@ -186,6 +195,7 @@ mod tests {
             content: content.into(),
             kind: "x/y".into(),
             encoding,
+            name: None,
             idempotency_key: None,
         }
     }
@@ -251,6 +261,7 @@ mod tests {
         let params = format!("{:?}", content("secret", None));
         assert!(!params.contains("secret"), "{params}");
         let result = ReadBlobResult {
+            name: None,
             content: "secret".into(),
             truncated: false,
             kind: "text/plain".into(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
+use crate::ids::{BlobId, BlobName, RunId, SkillName, SkillVersion};
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::methods::discovery::{
@@ -164,6 +164,14 @@ fn samples() -> Vec<(&'static str, bool, Value)> {
     samples.into_iter().flatten().collect()
 }
 
+fn blob_name() -> BlobName {
+    BlobName::parse("a.csv").unwrap()
+}
+
+fn created(name: Option<BlobName>) -> CreateBlobResult {
+    CreateBlobResult { blob_id: blob_id(), size_bytes: 1, name }
+}
+
 fn blob_id() -> BlobId {
     BlobId::parse(&format!("blob:{}", "a".repeat(52))).unwrap()
 }
@@ -274,6 +282,7 @@ fn discovery_samples() -> Vec<(&'static str, bool, Value)> {
 
 fn blob_samples() -> Vec<(&'static str, bool, Value)> {
     let read = |encoding| ReadBlobResult {
+        name: (encoding == Encoding::Utf8).then(blob_name),
         content: "c".to_owned(),
         truncated: false,
         kind: "text/plain".to_owned(),
@@ -285,9 +294,10 @@ fn blob_samples() -> Vec<(&'static str, bool, Value)> {
     error = error.with_parameter("p").with_request_id("r");
     error.data.retry_after_ms = Some(1);
     vec![
-        ("CreateBlobResult", true, sample(CreateBlobResult { blob_id: blob_id(), size_bytes: 1 })),
+        ("CreateBlobResult", true, sample(created(Some(blob_name())))),
+        ("CreateBlobResult", false, sample(created(None))),
         ("ReadBlobResult", true, sample(read(Encoding::Utf8))),
-        ("ReadBlobResult", true, sample(read(Encoding::Base64))),
+        ("ReadBlobResult", false, sample(read(Encoding::Base64))),
         ("ErrorData", true, sample(&error.data)),
         ("ErrorData", false, bare),
     ]

@@ -6,12 +6,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName, InvalidId};
 use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use crate::job::network::NetworkRequest;
-use crate::job::outcome::Conversions;
+use crate::job::outcome::{Conversions, MAX_BLOB_NAMES};
 use crate::sandbox::host_call::replies::{done, refused};
 use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
@@ -44,6 +44,7 @@ pub struct HostCallAccount {
     largest: usize,
     max_calls: u32,
     max_bytes: u64,
+    names: Vec<(BlobId, BlobName)>,
 }
 
 impl HostCallAccount {
@@ -59,6 +60,7 @@ impl HostCallAccount {
             largest: 0,
             max_calls: limits.host_calls,
             max_bytes: limits.host_bytes.as_u64(),
+            names: Vec::new(),
         }
     }
 
@@ -160,6 +162,32 @@ impl HostCallAccount {
             self.charge(0)?;
         }
         self.host.ask_network(request)
+    }
+
+    /// Notes the name of a blob. It costs no call: the list of names has a bound of its own, and the
+    /// gateway names only blobs that the run has stored.
+    pub(crate) fn name_blob(&mut self, id: &str, name: &str) -> Result<(), Refusal> {
+        let wrong = |fault: InvalidId| Refusal {
+            error_type: "ValueError".to_owned(),
+            message: fault.to_string(),
+        };
+        let id = BlobId::parse(id).map_err(wrong)?;
+        let name = BlobName::parse(name).map_err(wrong)?;
+        if let Some((_, known)) = self.names.iter_mut().find(|(named, _)| *named == id) {
+            *known = name;
+            return Ok(());
+        }
+        if self.names.len() >= MAX_BLOB_NAMES {
+            let message = format!("a run can name at most {MAX_BLOB_NAMES} blobs");
+            return Err(Refusal { error_type: "HostCallLimit".to_owned(), message });
+        }
+        self.names.push((id, name));
+        Ok(())
+    }
+
+    /// The names that the run gave to blobs.
+    pub(crate) fn take_names(&mut self) -> Vec<(BlobId, BlobName)> {
+        std::mem::take(&mut self.names)
     }
 
     /// Stores a blob. The host holds a copy of it meanwhile, for which the run has `room`.
@@ -317,6 +345,24 @@ mod tests {
         let refused = ensure_room(200 << 20, 100 << 20).unwrap_err();
         assert_eq!(refused.error_type, "HostCallLimit");
         assert!(refused.message.contains("200 MiB") && refused.message.contains("100 MiB"));
+    }
+
+    #[test]
+    fn the_names_of_blobs_are_few_and_plain() {
+        use crate::ids::Digest;
+        let mut account = account(0, 0);
+        let id = |number: usize| {
+            BlobId::of_digest(&Digest::of(number.to_string().as_bytes())).to_string()
+        };
+        assert!(account.name_blob(&id(0), "a/b").is_err() && account.name_blob("a", "b").is_err());
+        for number in 0..MAX_BLOB_NAMES {
+            account.name_blob(&id(number), "first").unwrap();
+        }
+        account.name_blob(&id(0), "second").unwrap();
+        let full = account.name_blob(&id(MAX_BLOB_NAMES), "one more").unwrap_err();
+        assert_eq!(full.error_type, "HostCallLimit");
+        let names = account.take_names();
+        assert_eq!((names.len(), names[0].1.as_str()), (MAX_BLOB_NAMES, "second"));
     }
 
     #[test]

@@ -88,6 +88,12 @@ impl HostCalls<'_> {
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
             Request::Network(request) => return self.network(request),
+            Request::NameBlob { id, name } => {
+                return HostAnswer::Bytes(match self.account.name_blob(id, name) {
+                    Ok(()) => replies::done(&[]),
+                    Err(refusal) => replies::refused(&refusal),
+                });
+            }
             Request::Progress { done, total, message } => {
                 let message = message.get(..ProgressReport::MAX_MESSAGE).unwrap_or(message);
                 let message = String::from_utf8_lossy(message);
@@ -122,6 +128,7 @@ impl HostCalls<'_> {
             | Request::Files(_)
             | Request::Codec(_)
             | Request::Network(_)
+            | Request::NameBlob { .. }
             | Request::Progress { .. } => replies::done(&[]),
         })
     }

@@ -1,17 +1,21 @@
 //! Stores the files that a program left in its workspace, after its end.
 //!
-//! The host finds the files and their sizes in its own file system, without the guest. Stored files
-//! count against the run's limits on calls and bytes like any blob that it writes.
+//! The host finds the files and their sizes in its own file system, without the guest. Files that a
+//! call asks for count against the run's limits on calls and bytes like any blob that it writes.
+//! Those that are kept by default have bounds of their own, so that a program that has used up its
+//! limits loses none.
+//!
+//! INVARIANT(named-or-kept): by default each file that is listed is kept or says why not.
 
-use crate::job::KeepFiles;
 use crate::job::outcome::{
-    KeptFile, LeftFile, LeftFiles, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_NOT_KEPT,
+    HIDDEN_NOT_KEPT, KeptFile, LeftFile, LeftFiles, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_NOT_KEPT,
 };
+use crate::job::{KeepBounds, KeepFiles};
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::vfs::{FileSystem, WorkspaceFile};
 use crate::units::ByteCount;
 
-/// Most files that are kept by default: a program may draw a thousand frames.
+/// Most figures that records of earlier versions keep.
 const MAX_FIGURES: usize = 20;
 
 /// Kind of a file with an unknown ending.
@@ -33,24 +37,102 @@ pub(crate) fn keep_files(
     if found.is_empty() {
         return LeftFiles { listed: Vec::new(), total };
     }
-    let most = if *keep == KeepFiles::Figures { MAX_FIGURES } else { MAX_LEFT_FILES };
-    let (mut wanted, mut others): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|file| is_wanted(keep, &file.path));
-    others.splice(0..0, wanted.split_off(most.min(wanted.len())));
-    others.truncate(MAX_LEFT_FILES.saturating_sub(wanted.len()));
-
+    let verdicts = match keep {
+        KeepFiles::Usual(bounds) => judge_by_bounds(&mut found, bounds),
+        keep => judge_by_wish(&found, keep),
+    };
     let is_cancelled = account.is_cancelled();
-    let mut listed = Vec::with_capacity(wanted.len().saturating_add(others.len()));
-    for file in wanted {
-        let kept = if is_cancelled() {
-            Err("the run was cancelled".to_owned())
-        } else {
-            store(files, account, &file, room)
-        };
-        listed.push(listed_file(file, kept.map(Some)));
+    let is_charged = !matches!(keep, KeepFiles::Usual(_));
+    let (mut listed, mut others, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+    for (file, verdict) in found.into_iter().zip(verdicts) {
+        match verdict {
+            Verdict::Keep if is_cancelled() => {
+                listed.push(listed_file(file, Err("the run was cancelled".to_owned())));
+            }
+            Verdict::Keep => {
+                let stored = store(files, account, &file, (room, is_charged));
+                listed.push(listed_file(file, stored.map(Some)));
+            }
+            Verdict::Beyond(reason) => others.push(listed_file(file, Err(reason))),
+            Verdict::Hidden => hidden.push(listed_file(file, Err(HIDDEN_NOT_KEPT.to_owned()))),
+            Verdict::Unasked => hidden.push(listed_file(file, Ok(None))),
+        }
     }
-    listed.extend(others.into_iter().map(|file| listed_file(file, Ok(None))));
+    listed.append(&mut others);
+    listed.append(&mut hidden);
+    listed.truncate(MAX_LEFT_FILES);
     LeftFiles { listed, total }
+}
+
+/// What happens to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Verdict {
+    Keep,
+    /// It passes a bound; the reason, with the way out.
+    Beyond(String),
+    /// Its name, or that of a folder above it, begins with a dot.
+    Hidden,
+    /// The call did not ask for it.
+    Unasked,
+}
+
+/// Judges files that nobody asked for, and orders them: results lie at the top, and what was
+/// unpacked or generated in thousands lies in folders. A file that does not fit leaves its room to
+/// those behind it.
+fn judge_by_bounds(found: &mut [WorkspaceFile], bounds: &KeepBounds) -> Vec<Verdict> {
+    let depth = |path: &str| path.split('/').count();
+    found.sort_by(|one, other| {
+        (depth(&one.path), &one.path).cmp(&(depth(&other.path), &other.path))
+    });
+    let (mut count, mut total) = (0_u32, 0_u64);
+    let judge = |file: &WorkspaceFile| {
+        if file.path.split('/').any(|part| part.starts_with('.')) {
+            return Verdict::Hidden;
+        }
+        let sum = total.saturating_add(file.size);
+        if file.size > bounds.max_size.as_u64() {
+            let most = bounds.max_size;
+            return Verdict::Beyond(format!(
+                "only files up to {most} are kept by default (`limits.keep_files.max_size`); name \
+                 it in `keep_files` to keep it"
+            ));
+        }
+        if count >= bounds.count {
+            let most = bounds.count;
+            return Verdict::Beyond(format!(
+                "only {most} files are kept by default (`limits.keep_files.count`); choose them \
+                 with patterns in `keep_files`, or leave one archive"
+            ));
+        }
+        if sum > bounds.total_size.as_u64() {
+            let most = bounds.total_size;
+            return Verdict::Beyond(format!(
+                "only {most} in all are kept by default (`limits.keep_files.total_size`); name it \
+                 in `keep_files` to keep it"
+            ));
+        }
+        (count, total) = (count.saturating_add(1), sum);
+        Verdict::Keep
+    };
+    found.iter().map(judge).collect()
+}
+
+/// Judges files by what the call asked for.
+fn judge_by_wish(found: &[WorkspaceFile], keep: &KeepFiles) -> Vec<Verdict> {
+    let most = if *keep == KeepFiles::Figures { MAX_FIGURES } else { MAX_LEFT_FILES };
+    let mut count = 0_usize;
+    let judge = |file: &WorkspaceFile| {
+        if !is_wanted(keep, &file.path) {
+            return Verdict::Unasked;
+        }
+        count = count.saturating_add(1);
+        match keep {
+            _ if count <= most => Verdict::Keep,
+            KeepFiles::Figures => Verdict::Unasked,
+            _ => Verdict::Beyond(format!("a run can keep {most} files: leave one archive")),
+        }
+    };
+    found.iter().map(judge).collect()
 }
 
 /// True for caches of libraries, such as the list of fonts.
@@ -77,18 +159,20 @@ fn store(
     files: &FileSystem,
     account: &mut HostCallAccount,
     file: &WorkspaceFile,
-    room: u64,
+    (room, is_charged): (u64, bool),
 ) -> Result<KeptFile, String> {
     let kind = kind_of(&file.path);
-    if file.size > account.bytes_left() {
+    if is_charged && file.size > account.bytes_left() {
         return Err("it is larger than the rest of the run's limit on sent bytes".to_owned());
     }
     let path = format!("/workspace/{}", file.path);
-    let mut content = files
-        .open_file(&path, account.bytes_left())
-        .map_err(|_errno| "it cannot be read".to_owned())?;
+    let mut content =
+        files.open_file(&path, file.size).map_err(|_errno| "it cannot be read".to_owned())?;
     let room = files.free_bytes().saturating_add(room);
-    account.charge(ByteCount::bytes(content.size).as_usize()).map_err(|refusal| refusal.message)?;
+    if is_charged {
+        let size = ByteCount::bytes(content.size).as_usize();
+        account.charge(size).map_err(|refusal| refusal.message)?;
+    }
     let stored = account.write_blob_from(kind, &mut content, room);
     let id = stored.map_err(|refusal| refusal.message)?;
     Ok(KeptFile { id, kind: kind.to_owned() })
@@ -97,7 +181,7 @@ fn store(
 fn is_wanted(keep: &KeepFiles, path: &str) -> bool {
     match keep {
         KeepFiles::Nothing => false,
-        KeepFiles::All => true,
+        KeepFiles::All | KeepFiles::Usual(_) => true,
         KeepFiles::Figures => FIGURES.contains(&ending(path).as_str()),
         KeepFiles::Matching(patterns) => patterns.iter().any(|pattern| fits(pattern, path)),
     }
@@ -195,7 +279,7 @@ fn ending(path: &str) -> String {
     name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// Endings of files that are kept by default.
+/// Endings of figures.
 const FIGURES: [&str; 13] =
     ["avif", "bmp", "eps", "gif", "jpeg", "jpg", "pdf", "png", "ps", "svg", "tif", "tiff", "webp"];
 
@@ -256,6 +340,8 @@ const KINDS: [(&str, &str); 46] = [
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -293,6 +379,85 @@ mod tests {
     fn caches_of_libraries_are_not_listed() {
         assert!(is_cache(".matplotlib/fontlist.json") && is_cache("a/__pycache__/b.pyc"));
         assert!(!is_cache(".env") && !is_cache("cache/a") && !is_cache(".matplotlib"));
+    }
+
+    fn judged(sizes: &[(&str, u64)], bounds: KeepBounds) -> Vec<(String, Verdict)> {
+        let file = |(path, size): &(&str, u64)| WorkspaceFile { path: (*path).into(), size: *size };
+        let mut found: Vec<_> = sizes.iter().map(file).collect();
+        let verdicts = judge_by_bounds(&mut found, &bounds);
+        found.into_iter().map(|file| file.path).zip(verdicts).collect()
+    }
+
+    fn bounds(count: u32, max_size: u64, total_size: u64) -> KeepBounds {
+        let (max_size, total_size) = (ByteCount::bytes(max_size), ByteCount::bytes(total_size));
+        KeepBounds { count, max_size, total_size }
+    }
+
+    #[test]
+    fn results_come_before_what_lies_in_folders() {
+        let files = [("archive/a", 1), ("archive/b", 1), ("report.xlsx", 1), (".env", 1)];
+        let judged = judged(&files, bounds(2, 9, 9));
+        let order: Vec<&str> = judged.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(order, [".env", "report.xlsx", "archive/a", "archive/b"]);
+        assert_eq!(judged[0].1, Verdict::Hidden);
+        assert_eq!((&judged[1].1, &judged[2].1), (&Verdict::Keep, &Verdict::Keep));
+        assert!(matches!(&judged[3].1, Verdict::Beyond(why) if why.contains("count")));
+    }
+
+    #[test]
+    fn what_passes_a_bound_says_which_and_leaves_its_room() {
+        let files = [("a", 6), ("b", 9), ("c", 5), ("d", 4)];
+        let verdicts: Vec<String> = judged(&files, bounds(9, 8, 10))
+            .into_iter()
+            .map(|(_, verdict)| match verdict {
+                Verdict::Beyond(why) => why,
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!((verdicts[0].as_str(), verdicts[3].as_str()), ("Keep", "Keep"));
+        assert!(
+            verdicts[1].contains("8 bytes") && verdicts[1].contains("max_size"),
+            "{verdicts:?}"
+        );
+        assert!(
+            verdicts[2].contains("10 bytes") && verdicts[2].contains("total_size"),
+            "{verdicts:?}"
+        );
+        assert!(verdicts.iter().all(|why| why.len() <= MAX_NOT_KEPT));
+    }
+
+    proptest! {
+        #[test]
+        fn named_or_kept_within_all_bounds(
+            files in prop::collection::vec(("[.a-c]{1,3}(/[.a-c]{1,2}){0,2}", 0_u64..20), 0..30),
+            count in 0_u32..6, max_size in 0_u64..20, total_size in 0_u64..40,
+        ) {
+            let files: Vec<(&str, u64)> =
+                files.iter().map(|(path, size)| (path.as_str(), *size)).collect();
+            let bounds = bounds(count, max_size, total_size);
+            let mut found: Vec<_> = files
+                .iter()
+                .map(|(path, size)| WorkspaceFile { path: (*path).into(), size: *size })
+                .collect();
+            let verdicts = judge_by_bounds(&mut found, &bounds);
+            prop_assert_eq!(verdicts.len(), files.len());
+            let kept = || found.iter().zip(&verdicts).filter(|(_, one)| **one == Verdict::Keep);
+            prop_assert!(kept().count() <= count as usize);
+            prop_assert!(kept().all(|(file, _)| file.size <= max_size));
+            let is_hidden = |path: &str| path.split('/').any(|part| part.starts_with('.'));
+            prop_assert!(kept().all(|(file, _)| !is_hidden(&file.path)));
+            prop_assert!(kept().map(|(file, _)| file.size).sum::<u64>() <= total_size);
+            prop_assert!(!verdicts.contains(&Verdict::Unasked));
+            // Whatever was left out would not have fitted.
+            let used: u64 = kept().map(|(file, _)| file.size).sum();
+            for (file, verdict) in found.iter().zip(&verdicts) {
+                if let Verdict::Beyond(why) = verdict {
+                    let fits = kept().count() < count as usize
+                        && file.size <= max_size && used + file.size <= total_size;
+                    prop_assert!(!fits, "{} {why}", file.path);
+                }
+            }
+        }
     }
 
     #[test]

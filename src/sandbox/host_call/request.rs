@@ -30,6 +30,8 @@ pub(crate) enum Request<'a> {
     Codec(&'a [u8]),
     /// Ask the network.
     Network(NetworkRequest<'a>),
+    /// Name a blob that was stored.
+    NameBlob { id: &'a str, name: &'a str },
     /// Tell the caller how far the program is.
     Progress { done: f64, total: Option<f64>, message: &'a [u8] },
 }
@@ -66,6 +68,10 @@ impl<'a> Request<'a> {
                 let (conversions, value) = rest.split_at_checked(length)?;
                 Some(Self::Converted { conversions, value })
             }
+            0x0c => {
+                let (id, name) = kind_and_rest(payload)?;
+                Some(Self::NameBlob { id, name: std::str::from_utf8(name).ok()? })
+            }
             _ => None,
         }
     }
@@ -98,6 +104,9 @@ mod tests {
         assert_eq!(Request::parse(&progress), Some(expected));
         let converted = Request::Converted { conversions: b"{}", value: b"[1]" };
         assert_eq!(Request::parse(b"\x0b\x02\x00\x00\x00{}[1]"), Some(converted));
+        let named = b"\x0c\x01\x00ab.csv";
+        let expected = Request::NameBlob { id: "a", name: "b.csv" };
+        assert_eq!(Request::parse(named), Some(expected));
         let name = NetworkRequest::Resolve { name: "a" };
         assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
@@ -123,6 +132,9 @@ mod tests {
             b"\x0b\x02\x00\x00",
             b"\x0b\x02\x00\x00\x00{",
             b"\x0b\xff\xff\xff\xff{}",
+            b"\x0c",
+            b"\x0c\x05\x00a",
+            b"\x0c\x01\x00a\xff",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

@@ -7,12 +7,13 @@ use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{Store, Trap};
 
 use crate::engine::code::instrumentation::Variant;
-use crate::ids::RunId;
-use crate::job::RunSpec;
+use crate::ids::{BlobName, RunId};
 use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
 use crate::job::profile::ProfileOrder;
+use crate::job::{Program, RunSpec};
+use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::sandbox::error::SandboxError;
@@ -30,7 +31,7 @@ use crate::sandbox::run::job_text::job_text;
 use crate::sandbox::run::meter::FuelMeter;
 use crate::sandbox::run::profiling;
 use crate::sandbox::run::watchdog::{Watchdog, Watched};
-use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
+use crate::sandbox::vfs::{Errno, FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
 
 /// The source that starts the runner in the image. It is short, because the guest compiles it in
@@ -130,6 +131,7 @@ fn prepare(
     let clock_and_random = ClockAndRandom::new(mode, sandbox.config.clock);
     let deadline = Deadline::at(started + spec.limits.wall_time);
     let mut wasi = wasi_for(&spec.limits, &mounts, clock_and_random, deadline)?;
+    name_blobs(&mut wasi, spec).map_err(SandboxError::Descriptors)?;
     wasi.files.restore_descriptors(image.descriptors()).map_err(SandboxError::Descriptors)?;
     let mut seed = [0; 8];
     let refused = |cause| SandboxError::System { what: "give random bytes", cause };
@@ -147,6 +149,27 @@ fn prepare(
     let mut store = Store::new(code.engine(), guest);
     store.limiter(|guest| &mut guest.ceiling);
     Ok(store)
+}
+
+/// Lets the program open mounted blobs by their names.
+///
+/// Python finds modules in the workspace. The caller of a skill chooses names and contents of blobs
+/// and must not choose code that the skill imports by accident, so those names are left out there.
+fn name_blobs(wasi: &mut Wasi, spec: &RunSpec) -> Result<(), Errno> {
+    let now = timestamp(wasi.clock_and_random.realtime());
+    let is_skill = matches!(spec.program, Program::Skill { .. });
+    for blob in &spec.blobs {
+        let Some(name) = blob.name.as_ref().map(BlobName::as_str) else { continue };
+        let is_in_workspace = !(is_skill && can_be_imported(name));
+        wasi.files.name_blob(&blob_path(&blob.id), name, is_in_workspace, now)?;
+    }
+    Ok(())
+}
+
+/// True for names of files that Python imports.
+fn can_be_imported(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    ending.is_some_and(|ending| matches!(ending.as_str(), "py" | "pyc" | "pyw" | "so"))
 }
 
 /// The files, output, clocks and limits of one run.
@@ -210,6 +233,7 @@ fn finish(
     let refused = guest.ceiling.refused;
     let room = guest.ceiling.room();
     let files = keep_files(&guest.wasi.files, &mut guest.account, &spec.keep_files, room);
+    let blob_names = guest.account.take_names();
     let (ending, host_calls) = guest.account.take_ending();
     let mut conversions = Conversions::default();
     let (end, output) = match (end, ending) {
@@ -232,6 +256,7 @@ fn finish(
         logs: std::mem::replace(&mut guest.wasi.capture, Capture::new(ByteCount::default()))
             .into_logs(),
         files,
+        blob_names,
         conversions,
         usage,
         profile,

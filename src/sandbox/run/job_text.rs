@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
+use crate::ids::{BlobId, BlobName, RunId, SkillName, SkillVersion};
 use crate::job::{BlobMount, Entrypoint, LayerMount, LayerPlace, Program, RunSpec, SkillMount};
 use crate::secret_text::SecretText;
 use crate::units::ByteCount;
@@ -39,6 +39,8 @@ struct Blob<'a> {
     id: &'a BlobId,
     kind: &'a str,
     size_bytes: ByteCount,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a BlobName>,
 }
 
 impl<'a> From<&'a SkillMount> for Skill<'a> {
@@ -51,7 +53,8 @@ impl<'a> From<&'a SkillMount> for Skill<'a> {
 
 impl<'a> From<&'a BlobMount> for Blob<'a> {
     fn from(mount: &'a BlobMount) -> Self {
-        Self { id: &mount.id, kind: &mount.kind, size_bytes: mount.size }
+        let name = mount.name.as_ref();
+        Self { id: &mount.id, kind: &mount.kind, size_bytes: mount.size, name }
     }
 }
 

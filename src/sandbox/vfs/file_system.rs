@@ -10,9 +10,12 @@ use crate::sandbox::vfs::descriptor::{Descriptor, Descriptors, Fd, OpenFolder};
 use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::mount::{Mount, MountError};
-use crate::sandbox::vfs::node::{Nodes, Place, Timestamp};
-use crate::sandbox::vfs::path::{Names, ROOT};
+use crate::sandbox::vfs::node::{NodeKind, Nodes, Place, Timestamp};
+use crate::sandbox::vfs::path::{LastLink, Names, ROOT};
 use crate::sandbox::vfs::quota::{ENTRY_COST, Quota};
+
+/// The path of the workspace.
+pub(super) const WORKSPACE: &str = "/workspace";
 
 /// A path and the open folder that it starts from.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +98,31 @@ impl FileSystem {
             // Guests look for preopened folders only at their start, so they would not find it.
             Some(_) => Err(MountError::Taken(mount.path().to_owned())),
         }
+    }
+
+    /// Lets the blob that is mounted at `path` be opened by `name` in the folder of blobs, and if
+    /// `is_in_workspace`, as a file of the workspace. There a program may change it: the file then
+    /// has a copy. A name for which the workspace has no room is only in the folder of blobs.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is mounted at `path`.
+    pub fn name_blob(
+        &mut self,
+        path: &str,
+        name: &str,
+        is_in_workspace: bool,
+        now: Timestamp,
+    ) -> Result<(), Errno> {
+        let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
+        let content = Arc::clone(self.mounted_content(place)?.ok_or(Errno::NotFound)?);
+        self.names.blob_names.insert(name.into(), place);
+        if is_in_workspace && self.names.child(self.workspace, name)?.is_none() {
+            let path = format!("{WORKSPACE}/{name}").into();
+            let file = NodeKind::Mounted { content, path };
+            self.add_node(self.workspace, name, file, now).ok();
+        }
+        Ok(())
     }
 
     /// True if the workspace has room for a file that the host keeps for the run.

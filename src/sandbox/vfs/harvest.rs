@@ -7,6 +7,7 @@ use crate::sandbox::vfs::FileSystem;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::descriptor::Descriptor;
 use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::file_system::WORKSPACE;
 use crate::sandbox::vfs::limits::MAX_DEPTH;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place};
 use crate::sandbox::vfs::path::LastLink;
@@ -53,7 +54,7 @@ impl Read for MountReader<'_> {
 }
 
 impl FileSystem {
-    /// The regular files in the workspace whose paths have at most `max_path` bytes, sorted by
+    /// The regular files in the workspace that the run has made or changed, whose paths have at most `max_path` bytes, sorted by
     /// path within each folder, and the number of all regular files. Links are not followed.
     #[must_use]
     pub fn workspace_files(&self, max_path: usize) -> (Vec<WorkspaceFile>, u64) {
@@ -70,9 +71,13 @@ impl FileSystem {
                 let is_short = prefix.len().saturating_add(name.len()) <= max_path;
                 let path = is_short.then(|| format!("{prefix}{name}"));
                 match (&node.kind, path) {
-                    (NodeKind::File(storage), path) => {
+                    (kind @ (NodeKind::File(_) | NodeKind::Mounted { .. }), path) => {
+                        let below = path.as_deref();
+                        if below.is_some_and(|path| kind.is_still(&format!("{WORKSPACE}/{path}"))) {
+                            continue;
+                        }
                         total = total.saturating_add(1);
-                        let size = storage.size();
+                        let size = kind.size();
                         files.extend(path.map(|path| WorkspaceFile { path, size }));
                     }
                     (NodeKind::Folder(_), path) if depth < MAX_DEPTH => {

@@ -124,11 +124,32 @@ pub(crate) enum NodeKind {
     Folder(Folder),
     File(Storage),
     Link(Box<str>),
-    /// A single mounted file, such as a blob.
+    /// A single mounted file, such as a blob. In the workspace it becomes a file when it is opened
+    /// for writing.
     Mounted {
         content: Arc<dyn Content>,
         path: Arc<str>,
     },
+}
+
+impl NodeKind {
+    /// Length of a file; zero for others.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::File(storage) => storage.size(),
+            Self::Mounted { content, .. } => content.size(),
+            Self::Folder(_) | Self::Link(_) => 0,
+        }
+    }
+
+    /// True for a file that has the bytes of the mount at `path`.
+    pub(crate) fn is_still(&self, path: &str) -> bool {
+        match self {
+            Self::File(storage) => storage.is_still(path),
+            Self::Mounted { path: mounted, .. } => **mounted == *path,
+            Self::Folder(_) | Self::Link(_) => false,
+        }
+    }
 }
 
 /// One of the run's own nodes.

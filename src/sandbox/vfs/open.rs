@@ -8,7 +8,7 @@ use crate::sandbox::vfs::descriptor::{
 };
 use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::errno::Errno;
-use crate::sandbox::vfs::node::{FileKind, NodeKind, Place, Timestamp};
+use crate::sandbox::vfs::node::{FileKind, NodeIndex, NodeKind, Place, Timestamp};
 use crate::sandbox::vfs::path::{Last, LastLink, Purpose};
 use crate::sandbox::vfs::storage::Storage;
 use crate::sandbox::vfs::{At, FileSystem};
@@ -75,6 +75,9 @@ impl FileSystem {
         if let Some(device) = self.device(place)? {
             return self.add_opened(Descriptor::from(device), how);
         }
+        if how.access.write || how.truncate {
+            self.make_own(self.names.writable(place)?, how)?;
+        }
         if how.truncate {
             let index = self.names.writable(place)?;
             let (nodes, quota) = self.nodes_and_quota();
@@ -96,6 +99,19 @@ impl FileSystem {
             self.names.nodes.add_open(index)?;
         }
         self.add_opened(descriptor, how)
+    }
+
+    /// Gives a mounted file of the workspace bytes of its own before something is written to it.
+    /// Descriptors that are open on it go on reading the mount.
+    fn make_own(&mut self, index: NodeIndex, how: OpenHow) -> Result<(), Errno> {
+        let (nodes, quota) = (&mut self.names.nodes, &mut self.quota);
+        let NodeKind::Mounted { content, path } = &nodes.find(index)?.kind else { return Ok(()) };
+        let storage = match how.truncate {
+            true => Storage::default(),
+            false => Storage::copy_of(&**content, path, quota)?,
+        };
+        nodes.find_mut(index)?.kind = NodeKind::File(storage);
+        Ok(())
     }
 
     fn add_opened(&mut self, descriptor: Descriptor, how: OpenHow) -> Result<Fd, Errno> {

@@ -4,6 +4,7 @@
 //! the parent of a root is that root; so no path, link or `..` leads out of the tree.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::sandbox::vfs::errno::Errno;
@@ -27,6 +28,8 @@ pub(crate) struct Names {
     pub(crate) trees: Vec<MountedTree>,
     /// Trees whose path leads through a file, which only their full path reaches.
     pub(crate) detached: Vec<TreeIndex>,
+    /// Names of mounted blobs, which lead to them in the folder of blobs.
+    pub(crate) blob_names: BTreeMap<Box<str>, Place>,
 }
 
 /// The root folder: the first node that is made.
@@ -327,9 +330,14 @@ impl Names {
 }
 
 impl Names {
-    /// The blob whose id is used as a path in the workspace. Programs often use a blob's id as a
-    /// path; a file of that name has precedence.
+    /// The blob whose name is used in the folder of blobs, or whose id is used as a path in the
+    /// workspace. Programs often do; a file of that name has precedence. Listings show neither.
     fn blob_named(&self, folder: Place, name: &str) -> Result<Option<Place>, Errno> {
+        if let Some(place) = self.blob_names.get(name)
+            && self.child(ROOT, BLOBS)? == Some(folder)
+        {
+            return Ok(Some(*place));
+        }
         if !name.starts_with(BLOB_PREFIX) || self.writable(folder).is_err() {
             return Ok(None);
         }

@@ -1,8 +1,9 @@
 //! The bytes of a file in the workspace, kept in chunks so that holes and growth cost little.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
 
-use crate::sandbox::vfs::content::copy_from;
+use crate::sandbox::vfs::content::{Content, copy_from};
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::quota::Quota;
 
@@ -59,12 +60,55 @@ impl BufRead for StorageReader<'_> {
 pub(crate) struct Storage {
     chunks: Vec<Vec<u8>>,
     size: u64,
+    /// The path of the mount that has the same bytes, until something is written.
+    mounted: Option<Arc<str>>,
 }
 
 impl Storage {
     /// Length of the file.
     pub(crate) const fn size(&self) -> u64 {
         self.size
+    }
+
+    /// A copy of the content that is mounted at `path`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` if the quota does not suffice, `EIO` if the mount cannot be read.
+    pub(crate) fn copy_of(
+        content: &dyn Content,
+        path: &Arc<str>,
+        quota: &mut Quota,
+    ) -> Result<Self, Errno> {
+        let mut copy = Self::default();
+        let copied = copy.copy_all(content, quota);
+        if let Err(errno) = copied {
+            quota.release(copy.allocated());
+            return Err(errno);
+        }
+        copy.mounted = Some(Arc::clone(path));
+        Ok(copy)
+    }
+
+    fn copy_all(&mut self, content: &dyn Content, quota: &mut Quota) -> Result<(), Errno> {
+        if content.size() > quota.max_bytes() {
+            return Err(Errno::NoSpace);
+        }
+        let mut piece = vec![0; CHUNK];
+        while self.size < content.size() {
+            let read = content.read_at(self.size, &mut piece).ok().ok_or(Errno::InputOutput)?;
+            let bytes = piece.get(..read).filter(|read| !read.is_empty());
+            let bytes = bytes.ok_or(Errno::InputOutput)?;
+            if self.write_at(self.size, bytes, quota)? < bytes.len() {
+                return Err(Errno::NoSpace);
+            }
+        }
+        Ok(())
+    }
+
+    /// True if nothing was written since this was copied from the mount at `path`.
+    pub(crate) fn is_still(&self, path: &str) -> bool {
+        self.mounted.as_deref() == Some(path)
     }
 
     /// Bytes of memory that this holds, as charged.
@@ -107,6 +151,7 @@ impl Storage {
         if from.is_empty() {
             return Ok(0);
         }
+        self.mounted = None;
         let room = quota.max_bytes().saturating_sub(offset);
         if room == 0 {
             return Err(Errno::FileTooBig);
@@ -143,6 +188,7 @@ impl Storage {
         if size > quota.max_bytes() {
             return Err(Errno::FileTooBig);
         }
+        self.mounted = None;
         if size < self.size {
             let before = self.allocated();
             let (index, inside) = place(size);

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::blobs::StoredBlob;
 use crate::blobs::content::kind::{BlobKind, Nature};
 use crate::clock::Clock;
-use crate::ids::Digest;
+use crate::ids::{BlobName, Digest};
 use crate::protocol::methods::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
+use crate::protocol::params_error::ParamsError;
 use crate::records::{KnownKey, RequestKey};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -17,7 +19,7 @@ impl Discovery {
     ///
     /// # Errors
     ///
-    /// A malformed kind or base64, ambiguous content without an `encoding`, an exceeded size limit
+    /// A malformed kind, name or base64, ambiguous content without an `encoding`, an exceeded size limit
     /// or quota, or a failed disk.
     pub async fn create_blob(
         &self,
@@ -25,6 +27,7 @@ impl Discovery {
         params: CreateBlobParams,
     ) -> Result<CreateBlobResult, ServiceError> {
         let kind = BlobKind::parse(&params.kind)?;
+        let name = params.name.as_deref().map(parse_name).transpose()?;
         let usual = match kind.nature() {
             Nature::Text => Some(Encoding::Utf8),
             Nature::Binary => Some(Encoding::Base64),
@@ -34,7 +37,10 @@ impl Discovery {
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let stored = caller.memory.on_thread(move || -> Result<_, ServiceError> {
             let content = params.into_bytes(usual)?;
-            Ok(blobs.put(&tenant, &kind, &content)?)
+            let stored = blobs.put(&tenant, &kind, &content)?;
+            let Some(name) = name else { return Ok(stored) };
+            blobs.set_names(&tenant, &[(stored.id.clone(), name.clone())])?;
+            Ok(StoredBlob { name: Some(name), ..stored })
         });
         let blob = stored.await.map_err(ServiceError::Interrupted)??;
         if let Some(key) = key {
@@ -44,7 +50,7 @@ impl Discovery {
                 return Err(ServiceError::KeyOfOtherCall);
             }
         }
-        Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64() })
+        Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64(), name: blob.name })
     }
 
     /// The key of a call, with a digest of the call. The name of another call is refused here, before
@@ -68,7 +74,22 @@ impl Discovery {
 
 /// A digest of a call.
 fn digest_of(params: &CreateBlobParams) -> Digest {
-    let CreateBlobParams { content, kind, encoding, .. } = params;
+    let CreateBlobParams { content, kind, encoding, name, .. } = params;
     let content = Digest::of(content.as_bytes());
-    Digest::of(format!("create_blob {encoding:?} {} {kind} {content}", kind.len()).as_bytes())
+    let mut call = format!("create_blob {encoding:?} {} {kind} {content}", kind.len());
+    if let Some(name) = name {
+        // Calls without a name have the digest that they always had.
+        call.push(' ');
+        call.push_str(name);
+    }
+    Digest::of(call.as_bytes())
+}
+
+/// Parses the name of a blob in a call.
+fn parse_name(text: &str) -> Result<BlobName, ParamsError> {
+    BlobName::parse(text).map_err(|_invalid| {
+        let expected = "a file name of 1 to 255 bytes, such as `report.xlsx`, without `/`, `\\` \
+                        and control characters";
+        ParamsError::wrong("name", expected, "something else")
+    })
 }

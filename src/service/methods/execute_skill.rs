@@ -61,7 +61,7 @@ impl Service {
             self.plan_skill(caller, &params.name, version, params.args, &limits, reproducible);
         let plan = plan.await?.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
-        plan.keep_files = left_files::kept(params.keep_files);
+        plan.keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
         plan.strict_output |= params.strict_output;
         plan.listener = listener;
         self.perform_call(caller, plan, form).await
@@ -91,7 +91,7 @@ impl Service {
         let skills = vec![self.contents.mounted(caller, &seen, &self.packages).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };
-        let keep_files = KeepFiles::default();
+        let keep_files = KeepFiles::Usual(self.limits.keep_files);
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
         Ok(RunPlan {
             program,

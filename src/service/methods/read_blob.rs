@@ -39,6 +39,7 @@ impl Discovery {
         Ok(ReadBlobResult {
             content,
             truncated: is_truncated,
+            name: window.blob.name.clone(),
             kind: window.blob.kind.as_str().to_owned(),
             size_bytes: window.blob.size.as_u64(),
             encoding: match encoding {

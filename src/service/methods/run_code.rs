@@ -62,7 +62,7 @@ impl Service {
         let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
         let entrypoint = params.entrypoint;
-        let keep_files = left_files::kept(params.keep_files);
+        let keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
         let args = params.args.unwrap_or_else(no_arguments);
         let plan = RunPlan {
             program,

@@ -158,8 +158,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::ids::{SkillName, SkillVersion};
-    use crate::job::{KeepFiles, LayerPlace};
+    use crate::ids::{BlobName, SkillName, SkillVersion};
+    use crate::job::{KeepBounds, KeepFiles, LayerPlace};
     use crate::provenance::{
         DocumentBlob, DocumentLayer, DocumentLimits, DocumentSkill, DocumentText, EngineIdentity,
     };
@@ -216,13 +216,13 @@ mod tests {
 
     fn blob(content: &str) -> DocumentBlob {
         let id = BlobId::of_digest(&digest(content));
-        DocumentBlob { id, kind: "text/plain".into(), size_bytes: 3 }
+        DocumentBlob { id, kind: "text/plain".into(), size_bytes: 3, name: None }
     }
 
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 38] = [
+        let changes: [fn(&mut RunInputs); 40] = [
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
             |i| i.engine.library = digest("other"),
@@ -247,6 +247,8 @@ mod tests {
             |i| i.blobs[0].kind = "text/csv".into(),
             |i| i.blobs.swap(0, 1),
             |i| drop(i.blobs.pop()),
+            |i| i.blobs[0].name = Some(BlobName::parse("a.csv").unwrap()),
+            |i| i.keep_files = KeepFiles::Usual(KeepBounds::NONE),
             |i| i.keep_files = KeepFiles::All,
             |i| i.strict_output = true,
             |i| i.keep_files = KeepFiles::Matching(vec!["*".into()]),

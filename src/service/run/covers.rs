@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::dispatch::FinishedRun;
+use crate::ids::BlobName;
 use crate::job::outcome::{LogChunk, Logs, RunFailure, Stream};
 use crate::secrets::mask::Masks;
 use crate::secrets::mask::stream::MaskStream;
@@ -44,6 +45,14 @@ fn cover_outcome(masks: &Masks, finished: &mut FinishedRun) {
         masks.cover_text(&mut file.path);
         if let Some(problem) = &mut file.problem {
             masks.cover_text(problem);
+        }
+    }
+    for (_, name) in &mut outcome.blob_names {
+        let mut text = name.to_string();
+        masks.cover_text(&mut text);
+        // What covers a value has no letter that a name may not have.
+        if let Ok(covered) = BlobName::parse(&text) {
+            *name = covered;
         }
     }
     match &mut outcome.end {

@@ -48,6 +48,7 @@ pub(crate) fn inputs_of(
         id: blob.id.clone(),
         kind: blob.kind.clone(),
         size_bytes: blob.size.as_u64(),
+        name: blob.name.clone(),
     });
     let limits = &spec.limits;
     let inputs = RunInputs {

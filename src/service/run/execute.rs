@@ -12,7 +12,7 @@ use crate::dispatch::{BlobSource, DispatchError, FinishedRun, Job, SkillContent}
 use crate::ids::{BlobId, Digest, RunId, TenantId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
-use crate::job::{BlobMount, Program, RunSpec, SkillMount};
+use crate::job::{BlobMount, KeepFiles, Program, RunSpec, SkillMount};
 use crate::provenance::RunInputs;
 use crate::records::RunKind;
 use crate::secrets::mask::Masks;
@@ -20,6 +20,7 @@ use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
+use crate::service::run::blob_names::name_mounts;
 use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::document::inputs_of;
@@ -216,7 +217,10 @@ impl Service {
         let blobs = self.open_blobs(caller, plan.blobs).await?;
         // The pins keep the blobs until the result is made.
         let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
-        let (mounts, sources) = blobs.into_iter().unzip();
+        let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
+        let of_inputs = name_mounts(&mut mounts, plan.document.as_ref());
+        let named = mounts.iter().filter(|mount| mount.name.is_some());
+        let named_inputs = named.map(|mount| mount.id.clone()).collect();
         let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {
             run_id: run_id.clone(),
@@ -242,6 +246,10 @@ impl Service {
             return Ok(kept);
         }
         let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
+        let (keeps_all, tells_of_lost) = (
+            matches!(spec.keep_files, KeepFiles::Usual(_) | KeepFiles::All),
+            spec.keep_files != KeepFiles::Figures,
+        );
         let layers = layers.contents;
         let prepared = (&spec, &*image, secrets.masks.as_ref());
         self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
@@ -261,7 +269,15 @@ impl Service {
         let finished = self.run_job(&job, &mut host, steps.purpose).await?;
         drop(job);
         let whole_logs = plan.whole_logs || inputs.is_some();
-        let form = ResultForm { whole_logs, shows_duration: plan.reproducible.is_none() };
+        let shows_duration = plan.reproducible.is_none();
+        let form = ResultForm {
+            whole_logs,
+            shows_duration,
+            keeps_all,
+            tells_of_lost,
+            of_inputs,
+            named_inputs,
+        };
         let ended = EndedRun { run_id, finished, masks: secrets.masks, form, inputs, key };
         let answered = self.answer(caller, log, host, ended).await;
         answered.map_err(|error| ServiceError::AfterRun(Box::new(error)))
@@ -451,5 +467,5 @@ fn open_blob(
     let file: File = opened.file;
     let kind = opened.blob.kind.as_str().to_owned();
     let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
-    Ok(((BlobMount { id, kind, size }, source), opened.pin))
+    Ok(((BlobMount { id, kind, size, name: opened.blob.name }, source), opened.pin))
 }

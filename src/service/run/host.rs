@@ -311,7 +311,7 @@ mod tests {
     use crate::egress::Egress;
     use crate::egress::config::EgressConfig;
     use crate::egress::world::resolver::SystemResolver;
-    use crate::ids::Digest;
+    use crate::ids::{BlobName, Digest};
     use crate::job::message::Payload;
     use crate::service::run::network::{NetworkAccess, NetworkGrant};
     use crate::service::run::secrets::RunSecrets;
@@ -341,7 +341,8 @@ mod tests {
             self.ended.send(read.as_ref().map_err(io::Error::kind).copied()).unwrap();
             read.map_err(BlobError::Content)?;
             let id = BlobId::of_digest(&Digest::of(&bytes));
-            Ok(StoredBlob { id, kind: kind.clone(), size, created: Duration::ZERO })
+            let created = Duration::ZERO;
+            Ok(StoredBlob { id, kind: kind.clone(), size, created, name: None })
         }
 
         fn put(&self, _: &TenantId, _: &BlobKind, _: &[u8]) -> Result<StoredBlob, BlobError> {
@@ -354,6 +355,10 @@ mod tests {
             _: &BlobKind,
             _: Option<ByteCount>,
         ) -> Result<Box<dyn BlobWriter>, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn set_names(&self, _: &TenantId, _: &[(BlobId, BlobName)]) -> Result<(), BlobError> {
             Err(BlobError::Sealed)
         }
 

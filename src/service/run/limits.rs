@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::job::KeepBounds;
 use crate::job::limits::RunLimits;
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
 use crate::protocol::params_error::ParamsError;
@@ -19,6 +20,8 @@ pub struct LimitPolicy {
     pub reproducible_memory: ByteCount,
     /// The smallest memory limit: the size of the base image.
     pub least_memory: ByteCount,
+    /// The bounds on files that are kept without being asked for.
+    pub keep_files: KeepBounds,
 }
 
 /// The smallest fuel limit: the interpreter needs this much before the program's first line.
@@ -122,6 +125,7 @@ mod tests {
         cap: RunLimits::DEFAULT_CAP,
         reproducible_memory: RunLimits::DEFAULT.memory,
         least_memory: ByteCount::mebibytes(128),
+        keep_files: KeepBounds::DEFAULT,
     };
 
     fn asked(change: impl FnOnce(&mut RequestedLimits)) -> Result<RunLimits, String> {

@@ -334,6 +334,7 @@ mod tests {
             end,
             logs: Logs::default(),
             files: LeftFiles::default(),
+            blob_names: Vec::new(),
             usage,
             conversions: Conversions::default(),
             profile: None,

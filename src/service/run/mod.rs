@@ -1,5 +1,6 @@
 //! One run of a program: from its plan to its result.
 
+pub(crate) mod blob_names;
 pub(crate) mod broker;
 pub(crate) mod bytecode;
 pub(crate) mod cached_result;

@@ -39,6 +39,7 @@ impl NetworkRecord {
             id: hasher.finish(),
             kind: NETWORK_KIND.to_owned(),
             size_bytes: ByteCount::from(text.len()).as_u64(),
+            name: None,
         };
         Ok(Self { document, text, blob })
     }

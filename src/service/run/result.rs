@@ -22,10 +22,12 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::failure::{error_of, summary_of};
 use crate::service::run::host::{SMALL_OUTPUT, TenantHost, not_stored};
+use crate::service::run::left_files::NamedBlobs;
 use crate::service::run::log_line::whole_milliseconds;
 use crate::service::run::output::{Output, Wrapping, head};
 use crate::service::run::{converted, left_files, logs};
 use crate::service::runs::active::StopReason;
+use crate::units::ByteCount;
 
 /// Bytes of a large output that its result shows.
 const OUTPUT_PREVIEW: usize = 512;
@@ -90,13 +92,21 @@ impl Performed {
 }
 
 /// What a result has beside the outcome.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct ResultForm {
     /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
     /// True if the summary of a run without one names the time that the run took. Repetitions of a
     /// reproducible run take different times.
     pub(crate) shows_duration: bool,
+    /// True if all files are kept that can be, so those that are not listed are lost.
+    pub(crate) keeps_all: bool,
+    /// True if the summary names files that should have been kept and were not.
+    pub(crate) tells_of_lost: bool,
+    /// A sentence about the inputs for the end of the summary.
+    pub(crate) of_inputs: Option<String>,
+    /// The mounted blobs that have names, which copies of them do not change.
+    pub(crate) named_inputs: Vec<BlobId>,
 }
 
 /// The end of a run, with the members of its result that depend on it.
@@ -136,7 +146,8 @@ impl Service {
         let masks = host.masks();
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
-        let RunOutcome { end, logs, files, conversions, usage, profile } = finished.outcome;
+        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile } =
+            finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
@@ -149,6 +160,17 @@ impl Service {
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
+        let named = NamedBlobs {
+            files: &files,
+            chosen: blob_names,
+            written: &output_blobs,
+            inputs: &form.named_inputs,
+        };
+        self.name_blobs(caller, named).await;
+        let listed = ByteCount::from(files.len()).as_u64();
+        let unlisted = files_total.filter(|_| form.keeps_all);
+        let unlisted = unlisted.map_or(0, |total| total.saturating_sub(listed));
+        let lost = left_files::lost(&files, unlisted).filter(|_| form.tells_of_lost);
         let default_summary = if form.shows_duration {
             format!("Completed in {duration_ms} ms.")
         } else {
@@ -170,6 +192,8 @@ impl Service {
                 (RunStatus::Failed, error.message.clone(), None, None, Some(error))
             }
         };
+        let notes = lost.iter().chain(&form.of_inputs);
+        let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
         let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
         output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
         let ended_by = error.as_ref().map(|error| error.error_type.as_str());

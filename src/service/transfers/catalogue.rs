@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::blobs::{BlobVerdict, ListedBlob, OnDamage};
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::protocol::params_error::ParamsError;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
@@ -15,8 +15,8 @@ use crate::units::ByteCount;
 /// Most blobs of one page of the list.
 const MAX_PAGE: usize = 1_000;
 
-/// Memory for one blob of a page: its id twice, its kind, and their JSON.
-const LISTED: u64 = 1 << 10;
+/// Memory for one blob of a page: its id twice, its kind, its name, and their JSON.
+const LISTED: u64 = 2 << 10;
 
 /// A page of the list of blobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct BlobListing {
     pub size: u64,
     /// MIME type; `None` if the blob's file is damaged.
     pub kind: Option<String>,
+    /// The name of the file, if it has one.
+    pub name: Option<BlobName>,
     /// The time of the first storing, in milliseconds since the Unix epoch.
     pub created_ms: Option<u64>,
     /// The time of the last use, in milliseconds since the Unix epoch.
@@ -49,7 +51,8 @@ impl From<ListedBlob> for BlobListing {
             id: listed.id,
             size: listed.size.as_u64(),
             kind: listed.described.as_ref().map(|blob| blob.kind.as_str().to_owned()),
-            created_ms: listed.described.and_then(|blob| milliseconds(blob.created)),
+            created_ms: listed.described.as_ref().and_then(|blob| milliseconds(blob.created)),
+            name: listed.described.and_then(|blob| blob.name),
             used_ms: milliseconds(listed.used).unwrap_or(u64::MAX),
         }
     }

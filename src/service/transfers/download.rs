@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::blobs::content::file_name::file_name_of;
 use crate::blobs::{BlobPin, StoredBlob};
 use crate::budget::CallMemory;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::transfers::{BlobTransfers, TransferPermit, begin, find};
@@ -30,20 +30,25 @@ pub struct BlobDescription {
     pub kind: String,
     /// Length of the content.
     pub size: u64,
+    /// The name of the file, if it has one.
+    pub name: Option<BlobName>,
 }
 
 impl From<StoredBlob> for BlobDescription {
     fn from(blob: StoredBlob) -> Self {
         let (kind, size) = (blob.kind.as_str().to_owned(), blob.size.as_u64());
-        Self { id: blob.id, kind, size }
+        Self { id: blob.id, kind, size, name: blob.name }
     }
 }
 
 impl BlobDescription {
-    /// A name for a file of the content.
+    /// A name for a file of the content: the blob's own, or one that is made of its id and kind.
     #[must_use]
     pub fn file_name(&self) -> String {
-        file_name_of(&self.id, &self.kind)
+        match &self.name {
+            Some(name) => name.to_string(),
+            None => file_name_of(&self.id, &self.kind),
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::blobs::content::file_name::kind_of_file;
 use crate::blobs::content::kind::BlobKind;
-use crate::blobs::{BlobError, BlobWriter};
+use crate::blobs::{BlobError, BlobStore, BlobWriter};
 use crate::budget::CallMemory;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName, TenantId};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -26,8 +26,8 @@ const UPLOAD_MEMORY: ByteCount = ByteCount::kibibytes(2 * (PIECE as u64 >> 10));
 pub struct UploadOrder<'a> {
     /// MIME type, as sent. Without it the file's name decides.
     pub kind: Option<&'a str>,
-    /// Name of the file.
-    pub file_name: Option<&'a str>,
+    /// Name of the file, which the blob gets.
+    pub file_name: Option<&'a BlobName>,
     /// Length of the content, if it is known.
     pub announced: Option<ByteCount>,
     /// SHA-256 of the content, if the client knows it.
@@ -40,6 +40,7 @@ pub struct BlobUpload {
     /// `None` after an error.
     draft: Option<UploadDraft>,
     expected: Option<[u8; 32]>,
+    naming: Option<Naming>,
     memory: CallMemory,
     permit: TransferPermit,
 }
@@ -51,6 +52,14 @@ struct UploadDraft {
     digest: Option<Sha256>,
 }
 
+/// The name that a blob is to get.
+#[derive(Debug)]
+struct Naming {
+    blobs: Arc<dyn BlobStore>,
+    tenant: TenantId,
+    name: BlobName,
+}
+
 /// A blob that was uploaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadedBlob {
@@ -60,6 +69,8 @@ pub struct UploadedBlob {
     pub size: ByteCount,
     /// False if the tenant had it already.
     pub is_new: bool,
+    /// The name of the file, if it has one.
+    pub name: Option<BlobName>,
 }
 
 impl BlobTransfers {
@@ -75,12 +86,17 @@ impl BlobTransfers {
         order: UploadOrder<'_>,
     ) -> Result<BlobUpload, ServiceError> {
         ensure_has(caller, Right::Blobs)?;
-        let by_name = || kind_of_file(order.file_name.unwrap_or_default());
+        let by_name = || kind_of_file(order.file_name.map_or("", BlobName::as_str));
         let kind = BlobKind::parse(order.kind.unwrap_or_else(by_name))?;
         let permit = begin(&self.uploads)?;
         let memory = caller.memory.clone();
         memory.reserve(UPLOAD_MEMORY)?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let naming = order.file_name.map(|name| Naming {
+            blobs: Arc::clone(&blobs),
+            tenant: tenant.clone(),
+            name: name.clone(),
+        });
         let (announced, held) = (order.announced, Arc::clone(&permit));
         let begun = memory.on_thread(move || {
             let begun = blobs.begin(&tenant, &kind, announced);
@@ -90,7 +106,7 @@ impl BlobTransfers {
         let writer = begun.await.map_err(ServiceError::Interrupted)??;
         let digest = order.digest.map(|_| Sha256::new());
         let draft = Some(UploadDraft { writer, digest });
-        Ok(BlobUpload { draft, expected: order.digest, memory, permit })
+        Ok(BlobUpload { draft, expected: order.digest, naming, memory, permit })
     }
 }
 
@@ -125,18 +141,25 @@ impl BlobUpload {
     pub async fn finish(mut self) -> Result<UploadedBlob, ServiceError> {
         let UploadDraft { writer, digest } = self.draft.take().ok_or(BlobError::Sealed)?;
         let (expected, held) = (self.expected, Arc::clone(&self.permit));
+        let naming = self.naming.take();
         let finishing = self.memory.on_thread(move || -> Result<_, ServiceError> {
             let actual = digest.map(|digest| <[u8; 32]>::from(digest.finalize()));
             if actual != expected {
                 return Err(ServiceError::DigestMismatch);
             }
-            let written = writer.finish();
+            let written = writer.finish().and_then(|mut written| {
+                if let Some(Naming { blobs, tenant, name }) = naming {
+                    blobs.set_names(&tenant, &[(written.blob.id.clone(), name.clone())])?;
+                    written.blob.name = Some(name);
+                }
+                Ok(written)
+            });
             drop(held);
             Ok(written?)
         });
         let written = finishing.await.map_err(ServiceError::Interrupted)??;
-        let (blob_id, size) = (written.blob.id, written.blob.size);
-        Ok(UploadedBlob { blob_id, size, is_new: written.is_new })
+        let (blob, is_new) = (written.blob, written.is_new);
+        Ok(UploadedBlob { blob_id: blob.id, size: blob.size, is_new, name: blob.name })
     }
 }
 

@@ -194,6 +194,30 @@ fn images_among_the_blobs_are_shown() {
 }
 
 #[test]
+fn files_of_a_run_are_links_with_names() {
+    let server = TestServer::shared();
+    let code = "import os\nos.mkdir('out')\nopen('report.xlsx', 'w').write('1')\nopen('out/\"a\\n.csv', 'w').write('2')\nopen('.hidden', 'w').write('3')\n";
+    let result = call(server, "run_code", json!({"language": "python", "code": code}));
+    let links: Vec<&Value> = result["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|block| block["type"] == "resource_link")
+        .collect();
+    let found: Vec<_> = links.iter().map(|link| (&link["name"], &link["size"])).collect();
+    assert_eq!(found, [(&json!("report.xlsx"), &json!(1)), (&json!("\"a\n.csv"), &json!(1))]);
+    assert!(links[0]["mimeType"].as_str().unwrap().ends_with("spreadsheetml.sheet"), "{result}");
+    let read = ask(server, "resources/read", json!({"uri": links[0]["uri"]}));
+    assert_eq!(read.result()["contents"][0]["text"], "1");
+    let listed = ask(server, "resources/list", json!({"cursor": "blobs:"}));
+    let listed = listed.result()["resources"].as_array().unwrap().clone();
+    let of_report = listed.iter().find(|one| one["uri"] == links[0]["uri"]);
+    assert!(of_report.is_none_or(|one| one["name"] == "report.xlsx"), "{of_report:?}");
+    let nothing = call(server, "run_code", json!({"language": "python", "code": "1"}));
+    assert_eq!(nothing["content"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn the_guide_is_a_prompt() {
     let server = TestServer::shared();
     let list = ask(server, "prompts/list", json!({}));

@@ -17,7 +17,17 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from _wardian import figures, import_hooks, network, packages, processes, programs, signals, threads
+from _wardian import (
+    door,
+    figures,
+    import_hooks,
+    network,
+    packages,
+    processes,
+    programs,
+    signals,
+    threads,
+)
 from _wardian.programs import PROCESSES
 
 NO_PROCESSES = (
@@ -251,5 +261,36 @@ def explain(exception: BaseException) -> None:
         elif isinstance(path, str) and os.path.basename(path).startswith("blob:"):
             exception.strerror = (
                 f"{exception.strerror}: the blob is not mounted in this run, "
-                f"add it to `input_blobs`"
+                f"add it to `input_blobs` (mounted: {mounted_blobs()})"
             )
+        elif isinstance(path, str) and exception.filename2 is None and _is_input(path):
+            exception.strerror = (
+                f"{exception.strerror}: the program made no such file and no mounted blob has this "
+                f"name (mounted: {mounted_blobs()}); name the blob of the file in `input_blobs`"
+            )
+
+
+_MOST_NAMED = 8
+
+
+def mounted_blobs() -> str:
+    """The mounted blobs as a list for a message: their names and ids."""
+    blobs = door.job.get("blobs", ())
+    shown = [
+        f"`{blob['name']}` = `{blob['id']}`" if blob.get("name") else f"`{blob['id']}`"
+        for blob in blobs[:_MOST_NAMED]
+    ]
+    if len(blobs) > _MOST_NAMED:
+        shown.append(f"{len(blobs) - _MOST_NAMED} others")
+    return ", ".join(shown) or "none"
+
+
+_HAS_ENDING = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{0,9}$")
+
+
+def _is_input(path: str) -> bool:
+    """True for paths at which programs look for files that they were given."""
+    folder = os.path.dirname(path)
+    if not _HAS_ENDING.search(path):
+        return False
+    return folder in ("", ".", "data", "./data", "input", "/blobs", "/workspace", "/tmp")

@@ -21,6 +21,7 @@ WRITE_BLOB = b"\x05"
 WRITE_BLOB_FILE = b"\x06"
 PROGRESS = b"\x0a"
 CONVERTED = b"\x0b"
+NAME_BLOB = b"\x0c"
 
 _DONE = 0
 

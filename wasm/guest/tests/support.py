@@ -121,6 +121,7 @@ class Sandbox(unittest.TestCase):
         self.converted: dict[str, Any] = {}
         self.logs: list[tuple[str, str]] = []
         self.written: dict[str, tuple[str, bytes]] = {}
+        self.blob_names: dict[str, str] = {}
         self.refusals: dict[int, Refusal] = {}
         self.job: dict[str, Any] = {}
         self.printed = self.complained = ""
@@ -175,6 +176,10 @@ class Sandbox(unittest.TestCase):
             return b"\0" + json.dumps(self._store(operation, payload)).encode()
         if operation == 9:
             return b"\0" + self.answer_network(payload)
+        if operation == 11:
+            length = int.from_bytes(payload[:2], "little")
+            self.blob_names[payload[2 : 2 + length].decode()] = payload[2 + length :].decode()
+            return b"\0"
         raise OSError(f"unknown operation {operation}")
 
     def answer_network(self, request: bytes) -> bytes:

@@ -67,8 +67,62 @@ class Blobs(Sandbox):
         report = self.fails("from runtime import blobs\nblobs.read_text('abc')", blobs=[blob])
         self.assertEqual(
             report["message"],
-            "`abc` is no blob id: ids start with `blob:` (mounted: `blob:abc`)",
+            "no mounted blob is named `abc`, and ids start with `blob:` (mounted: `blob:abc`)",
         )
+
+    def test_a_mounted_blob_is_read_by_its_name(self):
+        blob = self.mount_blob("blob:abc", b"a,b\n") | {"name": "sales.csv"}
+        source = (
+            "from runtime import blobs\n"
+            "def main(args):\n"
+            "    [blob] = blobs.list()\n"
+            "    return [blobs.read_text('sales.csv'), blobs.path('sales.csv')[-8:], blob.name]\n"
+        )
+        self.assertEqual(self.returns(source, blobs=[blob]), ["a,b\n", "blob:abc", "sales.csv"])
+        report = self.fails("from runtime import blobs\nblobs.open('b.csv')", blobs=[blob])
+        self.assertIn("(mounted: `sales.csv` = `blob:abc`)", report["message"])
+
+    def test_a_missing_file_says_what_is_mounted(self):
+        blob = self.mount_blob("blob:abc", b"") | {"name": "sales.csv"}
+        for source in ("open('data.csv')", "import os\nos.stat('./data.csv')"):
+            report = self.fails(source, blobs=[blob])
+            self.assertEqual(report["type"], "FileNotFoundError")
+            self.assertIn("(mounted: `sales.csv` = `blob:abc`)", report["message"])
+            self.assertIn("`input_blobs`", report["message"])
+        self.assertIn("(mounted: none)", self.fails("open('data.csv')")["message"])
+        many = [{"id": f"blob:{n}", "kind": "a/b", "size_bytes": 0} for n in range(20)]
+        self.assertIn("`blob:7`, 12 others)", self.fails("open('x.csv')", blobs=many)["message"])
+        self.assertNotIn("mounted", self.fails("open('out/deep/x.csv')")["message"])
+
+    def test_new_blobs_have_names(self):
+        source = (
+            "from runtime import blobs\n"
+            "def main(args):\n"
+            "    open('table.csv', 'w').write('a,b')\n"
+            "    blobs.write_text('x', name='notes.md')\n"
+            "    blobs.write_bytes(b'x', name='x.bin')\n"
+            "    blobs.write_json(1, name='täglich.json')\n"
+            "    blobs.write_file('table.csv')\n"
+            "    blobs.write_file('table.csv', name='sales.tsv')\n"
+            "    blobs.write_text('y')\n"
+        )
+        self.returns(source)
+        self.assertEqual([kind for kind, _ in self.written.values()], [
+            "text/markdown", "application/octet-stream", "application/json", "text/csv", "text/csv",
+            "text/plain",
+        ])  # fmt: skip
+        ids = list(self.written)
+        names = ["notes.md", "x.bin", "täglich.json", "table.csv", "sales.tsv"]
+        self.assertEqual(self.blob_names, dict(zip(ids, names, strict=False)))
+
+    def test_a_name_that_no_file_has_is_refused_before_anything_is_stored(self):
+        wrong = ("", ".", "..", "a/b", "a\\b", "a\0", "a\n", "\x85", "\u202e", "é" * 128, "\ud800")
+        for name in wrong:
+            with self.subTest(name), self.assertRaises(ValueError):
+                blobs.write_text("x", name=name)
+        with self.assertRaisesRegex(TypeError, "not int"):
+            blobs.write_text("x", name=3)
+        self.assertEqual(self.written, {})
 
     def test_an_id_cannot_lead_elsewhere(self):
         for blob_id in ("../x", "blob:../../etc/passwd", "blob:a\0", "/etc/passwd", ""):

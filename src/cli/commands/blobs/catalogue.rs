@@ -45,9 +45,10 @@ pub(super) fn list(
     let rows = blobs.iter().map(|blob| {
         let kind = blob.kind.clone().unwrap_or_else(|| "damaged".to_owned());
         let used = age(now.saturating_sub(Duration::from_millis(blob.last_used_ms)));
-        vec![blob.blob_id.to_string(), readable(blob.size_bytes), used, kind]
+        let name = blob.name.as_ref().map(ToString::to_string).unwrap_or_default();
+        vec![blob.blob_id.to_string(), readable(blob.size_bytes), used, kind, name]
     });
-    print_table(&["blob", "size", "last used", "kind"], rows.collect());
+    print_table(&["blob", "size", "last used", "kind", "name"], rows.collect());
     Ok(Exit::Done)
 }
 
@@ -70,8 +71,9 @@ fn shown(listed: ListedBlob) -> RemoteBlob {
         blob_id: listed.id,
         kind: listed.described.as_ref().map(|blob| blob.kind.as_str().to_owned()),
         size_bytes: listed.size.as_u64(),
-        created_ms: listed.described.map(|blob| milliseconds(blob.created)),
+        created_ms: listed.described.as_ref().map(|blob| milliseconds(blob.created)),
         last_used_ms: milliseconds(listed.used),
+        name: listed.described.and_then(|blob| blob.name),
     }
 }
 

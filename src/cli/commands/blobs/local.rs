@@ -1,19 +1,19 @@
 //! Blobs of the store on this machine, without a server between.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::assembly;
 use crate::blobs::OpenBlob;
-use crate::blobs::content::file_name::{file_name_of, kind_of_file};
+use crate::blobs::content::file_name::kind_of_file;
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::{BlobError, BlobStore, LocalBlobStore, StoredBlob};
 use crate::cli::failed::Failed;
 use crate::config::Config;
 use crate::error::ErrorKind;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::service::sole_tenant;
 use crate::units::ByteCount;
 
@@ -41,8 +41,33 @@ pub(super) enum UseOfStore {
     Changes,
 }
 
-/// Stores a file. Without `kind`, the file's name determines the kind.
+/// Stores a file under its name. Without `kind`, the file's name determines the kind.
 pub(crate) fn store_file(
+    store: &Arc<dyn BlobStore>,
+    path: &Path,
+    kind: Option<&str>,
+) -> Result<StoredBlob, Failed> {
+    let stored = store_content(store, path, kind)?;
+    with_name(&**store, stored, name_of(path))
+}
+
+/// The name of a file, if a blob can have it.
+pub(super) fn name_of(path: &Path) -> Option<BlobName> {
+    path.file_name().and_then(|name| BlobName::parse(name.to_str()?).ok())
+}
+
+/// Gives a blob a name, if there is one.
+pub(super) fn with_name(
+    store: &dyn BlobStore,
+    stored: StoredBlob,
+    name: Option<BlobName>,
+) -> Result<StoredBlob, Failed> {
+    let Some(name) = name else { return Ok(stored) };
+    store.set_names(&sole_tenant(), &[(stored.id.clone(), name.clone())])?;
+    Ok(StoredBlob { name: Some(name), ..stored })
+}
+
+fn store_content(
     store: &Arc<dyn BlobStore>,
     path: &Path,
     kind: Option<&str>,
@@ -92,7 +117,7 @@ pub(super) fn kind_of(path: &Path, named: Option<&str>) -> Result<BlobKind, Fail
     BlobKind::parse(kind).map_err(|error| Failed::usage(error.to_string()))
 }
 
-pub(super) fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
+pub(crate) fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
     store.open_content(&sole_tenant(), id).map_err(|error| match error.kind() {
         ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
         _ => error.into(),
@@ -100,7 +125,7 @@ pub(super) fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<F
 }
 
 /// Copies a blob piece by piece. Returns its length.
-pub(super) fn copy_blob(
+pub(crate) fn copy_blob(
     opened: OpenBlob<File>,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<ByteCount, Failed> {
@@ -132,28 +157,10 @@ pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<Strin
     String::from_utf8(bytes).map_err(|fault| Failed::at("read the blob", &fault))
 }
 
-/// Writes blobs as files into a folder. The names are the first letters of the id and the extension
-/// of the kind.
-pub(crate) fn save_all(
-    store: &dyn BlobStore,
-    ids: &[BlobId],
-    folder: &Path,
-) -> Result<Vec<(BlobId, String)>, Failed> {
-    fs::create_dir_all(folder).map_err(|e| Failed::named(folder.display(), &e))?;
-    let mut saved = Vec::new();
-    for id in ids {
-        let kind = store.stat(&sole_tenant(), id)?.kind;
-        let path = folder.join(file_name_of(id, kind.as_str()));
-        let mut file = File::create(&path).map_err(|e| Failed::named(path.display(), &e))?;
-        let blob = open_blob(store, id)?;
-        copy_blob(blob, |piece| io::Write::write_all(&mut file, piece))?;
-        saved.push((id.clone(), path.display().to_string()));
-    }
-    Ok(saved)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::config::{Flags, Surroundings};
 

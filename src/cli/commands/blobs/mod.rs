@@ -3,6 +3,7 @@
 mod catalogue;
 mod hashed;
 pub(crate) mod local;
+mod proposed_name;
 mod remote;
 mod scrub;
 mod transfer;
@@ -23,7 +24,7 @@ use crate::config::Config;
 pub(crate) use crate::cli::commands::blobs::remote::Remote;
 
 pub(crate) use crate::cli::commands::blobs::local::{
-    read_blob, read_text_blob, save_all, store_file,
+    copy_blob, open_blob, read_blob, read_text_blob, store_file,
 };
 
 /// Longest file with a key that is read, in bytes.
@@ -61,8 +62,9 @@ pub(crate) fn blobs(
 ) -> Result<Exit, Failed> {
     let remote = |at: &ServerOption| remote_of(at, api_key);
     match command {
-        BlobsCommand::Put { file, kind, json, at } => {
-            transfer::put(config, remote(at)?.as_ref(), file, kind.as_deref(), *json)
+        BlobsCommand::Put { file, kind, name, json, at } => {
+            let described = transfer::Described { kind: kind.as_deref(), name: name.as_ref() };
+            transfer::put(config, remote(at)?.as_ref(), file, described, *json)
         }
         BlobsCommand::Get { id, output, at } => {
             transfer::fetch(config, remote(at)?.as_ref(), id, output.as_deref())

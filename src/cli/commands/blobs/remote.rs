@@ -13,7 +13,7 @@ use ureq::{Agent, Body, RequestBuilder, SendBody};
 
 use crate::cli::failed::Failed;
 use crate::client_tls::system_tls;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::protocol::methods::blobs::CreateBlobResult;
 
 /// The time for connecting.
@@ -48,10 +48,12 @@ impl fmt::Debug for Remote {
 
 /// What is known of content before it is sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Announced {
+pub(super) struct Announced<'a> {
     pub(super) size: Option<u64>,
     /// SHA-256, which the server compares.
     pub(super) digest: Option<[u8; 32]>,
+    /// The name that the blob gets.
+    pub(super) name: Option<&'a BlobName>,
 }
 
 /// A page of the list of blobs.
@@ -69,6 +71,8 @@ pub(super) struct RemoteBlob {
     pub(super) size_bytes: u64,
     pub(super) created_ms: Option<u64>,
     pub(super) last_used_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<BlobName>,
 }
 
 #[derive(Deserialize)]
@@ -128,13 +132,17 @@ impl Remote {
     pub(super) fn put(
         &self,
         kind: &str,
-        announced: Announced,
+        announced: Announced<'_>,
         content: &mut dyn Read,
         is_unread: &dyn Fn() -> bool,
     ) -> Result<CreateBlobResult, Failed> {
         let mut attempt = 1;
         loop {
             let request = self.agent.put(self.address("")).header("content-type", kind);
+            let request = match announced.name {
+                Some(name) => request.query("filename", name.as_str()),
+                None => request,
+            };
             // A server that refuses does so before the content is sent.
             let request = self.authorized(request).header("expect", "100-continue");
             let request = match announced.size {

@@ -12,18 +12,20 @@ use tempfile::NamedTempFile;
 
 use crate::blobs::BlobStore;
 use crate::blobs::content::blob_id::BlobHasher;
+use crate::blobs::content::file_name::file_name_of;
 use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::hashed::HashedContent;
 use crate::cli::commands::blobs::local::{
-    UseOfStore, copy_blob, kind_of, open, open_blob, store_file, store_stream,
+    UseOfStore, copy_blob, kind_of, name_of, open, open_blob, store_file, store_stream, with_name,
 };
+use crate::cli::commands::blobs::proposed_name::proposed_name;
 use crate::cli::commands::blobs::remote::{Announced, Remote};
 use crate::cli::commands::blobs::transfer_progress::TransferProgress;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{deliver, note, print_json, print_line};
 use crate::config::Config;
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 use crate::protocol::methods::blobs::CreateBlobResult;
 use crate::units::ByteCount;
 
@@ -33,29 +35,43 @@ const CHUNK: usize = 256 << 10;
 /// Attempts to go on after a connection broke, without a byte having arrived in between.
 const ATTEMPTS: u32 = 3;
 
+/// The description of a blob that the command line gives.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Described<'a> {
+    /// MIME type; without it the name decides.
+    pub(super) kind: Option<&'a str>,
+    /// The blob's name; without it that of the file.
+    pub(super) name: Option<&'a BlobName>,
+}
+
 /// Stores a file, or standard input for `-`, and prints its id.
 pub(super) fn put(
     config: &Config,
     remote: Option<&Remote>,
     file: &Path,
-    kind: Option<&str>,
+    described: Described<'_>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
     let is_stdin = file == Path::new("-");
+    let of_file = || name_of(file).filter(|_| !is_stdin);
+    let name = described.name.cloned().or_else(of_file);
+    let named = name.as_ref().map_or(file, |name| Path::new(name.as_str()));
+    let kind = kind_of(named, described.kind)?;
     let (blob_id, size_bytes) = if let Some(remote) = remote {
-        put_remote(remote, file, &kind_of(file, kind)?, is_stdin)?
+        put_remote(remote, file, (&kind, name.as_ref()), is_stdin)?
     } else {
         let store: Arc<dyn BlobStore> = Arc::new(open(config, UseOfStore::Changes)?);
         let blob = if is_stdin {
             let mut content = io::stdin().lock();
-            store_stream(&store, file, &kind_of(file, kind)?, &mut content)?
+            store_stream(&store, file, &kind, &mut content)?
         } else {
-            store_file(&store, file, kind)?
+            store_file(&store, file, Some(kind.as_str()))?
         };
+        let blob = with_name(&*store, blob, name.clone())?;
         (blob.id, blob.size.as_u64())
     };
     if as_json {
-        print_json(&CreateBlobResult { blob_id, size_bytes });
+        print_json(&CreateBlobResult { blob_id, size_bytes, name });
     } else {
         print_line(blob_id.as_str());
     }
@@ -65,7 +81,7 @@ pub(super) fn put(
 fn put_remote(
     remote: &Remote,
     path: &Path,
-    kind: &BlobKind,
+    (kind, name): (&BlobKind, Option<&BlobName>),
     is_stdin: bool,
 ) -> Result<(BlobId, u64), Failed> {
     let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
@@ -86,7 +102,7 @@ fn put_remote(
     let counted = Counted { content, count: Rc::clone(&count) };
     let progress = TransferProgress::begin("storing", size);
     let mut hashed = HashedContent::new(counted, kind, progress);
-    let announced = Announced { size, digest };
+    let announced = Announced { size, digest, name };
     let stored = remote.put(kind.as_str(), announced, &mut hashed, &|| count.get() == 0)?;
     // With a key the content of a stream is compared by its size alone: its digest is known only
     // when all of it was sent.
@@ -133,11 +149,16 @@ pub(super) fn fetch(
     to: Option<&Path>,
 ) -> Result<Exit, Failed> {
     let id = BlobId::parse(id)?;
+    let folder = to.filter(|path| path.is_dir());
+    let mut named = to.map(Path::to_owned);
     let size = match remote {
         Some(remote) => {
             // A missing blob must not truncate an existing file.
             let answer = remote.open(&id, 0)?;
-            let mut output = Output::to(to)?;
+            if let Some(folder) = folder {
+                named = Some(folder.join(name_in(&answer, &id)));
+            }
+            let mut output = Output::to(named.as_deref())?;
             let size = fetch_remote(remote, &id, answer, &mut output)?;
             output.finish()?;
             size
@@ -146,7 +167,12 @@ pub(super) fn fetch(
             let store = open(config, UseOfStore::Reads)?;
             let blob = open_blob(&store, &id)?;
             let mut progress = TransferProgress::begin("reading", Some(blob.blob.size.as_u64()));
-            let mut output = Output::to(to)?;
+            if let Some(folder) = folder {
+                let usual = || file_name_of(&id, blob.blob.kind.as_str());
+                let name = blob.blob.name.as_ref().map_or_else(usual, ToString::to_string);
+                named = Some(folder.join(name));
+            }
+            let mut output = Output::to(named.as_deref())?;
             let size = copy_blob(blob, |piece| {
                 progress.advance(piece.len());
                 output.write(piece)
@@ -155,7 +181,7 @@ pub(super) fn fetch(
             size.as_u64()
         }
     };
-    if let Some(path) = to {
+    if let Some(path) = named {
         print_line(&format!("{}: {}", path.display(), ByteCount::bytes(size)));
     }
     Ok(Exit::Done)
@@ -207,6 +233,13 @@ fn fetch_remote(
 }
 
 type Answer = ureq::http::Response<ureq::Body>;
+
+/// The name that a server proposes for a blob, or one that is made of its id.
+fn name_in(answer: &Answer, id: &BlobId) -> String {
+    let proposed = header(answer, "content-disposition").and_then(|value| proposed_name(&value));
+    let kind = || header(answer, "content-type").unwrap_or_default();
+    proposed.map_or_else(|| file_name_of(id, &kind()), |name| name.to_string())
+}
 
 fn header(answer: &Answer, name: &str) -> Option<String> {
     answer.headers().get(name)?.to_str().ok().map(str::to_owned)

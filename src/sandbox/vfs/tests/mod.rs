@@ -3,6 +3,7 @@
 mod duplicates;
 mod folders;
 mod mounts;
+mod names;
 mod operations;
 mod paths;
 mod quotas;
