@@ -272,6 +272,9 @@ impl Service {
             return Err(ServiceError::LimitsOfRecord);
         }
         plan.limits = limits;
+        if let Some(reproducible) = &mut plan.reproducible {
+            reproducible.fuel_rules = inputs.fuel_rules;
+        }
         plan.keep_files = inputs.keep_files.clone();
         let (network, script) = match network {
             None => (None, None),

@@ -4,6 +4,7 @@
 //! the parent of a root is that root; so no path, link or `..` leads out of the tree.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::sandbox::vfs::errno::Errno;
@@ -27,6 +28,8 @@ pub(crate) struct Names {
     pub(crate) trees: Vec<MountedTree>,
     /// Trees whose path leads through a file, which only their full path reaches.
     pub(crate) detached: Vec<TreeIndex>,
+    /// The names that were looked up.
+    pub(crate) steps: Cell<u64>,
 }
 
 /// The root folder: the first node that is made.
@@ -188,6 +191,7 @@ impl Names {
             Ok(Step::Done(Walked { folder, last, found, wants_folder }))
         };
         loop {
+            self.steps.set(self.steps.get().saturating_add(1));
             let segment = Segment::first_of(rest);
             match segment.name {
                 "" => return done(folder, Last::Root, Some(folder), true),

@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::ids::{SkillName, SkillVersion};
-    use crate::job::{KeepFiles, LayerPlace};
+    use crate::job::{FuelRules, KeepFiles, LayerPlace};
     use crate::provenance::{
         DocumentBlob, DocumentLayer, DocumentLimits, DocumentSkill, DocumentText, EngineIdentity,
     };
@@ -191,6 +191,7 @@ mod tests {
             },
             seed: 0,
             epoch: 1,
+            fuel_rules: FuelRules::PRESENT,
             network: None,
         }
     }
@@ -219,7 +220,8 @@ mod tests {
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 37] = [
+        let changes: [fn(&mut RunInputs); 38] = [
+            |i| i.fuel_rules = FuelRules::FIRST,
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
             |i| i.engine.library = digest("other"),
