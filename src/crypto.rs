@@ -30,6 +30,35 @@ pub(crate) fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }
 
+/// True if a public key of Ed25519 is a point of small order, in any encoding. One signature fits
+/// every message under such a key, so it proves nothing.
+///
+/// The group has eight such points. Without the bit of the sign they have five encodings, and two of
+/// them a second one that is not reduced.
+pub(crate) fn has_small_order(key: &[u8; 32]) -> bool {
+    const ORDER_8: [[u8; 32]; 2] = [
+        [
+            0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef,
+            0x98, 0xf0, 0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88,
+            0x6d, 0x53, 0xfc, 0x05,
+        ],
+        [
+            0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10,
+            0x67, 0x0f, 0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77,
+            0x92, 0xac, 0x03, 0x7a,
+        ],
+    ];
+    let [low @ .., high] = *key;
+    let [first, middle @ ..] = low;
+    let high = high & 0x7f;
+    // 0 and 1; and p - 1, p and p + 1, where p = 2^255 - 19.
+    let is_least = matches!(first, 0 | 1) && middle.iter().all(|byte| *byte == 0) && high == 0;
+    let is_most =
+        (0xec..=0xee).contains(&first) && middle.iter().all(|byte| *byte == 0xff) && high == 0x7f;
+    let is_order_8 = ORDER_8.iter().any(|[known @ .., last]| *known == low && *last == high);
+    is_least || is_most || is_order_8
+}
+
 /// Computes an HMAC-SHA-256 (RFC 2104) incrementally.
 #[derive(Debug, Clone)]
 pub(crate) struct Hmac {

@@ -7,7 +7,7 @@
 #![no_main]
 
 use std::collections::HashSet;
-use std::io::{Cursor, Write as _};
+use std::io::Write as _;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -122,7 +122,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 fn check_wheel(bytes: &[u8]) {
-    let Ok(unpacked) = unpack(&NAME, Cursor::new(bytes), &LIMITS) else { return };
+    let Ok(unpacked) = unpack(&NAME, bytes, &LIMITS) else { return };
     check_files(&unpacked);
     let package = PackageVersion { name: NAME.package.clone(), version: NAME.version.clone() };
     let mut draft = LayerDraft::default();

@@ -380,6 +380,7 @@ fn pool_config(
         memory: config.workers.memory,
         tenants: config.tenants.clone(),
         queue_wait: config.workers.queue_wait,
+        first_wait: config.workers.detached_wait,
         max_message: outcome_max(config.limits.max.logs),
         ..PoolConfig::new(command, config.workers.count)
     }

@@ -135,10 +135,29 @@ impl<'a> AuditEvent<'a> {
             about: self.about.map(head),
             repeats: self.repeats,
         };
-        let mut line = serde_json::to_string(&line)?;
+        let mut line = visible(&serde_json::to_string(&line)?);
         line.push('\n');
         Ok(line)
     }
+}
+
+/// JSON with escapes in place of letters that are not seen as what they are: controls, which JSON
+/// allows above U+007F, line separators, letters without width, and those that turn the direction of
+/// text, so that a line reads as another one.
+fn visible(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        let is_plain = matches!(letter, '"' | '\'' | '\\') || letter.escape_debug().len() == 1;
+        let mut units = [0; 2];
+        match is_plain {
+            false => letter
+                .encode_utf16(&mut units)
+                .iter()
+                .for_each(|unit| text.push_str(&format!("\\u{unit:04x}"))),
+            true => text.push(letter),
+        }
+    }
+    text
 }
 
 /// The beginning of a text.
@@ -169,6 +188,17 @@ mod tests {
         let line = event.line(Duration::MAX).unwrap();
         assert!(line.len() < 10_000 && line.ends_with("}\n"), "{}", line.len());
         assert_eq!(line.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_line_shows_each_letter_as_what_it_is() {
+        let subject = "a\u{202e}nimda\u{2066}\u{200b}\u{85}\u{2028}\u{e0041}\u{feff}é文\u{1f600}\u{1}\"\u{7f}";
+        let line =
+            AuditEvent::new(AuditKind::TokenUsed).about(subject).line(Duration::ZERO).unwrap();
+        let expected = "a\\u202enimda\\u2066\\u200b\\u0085\\u2028\\udb40\\udc41\\ufeffé文\u{1f600}\\u0001\\\"\\u007f";
+        assert!(line.contains(expected), "{line}");
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["about"], subject);
     }
 
     #[test]

@@ -53,7 +53,7 @@ const EXPLANATIONS: [(&str, &str); 154] = [
     ("workers.fork", "Whether workers are forked from a process that has loaded the engine, instead of each being started by itself; true, unless set, if tenants have workers of their own."),
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
     ("workers.memory", "Memory that all runs in progress together may use, as the sum of their limits; a run waits until it fits."),
-    ("workers.queue_wait", "How long a run may wait for a worker."),
+    ("workers.queue_wait", "How long a run may wait for a worker. The next run of a tenant that has none in progress waits on, as long as one in the background."),
     ("workers.detached_wait", "How long a run in the background (`detach`) may wait for a worker."),
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),

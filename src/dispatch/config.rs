@@ -34,6 +34,9 @@ pub struct PoolConfig {
     pub tenants: TenantPolicy,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
+    /// How long the first run of a tenant may wait if the tenant has no run in progress. Default:
+    /// `queue_wait`, which is also the least.
+    pub first_wait: Duration,
     /// How long a worker may take to become ready. Default 60 s: the first one may have to read
     /// the engine from a slow disk.
     pub startup_timeout: Duration,
@@ -64,6 +67,7 @@ impl PoolConfig {
             memory: None,
             tenants: TenantPolicy::NONE,
             queue_wait: Duration::from_secs(30),
+            first_wait: Duration::ZERO,
             startup_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(1),
             host_time: Duration::from_secs(60),

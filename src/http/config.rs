@@ -86,6 +86,16 @@ fn loopback_addresses() -> Vec<IpNet> {
     v4.into_iter().chain(v6).collect()
 }
 
+/// The requests that may wait for the end of a run at one time, `GET /v1/runs/{id}?wait_ms=` and
+/// repeated calls of one name: those of all tenants, and those of one tenant.
+///
+/// A request that waits keeps its connection busy. So a part of the connections is always left to
+/// requests that are answered at once, and no tenant has more than half of the rest.
+fn share_of_waits(max_connections: usize) -> (usize, usize) {
+    let all = max_connections.saturating_sub(max_connections.div_ceil(4)).max(1);
+    (all, all.div_ceil(2))
+}
+
 /// The part of `max_connections` that one address gets by default.
 #[must_use]
 pub fn share_of_an_address(max_connections: usize) -> usize {
@@ -93,6 +103,12 @@ pub fn share_of_an_address(max_connections: usize) -> usize {
 }
 
 impl HttpConfig {
+    /// The requests that may wait for the end of a run: of all tenants, and of one.
+    #[must_use]
+    pub fn waits(&self) -> (usize, usize) {
+        share_of_waits(self.max_connections)
+    }
+
     /// The most connections of a client's address; `None` if it has no limit of its own.
     pub(crate) fn connections_of(&self, address: IpAddr) -> Option<usize> {
         let is_unlimited = self.unlimited_addresses.iter().any(|net| net.contains(&address));

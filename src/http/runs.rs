@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -118,6 +118,7 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         let parameters = self.parameters(query, &["wait_ms"])?;
         let wait = self.number(&parameters, "wait_ms", "a number of milliseconds")?.unwrap_or(0);
         let patience = Duration::from_millis(wait).min(LONGEST_WAIT);
+        let asked = Instant::now();
         let found = tokio::select! {
             biased;
             found = self.runs.find(&self.caller, id, patience) => found,
@@ -129,7 +130,15 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         // The credential may have ended while the request waited.
         let confirmed = self.edge.authentication.confirm(self.caller.credential.as_ref());
         match confirmed.and(found).map_err(|error| Box::new(self.failed(&error)))? {
-            FoundRun::Active(run) => self.json(&run),
+            FoundRun::Active(run) => {
+                let mut answer = self.json(&run)?;
+                // Too many requests of the tenant wait, or the server stops: a client that asks
+                // again at once would ask without end.
+                if asked.elapsed() < patience {
+                    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                }
+                Ok(answer)
+            }
             FoundRun::Ended(record) => {
                 let record = RawValue::from_string(record).map_err(ServiceError::Unserialisable);
                 self.json(&record.map_err(|error| Box::new(self.failed(&error)))?)

@@ -27,7 +27,7 @@ use serde_json::value::RawValue;
 use crate::ids::{BlobId, BlobName, Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
 use crate::job::profile::ProfileOrder;
-pub use crate::job::reproducible::Reproducible;
+pub use crate::job::reproducible::{FuelRules, Reproducible};
 use crate::secret_text::SecretText;
 use crate::units::ByteCount;
 

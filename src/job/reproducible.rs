@@ -12,4 +12,34 @@ pub struct Reproducible {
     pub seed: u64,
     /// The time of day at which the run begins, since the Unix epoch.
     pub epoch: Duration,
+    /// What uses fuel beside instructions.
+    pub fuel_rules: FuelRules,
+}
+
+/// The version of the rules by which the host's work for a guest uses fuel. A record names the rules
+/// of its run, and a repetition has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FuelRules(u32);
+
+impl FuelRules {
+    /// Codecs use fuel.
+    pub const FIRST: Self = Self(1);
+    /// Bytes that are read, written and listed, random bytes, and the steps of paths do as well.
+    pub const BYTES: Self = Self(2);
+    /// The rules of runs that begin now.
+    pub const PRESENT: Self = Self::BYTES;
+
+    /// True if there are such rules.
+    #[must_use]
+    pub fn are_known(self) -> bool {
+        self >= Self::FIRST && self <= Self::PRESENT
+    }
+}
+
+impl Default for FuelRules {
+    /// Those of records that name none.
+    fn default() -> Self {
+        Self::FIRST
+    }
 }

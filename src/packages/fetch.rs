@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use crate::packages::pip::{
 };
 use crate::packages::resolve::{ChosenWheel, WheelSource};
 use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
+use crate::regular_file::open_now;
 
 /// The reason why wheels cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -159,7 +160,7 @@ fn fetch(
     for wheel in wanted {
         advanced(wheel.name);
         let bytes = read(wheel, folder)?;
-        let unpacked = unpack(wheel.name, io::Cursor::new(&bytes), &WheelLimits::DEFAULT)?;
+        let unpacked = unpack(wheel.name, &bytes, &WheelLimits::DEFAULT)?;
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         sizes.insert(wheel.name.as_str().to_owned(), size);
         let WheelName { package, version, .. } = wheel.name.clone();
@@ -217,7 +218,8 @@ fn refused(said: &str, wanted: &[Wanted<'_>], faults: &[RegistryFault]) -> Fetch
 /// Reads a wheel and checks that it is the wanted one.
 fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Vec<u8>, FetchError> {
     let file = wanted.name.as_str().to_owned();
-    let opened = match File::open(folder.join(&file)) {
+    // A pipe of that name would be waited for.
+    let opened = match open_now(&folder.join(&file)) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(FetchError::NotInFolder { file });

@@ -37,6 +37,10 @@ impl RunDocument {
 impl RunEnding {
     /// Checks what no run leaves. A record has one form, so that equal runs have equal records.
     fn check(&self) -> Result<(), ProvenanceError> {
+        if let Some(output) = &self.output {
+            let read = strict::read_output(output);
+            ensure(read.is_ok(), "its output is no JSON that a run can return")?;
+        }
         let is_repeatable = self.unrepeatable().is_none();
         ensure(is_repeatable, "a run that ended by time or by the machine has no record")?;
         let pieces = &self.log.pieces;
@@ -54,6 +58,10 @@ impl RunInputs {
     fn check(&self) -> Result<(), ProvenanceError> {
         ensure(self.seed <= MAX_SEED, "`seed` is out of its bounds")?;
         ensure(self.epoch <= MAX_EPOCH, "`epoch` is out of its bounds")?;
+        ensure(
+            self.fuel_rules.are_known(),
+            "its `fuel_rules` are of a newer Wardian: use that one",
+        )?;
         ensure(self.limits.fuel != Some(0), "`limits.fuel` must not be 0")?;
         ensure(self.skills.len() <= MAX_SKILLS, "it names too many skills")?;
         ensure(self.blobs.len() <= MAX_BLOBS, "it names too many blobs")?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion};
 use crate::job::outcome::LogChunk;
-use crate::job::{KeepFiles, LayerPlace};
+use crate::job::{FuelRules, KeepFiles, LayerPlace};
 use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::fault::ProvenanceError;
 use crate::provenance::text::DocumentText;
@@ -111,9 +111,16 @@ pub struct RunInputs {
     pub seed: u64,
     /// The time of day at the start, in seconds since the Unix epoch.
     pub epoch: u64,
+    /// What used its fuel beside instructions. Records of older versions do not name it.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub fuel_rules: FuelRules,
     /// The record of what it exchanged with the world; none if it had no network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<DocumentBlob>,
+}
+
+fn is_first(rules: &FuelRules) -> bool {
+    *rules == FuelRules::FIRST
 }
 
 impl RunInputs {

@@ -6,6 +6,7 @@ use data_encoding::BASE64;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
+use crate::crypto::has_small_order;
 use crate::ids::Digest;
 use crate::provenance::fault::ProvenanceError;
 
@@ -61,7 +62,12 @@ impl PublicKey {
         let wanted = "it must be a PEM file with one `PUBLIC KEY`";
         let der = der_in(pem, "PUBLIC KEY", wanted)?;
         let key = der.strip_prefix(&PUBLIC_PREFIX).filter(|key| key.len() == 32);
+        let key = key.and_then(<[u8]>::first_chunk::<32>);
         let key = key.ok_or(ProvenanceError::Key("it is no public key of Ed25519"))?;
+        if has_small_order(key) {
+            let text = "every signature fits it: it was made to deceive, so ask for another one";
+            return Err(ProvenanceError::Key(text));
+        }
         Ok(Self(key.to_vec()))
     }
 
@@ -118,6 +124,36 @@ mod tests {
         assert_eq!(data_encoding::HEXLOWER.encode(&key.sign(b"")), signature);
         assert!(key.public().is_signature(b"", &key.sign(b"")));
         assert!(!key.public().is_signature(b"x", &key.sign(b"")));
+    }
+
+    #[test]
+    fn keys_that_every_signature_fits_are_refused() {
+        let mut keys: Vec<[u8; 32]> = Vec::new();
+        for text in [
+            "0000000000000000000000000000000000000000000000000000000000000000",
+            "0100000000000000000000000000000000000000000000000000000000000000",
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+            "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+            "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        ] {
+            let key = data_encoding::HEXLOWER.decode(text.as_bytes()).unwrap();
+            keys.push(key.try_into().unwrap());
+        }
+        for mut key in keys {
+            for sign in [0, 0x80] {
+                key[31] = key[31] & 0x7f | sign;
+                let der = BASE64.encode(&[&PUBLIC_PREFIX[..], &key].concat());
+                let pem = format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n");
+                let refused = PublicKey::read(&pem).unwrap_err().to_string();
+                assert!(refused.contains("every signature fits it"), "{key:?}: {refused}");
+            }
+        }
+        // The neutral element, and the signature that fits every message: the reason for this check.
+        let neutral = PublicKey([&[1][..], &[0; 31]].concat());
+        let forged = [&[1][..], &[0; 63]].concat();
+        assert!(neutral.is_signature(b"any", &forged) && neutral.is_signature(b"other", &forged));
     }
 
     #[test]

@@ -51,6 +51,13 @@ impl FairShare {
         }
     }
 
+    /// Takes a permit if the tenant may have one at once.
+    #[must_use]
+    pub fn try_acquire(&self, tenant: &TenantId) -> Option<SharePermit> {
+        let is_taken = self.0.lock().try_take(tenant);
+        is_taken.then(|| self.permit(tenant.clone()))
+    }
+
     fn permit(&self, tenant: TenantId) -> SharePermit {
         SharePermit { share: self.clone(), tenant }
     }
@@ -97,6 +104,12 @@ struct Share<G> {
     waiting: VecDeque<(u64, G)>,
 }
 
+impl<G> Share<G> {
+    const fn new() -> Self {
+        Self { held: 0, waiting: VecDeque::new() }
+    }
+}
+
 impl<G> Shares<G> {
     fn new(total: usize, most: usize) -> Self {
         Self {
@@ -109,17 +122,26 @@ impl<G> Shares<G> {
 
     /// Takes a permit, or returns the place in which the tenant waits for one.
     fn ask(&mut self, tenant: &TenantId, grant: G) -> Option<u64> {
-        let share = self.tenants.entry(tenant.clone());
-        let share = share.or_insert_with(|| Share { held: 0, waiting: VecDeque::new() });
-        if self.free > 0 && share.held < self.most {
-            self.free = self.free.saturating_sub(1);
-            share.held = share.held.saturating_add(1);
+        if self.try_take(tenant) {
             return None;
         }
         let place = self.next_place;
         self.next_place = place.saturating_add(1);
+        let share = self.tenants.entry(tenant.clone()).or_insert_with(Share::new);
         share.waiting.push_back((place, grant));
         Some(place)
+    }
+
+    /// Takes a permit if the tenant may have one at once. None is free that somebody waits for.
+    fn try_take(&mut self, tenant: &TenantId) -> bool {
+        let held = self.tenants.get(tenant).map_or(0, |share| share.held);
+        if self.free == 0 || held >= self.most {
+            return false;
+        }
+        self.free = self.free.saturating_sub(1);
+        let share = self.tenants.entry(tenant.clone()).or_insert_with(Share::new);
+        share.held = share.held.saturating_add(1);
+        true
     }
 
     /// Takes a permit back. Returns the grant that gets it, with its tenant.
@@ -277,6 +299,18 @@ mod tests {
 
     async fn has_one(share: &FairShare, of: &TenantId) -> Option<SharePermit> {
         timeout(Duration::from_millis(10), share.acquire(of)).await.ok()
+    }
+
+    #[test]
+    fn what_is_not_free_at_once_is_not_waited_for() {
+        let share = FairShare::new(3, 2);
+        let (one, other) = (tenant(1), tenant(2));
+        let held = [share.try_acquire(&one).unwrap(), share.try_acquire(&one).unwrap()];
+        assert!(share.try_acquire(&one).is_none(), "one tenant took all");
+        let last = share.try_acquire(&other).unwrap();
+        assert!(share.try_acquire(&other).is_none());
+        drop((held, last));
+        assert!(share.0.lock().tenants.is_empty() && share.0.lock().free == 3);
     }
 
     #[tokio::test]

@@ -361,6 +361,7 @@ impl fmt::Debug for SeededRandom {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::FuelRules;
 
     const SEEDED: ClockAndRandomMode =
         ClockAndRandomMode::Seeded { seed: [7; 32], realtime: Duration::from_secs(1_000_000_000) };
@@ -443,7 +444,7 @@ mod tests {
     fn fuel_and_sleep_advance_exact_clocks_and_readings_do_not() {
         let epoch = Duration::from_secs(500);
         let clocks = |seed| {
-            let run = Reproducible { seed, epoch };
+            let run = Reproducible { seed, epoch, fuel_rules: FuelRules::PRESENT };
             let mode = ClockAndRandomMode::of_reproducible(run, Fuel(u64::MAX));
             ClockAndRandom::new(mode, Clock::System)
         };

@@ -202,6 +202,9 @@ pub enum ServiceError {
     /// Uploaded content is not what its digest announced.
     #[error("the content does not have the digest that was sent with it; nothing was stored")]
     DigestMismatch,
+    /// As many calls of the tenant wait for runs of others as may.
+    #[error("too many calls of this tenant wait for a run that another call began; retry later")]
+    TooManyWaits,
     /// The tenant has made too many calls.
     #[error(transparent)]
     TooManyCalls(#[from] TooManyCalls),
@@ -245,7 +248,9 @@ impl ServiceError {
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
             Self::Packages(error) => error.kind(),
-            Self::TooManyCalls(_) | Self::TooManyDetached { .. } => ErrorKind::RateLimited,
+            Self::TooManyCalls(_) | Self::TooManyDetached { .. } | Self::TooManyWaits => {
+                ErrorKind::RateLimited
+            }
             Self::DetachedTooLarge { .. } => ErrorKind::TooLarge,
             Self::Metering(NotMetering::Compiling)
             | Self::Reproducible(NotReproducible::InTheMaking)

@@ -345,6 +345,53 @@ fn a_key_that_was_revoked_while_its_request_waited_is_told_nothing() {
     assert_eq!(ended(&other, &id)["outcome"], "cancelled");
 }
 
+/// Requests that wait hold connections, which no tenant owns: each tenant has a part of them.
+#[test]
+fn a_tenant_whose_requests_wait_keeps_no_other_tenant_out() {
+    let place = Command::new();
+    let arguments = ["auth.mode=keys", "workers.require_lockdown=false", "http.max_connections=16"];
+    let arguments = arguments.iter().flat_map(|setting| ["--set", setting]).collect::<Vec<_>>();
+    let server = TestServer::start(&arguments);
+    let (one, other) =
+        (key(&place, &server, "acme", "code"), key(&place, &server, "globex", "code"));
+    let id = id_of(&detached(&one, SLEEPS, json!({})));
+    until_it_is(&one, &id, "running");
+    // Of 16 connections 12 may wait, and 6 of them for one tenant.
+    let polls: Vec<_> = (0..16)
+        .map(|_| {
+            let (waiting, path) = (one.clone(), format!("/v1/runs/{id}?wait_ms=60000"));
+            thread::spawn(move || {
+                let (asked, answer) = (Instant::now(), waiting.get(&path));
+                (asked.elapsed(), answer.header("retry-after").to_owned(), answer.json())
+            })
+        })
+        .collect();
+    eventually(PATIENCE, || {
+        (polls.iter().filter(|poll| poll.is_finished()).count() >= 10).then_some(())
+    });
+    for _ in 0..20 {
+        let asked = Instant::now();
+        assert_eq!(other.get("/v1/runs/active").status, 200);
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    }
+    // The other tenant has a part of its own.
+    let its = id_of(&detached(&other, SLEEPS, json!({})));
+    until_it_is(&other, &its, "running");
+    let (waiting, path) = (other.clone(), format!("/v1/runs/{its}?wait_ms=60000"));
+    let waits = thread::spawn(move || waiting.get(&path).json());
+    thread::sleep(Duration::from_millis(300));
+    assert!(!waits.is_finished(), "it does not wait");
+    assert_eq!(cancel(&other, &its).status, 200);
+    assert_eq!(waits.join().unwrap()["status"], "ended");
+    assert_eq!(cancel(&one, &id).status, 200);
+    let answers: Vec<_> = polls.into_iter().map(|poll| poll.join().unwrap()).collect();
+    let (at_once, waited): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|(_, retry_after, _)| !retry_after.is_empty());
+    assert_eq!((at_once.len(), waited.len()), (10, 6), "{answers:?}");
+    assert!(at_once.iter().all(|(_, again, run)| { again == "1" && run["status"] == "running" }));
+    assert!(waited.iter().all(|(.., run)| run["status"] == "ended"));
+}
+
 /// Makes a key and waits until the server knows it.
 fn key(place: &Command, server: &TestServer, tenant: &str, scopes: &str) -> Client {
     let data = server.data_dir().to_str().unwrap();

@@ -21,7 +21,9 @@ use wardian::packages::GuestPlatform;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::support::{Command, SkillFolder, TestServer, eventually, failed, output, repository};
+use crate::support::{
+    Command, SkillFolder, TestServer, eventually, failed, make_pipe, output, repository,
+};
 
 /// A folder with wheels.
 struct Wheels(TempDir);
@@ -178,6 +180,15 @@ fn the_example_skill_is_locked_synced_tested_and_executed() {
     guard.remove();
     let check = command.run(&["skills", "check", folder]).with(0);
     assert!(check.stderr.contains("layer-missing"), "{}", check.stderr);
+    // A pipe is no wheel, and nothing is waited for.
+    let pipes = command.folder().join("pipes");
+    fs::create_dir(&pipes).unwrap();
+    for wheel in fs::read_dir(wheels.path()).unwrap() {
+        make_pipe(&pipes.join(wheel.unwrap().file_name()));
+    }
+    let pipes = pipes.to_str().unwrap();
+    let refused = command.run(&["skills", "deps", "sync", folder, "--from", pipes]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("the folder has no"), "{refused:?}");
     let synced = command.run(&["skills", "deps", "sync", folder, "--from", wheels.path()]).with(0);
     assert!(synced.stdout.contains("its packages were fetched"), "{}", synced.stdout);
     let synced = command.run(&["skills", "deps", "sync", folder, "--json"]).with(0).json();

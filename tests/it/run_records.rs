@@ -70,6 +70,57 @@ fn whatever_the_end_of_a_run_is_it_repeats() {
     }
 }
 
+/// A program that has the host work uses fuel for it; records from before that repeat without.
+#[test]
+fn bytes_that_the_host_moves_use_fuel_and_old_records_repeat() {
+    let place = Command::new();
+    let fuel = |code: &str| record(&place, &["run", "-c", code], 0)["ending"]["fuel"].as_u64();
+    let mut least = fuel("").unwrap();
+    for (code, more) in [
+        ("open('f', 'wb').write(b'x' * (64 << 20))", 64 << 20),
+        (
+            "f = open('f', 'wb+'); f.truncate(64 << 20); f.seek(0); f.readinto(bytearray(64 << 20))",
+            64 << 20,
+        ),
+        ("import os; os.urandom(4 << 20)", 64 << 20),
+        ("import os; [os.stat('/' + './' * 2000) for _ in range(100)]", 25_000_000),
+        ("import sys; sys.stdout.write('x' * (16 << 20))", 16 << 20),
+        (
+            "import os\nfor n in range(1000): open(f'file-{n}', 'w').close()\n\
+             for _ in range(20): os.listdir('.')",
+            8 * 20 * 1000 * 24,
+        ),
+    ] {
+        let used = fuel(code).unwrap();
+        assert!(used > least + more, "{code}: {used} of {least} + {more}");
+    }
+    least = 0;
+    for code in [
+        "f = open('f', 'wb+')\nwhile True: f.seek(0); f.write(b'x' * (16 << 20))",
+        "import os\nwhile True: os.urandom(1 << 20)",
+    ] {
+        let ended = record(&place, &["run", "-c", code, "--fuel", "1000000000"], 1);
+        assert_eq!(ended["ending"]["error"]["type"], "FuelExhausted");
+        least += ended["ending"]["fuel"].as_u64().unwrap();
+    }
+    assert_eq!(least, 2_000_000_000);
+    let mut old = record(&place, &["run", "-c", "open('f', 'wb').write(b'x' * (1 << 20))"], 0);
+    assert_eq!(old["inputs"]["fuel_rules"], 2);
+    old["inputs"].as_object_mut().unwrap().remove("fuel_rules");
+    write(&place, "run.json", &old);
+    let verdict = verify(&place, &["--json"]).with(1).json();
+    let differences = verdict["differences"].as_array().unwrap();
+    assert_eq!((differences.len(), &differences[0]["what"]), (1, &json!("fuel")), "{verdict}");
+    let now: u64 = differences[0]["found"].as_str().unwrap().parse().unwrap();
+    assert!(now + (1 << 20) < old["ending"]["fuel"].as_u64().unwrap(), "{verdict}");
+    old["ending"]["fuel"] = now.into();
+    write(&place, "run.json", &old);
+    assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n");
+    old["inputs"]["fuel_rules"] = 3.into();
+    write(&place, "run.json", &old);
+    said(&verify(&place, &[]).with(2), &["of a newer Wardian"]);
+}
+
 #[test]
 fn runs_that_end_by_fuel_repeat_and_runs_that_end_by_time_leave_no_record() {
     let place = Command::new();
@@ -355,6 +406,13 @@ fn a_record_of_what_no_run_leaves_is_refused() {
             set("/ending/output_blobs", json!(vec![format!("blob:{}", "a".repeat(52)); 20_001])),
             "at most 20000 items",
         ),
+        (set("/ending/output", json!("[".repeat(100_000))), "no JSON that a run can return"),
+        (
+            set("/ending/output", json!(format!("{}{}", "[".repeat(65), "]".repeat(65)))),
+            "no JSON that a run can return",
+        ),
+        (set("/ending/output", json!("{\"a\":1,\"a\":2}")), "no JSON that a run can return"),
+        (set("/ending/output", json!("1 2")), "no JSON that a run can return"),
         (set("/inputs/keep_files", json!({"matching": vec!["*"; 65]})), "too many patterns"),
         (set("/inputs/keep_files", json!({"matching": ["*".repeat(257)]})), "is too long"),
         (set("/ending", crashed), "ended by time or by the machine"),

@@ -28,6 +28,9 @@ export type RunRecord = JsonObject & {
 
 const LONGEST_WAIT_MS = 20_000;
 
+/** The pause before the next request if a server with many of them has not let one wait. */
+const PAUSE_MS = 1_000;
+
 /**
  * A run whose output comes while it goes on. Iterate over its events; `result` is there in the end.
  * Leaving the loop early stops the run.
@@ -112,14 +115,19 @@ export class Run {
   async wait(timeoutMs = Number.POSITIVE_INFINITY): Promise<RunResult> {
     const end = Date.now() + timeoutMs;
     for (;;) {
-      const waitMs = Math.max(0, Math.min(LONGEST_WAIT_MS, end - Date.now()));
+      const asked = Date.now();
+      const waitMs = Math.max(0, Math.min(LONGEST_WAIT_MS, end - asked));
       const record = await this.runs.get(this.runId, { waitMs });
       if (record.status === "ended") {
         const result = record["result"];
         if (result === null || result === undefined) throw new RunWithoutResult(record);
         return result as unknown as RunResult;
       }
-      if (Date.now() >= end) throw new RunNotEnded(record);
+      const now = Date.now();
+      if (now >= end) throw new RunNotEnded(record);
+      if (now - asked < PAUSE_MS / 2) {
+        await new Promise((resume) => setTimeout(resume, Math.min(PAUSE_MS, end - now)));
+      }
     }
   }
 

@@ -24,6 +24,7 @@ use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
 use crate::console;
 use crate::database::Database;
+use crate::dispatch::Isolation;
 use crate::engine::progress::StepReport;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
@@ -32,6 +33,20 @@ use crate::mcp;
 use crate::service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
+
+/// Warns if a tenant without a run may have to wait for the end of a long run of others.
+fn warn_of_long_turns(config: &Config) {
+    let (longest, patience) = (config.limits.max.wall_time, config.workers.queue_wait);
+    let has_reserve = config.workers.max > config.workers.count;
+    if config.isolation == Isolation::Process && !has_reserve && longest > patience {
+        warn!(
+            "no worker is kept for tenants without a run (`workers.max` is `workers.count`), and runs \
+             may last {} s: the next run of such a tenant may have to wait that long; raise \
+             `workers.max`, lower `limits.max.timeout`, or set `tenants.running`",
+            longest.as_secs()
+        );
+    }
+}
 
 /// The interval of checking for memory to release to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
@@ -139,6 +154,7 @@ async fn listen(
     if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
     }
+    warn_of_long_turns(config);
     let following = tokio::spawn(follow_keys(authentication.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));

@@ -12,6 +12,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::quotas::FairShare;
 use crate::records::RecordWriter;
 use crate::service::Journal;
 use crate::telemetry::Metrics;
@@ -28,6 +29,8 @@ pub(crate) struct ServerJournal {
     writer: Option<RecordWriter>,
     audit: AuditLog,
     tracer: Tracer,
+    /// Lets requests wait for the end of runs.
+    waits: FairShare,
     /// Opens the audit log again.
     reopening: JoinHandle<()>,
 }
@@ -70,7 +73,8 @@ impl ServerJournal {
         let tracer = config.traces.as_ref().map(Tracer::start).transpose();
         let tracer = tracer.map_err(AssemblyError::from)?.unwrap_or_default();
         metrics.add(tracer.clone());
-        Ok(Self { writer, audit, tracer, reopening })
+        let (all, of_tenant) = config.http.waits();
+        Ok(Self { writer, audit, tracer, waits: FairShare::new(all, of_tenant), reopening })
     }
 
     pub(crate) fn audit(&self) -> AuditLog {
@@ -88,6 +92,7 @@ impl ServerJournal {
             recorder: self.writer.as_ref().map(|writer| writer.recorder().clone()),
             table: self.writer.as_ref().map(|writer| writer.table().clone()),
             audit: self.audit.clone(),
+            waits: self.waits.clone(),
         }
     }
 

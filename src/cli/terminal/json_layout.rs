@@ -3,15 +3,31 @@
 use std::borrow::Cow;
 
 /// Spaces for each level.
-const INDENT: &str = "  ";
+const INDENT: usize = 2;
+
+/// Levels that are indented: what a server or a program sends is never nested more deeply.
+const MAX_INDENTED: usize = 64;
+
+/// Spaces that every text may have for its indentation, and further ones for each of its bytes. With
+/// more, lines begin at the margin: a short line on a deep level would take many times its length.
+const FREE_SPACES: usize = 64 << 10;
+const SPACES_PER_BYTE: usize = 8;
 
 /// Formats a JSON text as `json.dumps(indent=2)` does. Members keep their order and numbers their
 /// digits. Escaped letters are shown as letters, except for those that would control the terminal.
 ///
-/// Text that is not JSON is also returned, with harmless characters only.
+/// Text that is not JSON is also returned, with harmless characters only. Whatever the text is, the
+/// indentation takes no more memory than [`SPACES_PER_BYTE`] says.
 pub(crate) fn laid_out(json: &str) -> String {
     let mut text = String::with_capacity(json.len().saturating_mul(2));
     let mut depth: usize = 0;
+    let mut spaces = json.len().saturating_mul(SPACES_PER_BYTE).saturating_add(FREE_SPACES);
+    let mut new_line = |text: &mut String, depth: usize| {
+        let indent = depth.min(MAX_INDENTED).saturating_mul(INDENT).min(spaces);
+        spaces = spaces.saturating_sub(indent);
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', indent));
+    };
     let mut rest = json;
     while let Some(first) = rest.chars().next() {
         let length = match first {
@@ -51,13 +67,6 @@ pub(crate) fn laid_out(json: &str) -> String {
     text
 }
 
-fn new_line(text: &mut String, depth: usize) {
-    text.push('\n');
-    for _ in 0..depth {
-        text.push_str(INDENT);
-    }
-}
-
 /// The length of the string at the start of `text`, quotes included.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
@@ -88,7 +97,10 @@ fn readable(token: &str) -> String {
 
 /// Appends a letter, or its JSON escape if it could control a terminal.
 fn push_harmless(text: &mut String, letter: char) {
-    let is_direction = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_direction = matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
     if letter.is_control() || is_direction {
         text.push_str(&format!("\\u{:04x}", u32::from(letter)));
     } else {
@@ -127,6 +139,18 @@ mod tests {
         let shown = laid_out("{\"a\":\"\\u001b[2J \u{9b}2J \u{202e}x\"}");
         assert_eq!(shown, "{\n  \"a\": \"\\u001b[2J \\u009b2J \\u202ex\"\n}");
         assert!(!laid_out("\u{1b}[2J").contains('\u{1b}'));
+    }
+
+    #[test]
+    fn deep_and_hostile_texts_take_memory_in_proportion_to_their_length() {
+        let deep = format!("{}1{}", "[".repeat(64), "]".repeat(64));
+        assert!(laid_out(&deep).contains(&format!("\n{}1\n", " ".repeat(128))));
+        let wide = format!("{}{}", "[".repeat(64), "0,".repeat(1 << 20));
+        for text in ["[".repeat(1 << 20), "[1,".repeat(1 << 20), wide, "{\"a\":".repeat(1 << 18)] {
+            let shown = laid_out(&text);
+            let most = text.len() * (SPACES_PER_BYTE + 2) + FREE_SPACES;
+            assert!(shown.len() <= most, "{} of {}", shown.len(), text.len());
+        }
     }
 
     fn json() -> impl Strategy<Value = Value> {

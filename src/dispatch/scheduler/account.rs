@@ -93,6 +93,16 @@ impl<T> Account<T> {
         }
     }
 
+    /// True if no run of the tenant is in progress, and this one is its next: the first of those
+    /// that wait, or the only one whose turn is settled.
+    pub(crate) fn is_first(&self, ticket: Ticket) -> bool {
+        match self.running.as_slice() {
+            [] => self.waiting.front().is_some_and(|first| first.ticket == ticket),
+            [only] => *only == ticket,
+            _ => false,
+        }
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
         !self.running.is_empty() || !self.waiting.is_empty()
     }

@@ -67,7 +67,7 @@ impl Lease {
                 }
                 host.note_stage(RunStage::Queued);
                 let longest = host.longest_wait().unwrap_or(scheduler.queue_wait);
-                (ticket, queued.wait(longest).await?)
+                (ticket, queued.wait(longest, scheduler.first_wait).await?)
             }
             Admission::Refused(refusal) => return Err(refusal.into()),
             Admission::ShuttingDown => return Err(DispatchError::ShuttingDown),

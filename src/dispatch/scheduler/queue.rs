@@ -56,7 +56,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     bounds: QueueBounds,
-    accounts: BTreeMap<TenantId, Account<T>>,
+    pub(crate) accounts: BTreeMap<TenantId, Account<T>>,
     /// Tenants that wait and may start a run, by position and number of their first run.
     ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
     /// Tenants that wait, by the number of their waiting runs.

@@ -11,6 +11,9 @@ use crate::dispatch::scheduler::claim::Ticket;
 use crate::dispatch::scheduler::shared::{Granted, Scheduler};
 use crate::ids::TenantId;
 
+/// How often a run that has waited long enough looks whether it may go on to wait.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// A run that waits for a worker. Dropping it gives up its place in the queue.
 #[derive(Debug)]
 pub(crate) struct QueuedRun {
@@ -31,19 +34,34 @@ impl QueuedRun {
         Self { scheduler, tenant, ticket, granted }
     }
 
-    /// Waits for a worker, for at most this time.
-    pub(crate) async fn wait(mut self, longest: Duration) -> Granted {
-        match timeout(longest, &mut self.granted).await {
-            Ok(Ok(granted)) => granted,
-            Ok(Err(_)) => Err(DispatchError::ShuttingDown),
-            Err(_elapsed) => {
-                self.scheduler.count(|counters| {
-                    counters.overloaded = counters.overloaded.saturating_add(1);
-                });
-                let retry_after = self.scheduler.drain_time();
-                Err(DispatchError::Overloaded { retry_after })
+    /// Waits for a worker, for at most `longest`.
+    ///
+    /// INVARIANT(turn-of-every-tenant): a tenant without a run in progress gets its turn, however
+    /// long the runs of others take: the first of its waiting runs does not fail after `longest`, but
+    /// waits on, for at most `as_first` in all. By then, each other tenant has had its turn before.
+    pub(crate) async fn wait(mut self, longest: Duration, as_first: Duration) -> Granted {
+        let (mut patience, mut left) = (longest, as_first.saturating_sub(longest));
+        loop {
+            match timeout(patience, &mut self.granted).await {
+                Ok(Ok(granted)) => return granted,
+                Ok(Err(_)) => return Err(DispatchError::ShuttingDown),
+                Err(_elapsed) if left.is_zero() || !self.is_first() => break,
+                Err(_elapsed) => {
+                    patience = LOOK_AGAIN.min(left);
+                    left = left.saturating_sub(patience);
+                }
             }
         }
+        self.scheduler.count(|counters| {
+            counters.overloaded = counters.overloaded.saturating_add(1);
+        });
+        let retry_after = self.scheduler.drain_time();
+        Err(DispatchError::Overloaded { retry_after })
+    }
+
+    /// True if the tenant has no run in progress, and this one is its next.
+    fn is_first(&self) -> bool {
+        self.scheduler.is_first(&self.tenant, self.ticket)
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Scheduler {
     pub(crate) runtime: Handle,
     /// How long a run may wait for a worker.
     pub(crate) queue_wait: Duration,
+    /// How long the first run of a tenant without a run in progress may wait for one.
+    pub(crate) first_wait: Duration,
     /// How long a worker may take to stop a run that was cancelled. A worker that has not stopped
     /// by then is killed.
     pub(crate) grace: Duration,
@@ -87,12 +89,12 @@ struct Registration {
 
 impl Scheduler {
     pub(crate) fn new(config: &PoolConfig, runtime: Handle) -> Self {
-        let PoolConfig { queue, memory, queue_wait, grace, .. } = *config;
+        let PoolConfig { queue, memory, queue_wait, first_wait, grace, .. } = *config;
         let bounds = QueueBounds { waiting: queue, memory };
         let state = SchedulerState::new(capacity_of(config), bounds);
         let shared = Mutex::new(Shared { state, registered: BTreeMap::new(), failure: None });
         let (status, demand) = (watch::Sender::default(), watch::Sender::default());
-        Self { shared, status, demand, runtime, queue_wait, grace }
+        Self { shared, status, demand, runtime, queue_wait, first_wait, grace }
     }
 
     /// Decides about a new run. If the run has to wait, `grant` gets the answer.
@@ -114,6 +116,11 @@ impl Scheduler {
     /// Returns the refusal that a run would get now.
     pub(crate) fn refuse_early(&self, claim: &Claim) -> Option<RunRefusal> {
         self.change(|shared| shared.state.refuse_early(claim, now()))
+    }
+
+    /// True if a tenant has no run in progress, and the run is its next.
+    pub(crate) fn is_first(&self, tenant: &TenantId, ticket: Ticket) -> bool {
+        self.shared.lock().state.is_first(tenant, ticket)
     }
 
     /// Ends the wait of a run.

@@ -259,6 +259,10 @@ impl<W, G> SchedulerState<W, G> {
         None
     }
 
+    pub(crate) fn is_first(&self, tenant: &TenantId, ticket: Ticket) -> bool {
+        self.queue.accounts.get(tenant).is_some_and(|account| account.is_first(ticket))
+    }
+
     /// Ends the wait of a run. Returns its grant if it was still waiting.
     pub(crate) fn abandon(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<G> {
         let place = self.promised.iter().position(|(promised, _)| *promised == ticket);

@@ -281,6 +281,60 @@ async fn a_run_waits_no_longer_than_the_limit() {
     }
 }
 
+/// The test of the invariant `turn-of-every-tenant`.
+#[tokio::test]
+async fn turn_of_every_tenant_comes_however_long_the_runs_of_others_take() {
+    let queue_wait = Duration::from_millis(50);
+    let of = |tenant: &str, source: &str| {
+        let mut job = job(source);
+        job.spec.tenant = TenantId::parse(tenant).unwrap();
+        job
+    };
+    for (first_wait, is_served) in [(Duration::from_secs(20), true), (Duration::ZERO, false)] {
+        let pool = start(PoolConfig { queue_wait, first_wait, ..config(1) }).await;
+        let [busy, more, modest, too] = [
+            of("greedy", "wait"),
+            of("greedy", "return {}"),
+            of("modest", "return {}"),
+            of("modest", "return {}"),
+        ];
+        let [mut first, mut second, mut third, mut fourth] =
+            [(); 4].map(|()| WrittenBlobs::default());
+        let mut long = Box::pin(pool.run(&busy, &mut first));
+        tokio::select! {
+            biased;
+            _ = &mut long => panic!("ended by itself"),
+            _ = until(&pool, "busy", |report| report.running == 1) => {}
+        }
+        let next = pool.run(&modest, &mut third);
+        let behind = pool.run(&too, &mut fourth);
+        tokio::pin!(next, behind);
+        tokio::select! {
+            biased;
+            _ = &mut long => panic!("ended by itself"),
+            refused = pool.run(&more, &mut second) => {
+                assert!(matches!(refused, Err(DispatchError::Overloaded { .. })), "{refused:?}");
+            }
+            _ = &mut next, if is_served => panic!("it did not wait"),
+        }
+        if !is_served {
+            assert!(matches!(next.await, Err(DispatchError::Overloaded { .. })));
+            continue;
+        }
+        // A second run of the tenant is not its next.
+        tokio::select! {
+            biased;
+            _ = &mut next => panic!("it did not wait"),
+            refused = &mut behind => {
+                assert!(matches!(refused, Err(DispatchError::Overloaded { .. })), "{refused:?}");
+            }
+        }
+        drop(long);
+        let served = timeout(Duration::from_secs(10), next).await.unwrap();
+        assert!(served.is_ok(), "{served:?}");
+    }
+}
+
 #[tokio::test]
 async fn one_tenant_cannot_keep_another_waiting() {
     let pool = Arc::new(start(config(1)).await);

@@ -88,9 +88,7 @@ impl Exchange {
         let filter = rewriter.and_then(|rewriter| rewriter.response_filter(&target));
         let mut request = request;
         if filter.is_some() {
-            // What is compressed cannot be looked at.
-            let identity = HeaderValue::from_static("identity");
-            request.headers_mut().insert(header::ACCEPT_ENCODING, identity);
+            ask_for_the_whole(request.headers_mut());
         }
         let outgoing = self.outgoing(request, &target, upstream.is_http2(), &last_sent).await?;
 
@@ -174,11 +172,7 @@ impl Exchange {
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         let mut rewriting = None;
         if let Some(rewriter) = self.rules.rewriter().filter(|_| self.may_get_secrets) {
-            if rewrite_headers(rewriter.as_ref(), target, &mut head.headers)? {
-                // A part of a response could show a part of a value, which nothing recognises.
-                head.headers.remove(header::RANGE);
-                head.headers.remove(header::IF_RANGE);
-            }
+            rewrite_headers(rewriter.as_ref(), target, &mut head.headers)?;
             if rewriter.rewrites_body(target) {
                 rewriting = self.rules.begin_rewriting().await;
                 let whole = rewritten_body(rewriter.as_ref(), target, body).await?;
@@ -225,6 +219,13 @@ impl Exchange {
         if !is_head && body.size_hint().lower() > limit {
             return Err(too_large("response"));
         }
+        if head.version != Version::HTTP_2 {
+            check_framing(&mut head.headers)?;
+        }
+        if !is_head && body.is_end_stream() {
+            // A status without a body may come with the length of another response.
+            head.headers.remove(header::CONTENT_LENGTH);
+        }
         let is_last = head.version == Version::HTTP_10 || has_token(&head.headers, "close");
         drop_hop_by_hop(&mut head.headers);
         if is_last {
@@ -266,13 +267,52 @@ fn drop_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Lets a rewriter change headers. Returns true if it did.
+/// Asks for a response that a filter can look at: what is compressed cannot be read, and a part
+/// could show a part of a value, which nothing recognises.
+fn ask_for_the_whole(headers: &mut HeaderMap) {
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.remove(header::RANGE);
+    headers.remove(header::IF_RANGE);
+}
+
+/// Checks that a response of HTTP/1 has one length, so that its end means the same to everybody.
+/// Equal lengths become one (RFC 9110, 8.6).
+///
+/// The parser lets `Transfer-Encoding` win over a length, and reads any last coding but `chunked`
+/// to the end of the connection. The first is how responses are smuggled past one reader to
+/// another, and the second would reach the program as content.
+fn check_framing(headers: &mut HeaderMap) -> Result<(), NetworkError> {
+    let malformed = |text: &'static str| Err(NetworkError::new(errno::EPROTO, text));
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next() {
+        if headers.contains_key(header::CONTENT_LENGTH) {
+            return malformed("the server's response has a length and a transfer coding");
+        }
+        if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+            return malformed("the server's response has a transfer coding other than `chunked`");
+        }
+        return Ok(());
+    }
+    let lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let mut lengths = lengths.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let Some(first) = lengths.next().map(<[u8]>::trim_ascii) else { return Ok(()) };
+    let is_number = !first.is_empty() && first.iter().all(u8::is_ascii_digit);
+    let length = std::str::from_utf8(first).ok().and_then(|digits| digits.parse::<u64>().ok());
+    match length.filter(|_| is_number && lengths.all(|other| other.trim_ascii() == first)) {
+        Some(length) => {
+            headers.insert(header::CONTENT_LENGTH, length.into());
+            Ok(())
+        }
+        None => malformed("the server's response has no single length"),
+    }
+}
+
+/// Lets a rewriter change headers.
 fn rewrite_headers(
     rewriter: &dyn RequestRewriter,
     target: &RequestTarget,
     headers: &mut HeaderMap,
-) -> Result<bool, NetworkError> {
-    let mut has_changed = false;
+) -> Result<(), NetworkError> {
     for (name, value) in headers.iter_mut() {
         let Some(other) = rewriter.rewrite_header(target, name.as_str(), value.as_bytes()) else {
             continue;
@@ -282,9 +322,8 @@ fn rewrite_headers(
             || NetworkError::new(errno::EINVAL, "a secret has no form that fits a header");
         *value = HeaderValue::from_bytes(&other).ok().ok_or_else(unusable)?;
         value.set_sensitive(true);
-        has_changed = true;
     }
-    Ok(has_changed)
+    Ok(())
 }
 
 /// Lets a filter look at the head of a response. The text beside the status is dropped.

@@ -299,8 +299,12 @@ impl Session {
         let mut server_is_gone = false;
         loop {
             tokio::select! {
-                // The guest was answered: by status 400, or with the connection's failure.
-                _ = connection.as_mut() => return Ok(()),
+                ended = connection.as_mut() => return match ended {
+                    // What came of the response is not all of it.
+                    Err(error) if error.is_body_write_aborted() => Err(broken()),
+                    // The guest was answered: by status 400, or with the connection's failure.
+                    Ok(()) | Err(_) => Ok(()),
+                },
                 _ = &mut is_gone, if !server_is_gone => {
                     server_is_gone = true;
                     connection.as_mut().graceful_shutdown();

@@ -15,6 +15,20 @@ const fn v6(a: u16, b: u16, c: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), length)
 }
 
+/// Ranges with numbers that are public by the registry, and that a cloud routes to services of its
+/// own instead: for the machines inside it, they are what link-local addresses are elsewhere.
+///
+/// Other clouds use numbers that are not public anyway: 169.254.0.0/16 (AWS, Google, Oracle,
+/// DigitalOcean, Hetzner, Tencent and most others), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle),
+/// `fd00:ec2::/32` (AWS), `fd20:ce::254` (Google), `fd00:42::42` (Scaleway).
+const CLOUDS_V4: [Ipv4Net; 3] = [
+    // Azure: settings and certificates of each machine.
+    Ipv4Net::new_assert(Ipv4Addr::new(168, 63, 129, 16), 32),
+    // IBM: resolvers, mirrors and storage, and the endpoints of its services.
+    v4(161, 26, 0, 16),
+    v4(166, 8, 0, 14),
+];
+
 /// Ranges of IPv4 that are not public, as the registry of special purposes has them.
 const SPECIAL_V4: [Ipv4Net; 15] = [
     v4(0, 0, 0, 8),
@@ -45,7 +59,7 @@ const SPECIAL_V6: [Ipv6Net; 3] =
 const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
 
 /// Ranges that an operator may name, as a whole or in part.
-const INTRANETS_V4: [Ipv4Net; 7] = [
+const INTRANETS_V4: [Ipv4Net; 9] = [
     v4(10, 0, 0, 8),
     v4(100, 64, 0, 10),
     v4(127, 0, 0, 8),
@@ -53,6 +67,8 @@ const INTRANETS_V4: [Ipv4Net; 7] = [
     v4(172, 16, 0, 12),
     v4(192, 168, 0, 16),
     v4(198, 18, 0, 15),
+    v4(161, 26, 0, 16),
+    v4(166, 8, 0, 14),
 ];
 const INTRANETS_V6: [Ipv6Net; 3] =
     [v6(0xfc00, 0, 0, 7), v6(0xfe80, 0, 0, 10), Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)];
@@ -115,7 +131,7 @@ fn inner_address(address: IpAddr) -> IpAddr {
 
 fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(v4) => !SPECIAL_V4.iter().any(|range| range.contains(&v4)),
+        IpAddr::V4(v4) => !SPECIAL_V4.iter().chain(&CLOUDS_V4).any(|range| range.contains(&v4)),
         IpAddr::V6(v6) => {
             GLOBAL_V6.contains(&v6) && !SPECIAL_V6.iter().any(|range| range.contains(&v6))
         }
@@ -140,6 +156,10 @@ mod tests {
         "::ffff:0:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "100::1",
         "2001::1", "2001:0:53aa:64c:0:fbbf:80ff:fffe", "2001:db8::1", "2001:1ff::1", "3fff::1",
         "2002:7f00:1::", "2002:a00:1::1", "2002:a9fe:a9fe::", "fc00::1", "fd00:ec2::254", "fe80::1",
+        "168.63.129.16", "::ffff:168.63.129.16", "64:ff9b::a83f:8110", "2002:a83f:8110::1",
+        "100.100.100.200", "192.0.0.192", "169.254.170.2", "169.254.0.23", "169.254.42.42",
+        "161.26.0.7", "161.26.255.255", "166.8.0.1", "166.11.255.255", "64:ff9b::a11a:7",
+        "fd20:ce::254", "fd00:42::42", "fd00:ec2::23",
         "fec0::1", "ff02::1", "4000::1", "5f00::1", "e000::1",
     ];
 
@@ -147,6 +167,7 @@ mod tests {
     const PUBLIC: &[&str] = &[
         "8.8.8.8", "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.0.0.1",
         "128.0.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1", "192.167.0.1", "198.17.0.1", "198.20.0.1",
+        "168.63.129.15", "168.63.129.17", "161.25.0.1", "161.27.0.1", "166.7.0.1", "166.12.0.1",
         "223.255.255.255", "2606:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "2001:200::1",
         "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1",
     ];
@@ -171,7 +192,15 @@ mod tests {
         for text in ["10.2.0.1", "127.0.0.1", "::ffff:10.2.0.1"] {
             assert!(!rules.allow(address(text)), "{text} is allowed");
         }
-        for text in ["0.0.0.0/0", "::/0", "8.0.0.0/5", "224.0.0.0/4", "8.8.8.8/32", "2000::/3"] {
+        for text in [
+            "0.0.0.0/0",
+            "::/0",
+            "8.0.0.0/5",
+            "224.0.0.0/4",
+            "8.8.8.8/32",
+            "2000::/3",
+            "168.63.129.16/32",
+        ] {
             assert!(AddressRules::new(&[text.parse().unwrap()]).is_err(), "{text} is accepted");
         }
         assert!(
@@ -182,7 +211,7 @@ mod tests {
     #[test]
     fn the_edges_of_every_special_range_are_inside() {
         let rules = AddressRules::default();
-        for range in SPECIAL_V4 {
+        for range in SPECIAL_V4.into_iter().chain(CLOUDS_V4) {
             assert!(!rules.allow(range.network().into()) && !rules.allow(range.broadcast().into()));
         }
         for range in SPECIAL_V6 {

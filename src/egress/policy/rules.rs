@@ -9,10 +9,11 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::egress::error::NetworkError;
+use crate::egress::policy::spelling::may_be_read_as;
 use crate::egress::policy::target::{
     Destination, HostName, InvalidTarget, RequestPath, RequestTarget, Transport,
 };
-use crate::egress::policy::{Grantor, RunPolicy, grants, grants_transport, names_host, names_path};
+use crate::egress::policy::{Grantor, RunPolicy, grants, grants_transport, names_host};
 use crate::egress::rewrite::RequestRewriter;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
@@ -128,8 +129,9 @@ impl NetworkRules {
         let url = format!("{}://{}", transport.as_str(), destination.authority(*transport));
         if !path.has_clear_segments() {
             return Err(NetworkError::denied(format!(
-                "requests to `{}` are granted by path, and this path could be read in two ways: \
-                 it has `..`, `//`, `;` or an encoded `.`, `/`, `\\` or `%`",
+                "requests to `{}` are granted by path, and this path could be read in two ways: it \
+                 has `..`, `//`, `;`, an encoded `.`, `/`, `\\` or `%`, a segment that begins or \
+                 ends with a blank, or an escape that is not UTF-8 text",
                 destination.host
             )));
         }
@@ -192,5 +194,6 @@ fn parse_host(text: &str) -> Result<HostName, NetworkError> {
 /// True if `pattern` of a deny list concerns requests to this path, in whatever way the server may
 /// read it.
 fn may_name_path(pattern: &UrlPattern, path: &RequestPath) -> bool {
-    names_path(pattern, path) || !path.has_clear_segments()
+    let wanted = pattern.path();
+    wanted.len() <= 1 || may_be_read_as(path.path(), wanted)
 }

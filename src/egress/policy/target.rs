@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::egress::policy::spelling::has_one_reading;
+
 /// Longest host name, in bytes, as the domain name system has it.
 const MAX_HOST: usize = 253;
 
@@ -171,15 +173,7 @@ impl RequestPath {
     /// such paths only.
     #[must_use]
     pub fn has_clear_segments(&self) -> bool {
-        let path = self.path();
-        let is_hidden = |encoded: &str| {
-            let code = encoded.get(..2).unwrap_or_default();
-            ["2e", "2f", "5c", "25", "3b", "00"].iter().any(|bad| code.eq_ignore_ascii_case(bad))
-        };
-        !path.contains("//")
-            && !path.contains(';')
-            && !path.split('/').any(|segment| matches!(segment, "." | ".."))
-            && !path.split('%').skip(1).any(is_hidden)
+        has_one_reading(self.path())
     }
 }
 

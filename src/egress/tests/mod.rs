@@ -3,6 +3,7 @@
 mod addresses;
 mod encrypted;
 mod filters;
+mod framing;
 mod limits;
 mod requests;
 mod scripted;

@@ -108,6 +108,30 @@ fn prefixes_of_paths_hold_at_borders_of_segments() {
         "//v1/x",
         "/%76%31/x",
         "/v1/x#/../y",
+        "/v1/..%20/v2",
+        "/v1/%20../v2",
+        "/v1/..%09/v2",
+        "/v1/..%01/v2",
+        "/v1/..%c0%afv2",
+        "/v1/%c0%ae%c0%ae/v2",
+        "/v1/%c1%9c..%c1%9c",
+        "/v1/%e0%80%ae%e0%80%ae/v2",
+        "/v1/%ef%bc%8e%ef%bc%8e/v2",
+        "/v1/..%ef%bc%8fv2",
+        "/v1/%e2%80%a5/v2",
+        "/v1/%20x",
+        "/v1/x%20",
+        "/v1/.../v2",
+        "/v1/%0d%0aHost:%20x",
+        "/v1/%7f",
+        "/v1/%c2%85x",
+        "/v1/%e9",
+        "/v1/%ff",
+        "/v1/%zz",
+        "/v1/%",
+        "/v1/%2",
+        "/v1/%+5",
+        "/v1/%u002e%u002e/v2",
     ];
     for path in refused {
         assert!(rules.check_url(&format!("https://api.example.com{path}")).is_err(), "{path}");
@@ -116,12 +140,17 @@ fn prefixes_of_paths_hold_at_borders_of_segments() {
         "/v1/",
         "/v1/x",
         "/v1/x/y.z",
-        "/v1/%20x",
-        "/v1/x?y=../..//;%2e",
+        "/v1/a%20b%20c.pdf",
+        "/v1/Sheet1!A1:B2",
+        "/v1/%E6%96%87%E5%AD%97/%C3%A9",
+        "/v1/What%3F",
+        "/v1/100%ef%bc%85",
+        "/v1/x?y=../..//;%2e%zz%00",
         "/exact",
         "/exact?x",
         "/v1/..x",
-        "/v1/%zz",
+        "/v1/x.",
+        "/v1/~user/a@b,c=d&e'f(g)*+",
     ] {
         assert!(rules.check_url(&format!("https://api.example.com{path}")).is_ok(), "{path}");
     }
@@ -135,6 +164,7 @@ fn what_the_operator_denies_is_refused_in_every_spelling() {
             "https://bad.example.com",
             "https://*.worse.example.com",
             "https://api.example.com/admin/*",
+            "https://api.example.com/login",
         ],
     );
     for url in [
@@ -146,11 +176,32 @@ fn what_the_operator_denies_is_refused_in_every_spelling() {
         "https://api.example.com/x/../admin/y",
         "https://api.example.com/%2e/admin/y",
         "http://api.example.com:8080/admin/x",
+        "https://api.example.com/%61dmin/x",
+        "https://api.example.com/adm%69n/x",
+        "https://api.example.com/%61%64%6D%69%6e/x",
+        "https://api.example.com/%2561dmin/x",
+        "https://api.example.com/ADMIN/x",
+        "https://api.example.com/Adm%49n/x",
+        "https://api.example.com/adm%C4%B1n/x",
+        "https://api.example.com/%EF%BD%81dmin/x",
+        "https://api.example.com/admin./x",
+        "https://api.example.com/admin%20/x",
+        "https://api.example.com/admin::$DATA/x",
+        "https://api.example.com/admin;a=b/x",
+        "https://api.example.com/%c1%a1dmin/x",
+        "https://api.example.com/%u0061dmin/x",
+        "https://api.example.com/login",
+        "https://api.example.com/login/",
+        "https://api.example.com/LOGIN%3fx",
+        "https://api.example.com/login%23x",
     ] {
         let refused = rules.check_url(url).unwrap_err();
         assert!(refused.text().contains("operator"), "{url}: {refused}");
     }
-    assert!(rules.check_url("https://api.example.com/other").is_ok());
+    for path in ["/other", "/admins/x", "/x/admin/y", "/login/x", "/administrator", "/%C3%A4dmin/x"]
+    {
+        assert!(rules.check_url(&format!("https://api.example.com{path}")).is_ok(), "{path}");
+    }
     assert!(rules.check_name("bad.example.com").is_err());
     assert!(rules.check_destination("a.worse.example.com", 443).is_err());
     assert!(rules.check_destination("api.example.com", 443).is_ok());
@@ -252,4 +303,115 @@ proptest! {
             prop_assert!(!grants(&pattern, &target) || target.destination.host.as_str().ends_with(".example.com"));
         }
     }
+
+    /// The test of the invariant `denied-in-every-spelling`, against servers of all kinds.
+    #[test]
+    fn denied_in_every_spelling_that_a_server_decodes(
+        tokens in proptest::collection::vec(proptest::sample::select(TOKENS), 1..14),
+        letters in proptest::collection::vec(0_usize..6, 12),
+    ) {
+        let rules = rules(&["https://api.example.com"], &["https://api.example.com/admin/*"]);
+        // Any path of these tokens, and the denied path with each letter spelt in some way.
+        let spelt: String = "/admin/".chars().zip(letters).map(|(letter, way)| spelt(letter, way)).collect();
+        let spelt = format!("/{}", spelt.trim_start_matches('/'));
+        for path in [format!("/{}", tokens.concat()), format!("{spelt}{}", tokens.concat())] {
+            let is_read = SERVERS.iter().any(|server| server(&path).starts_with("/admin/"));
+            let is_sent = rules.check_url(&format!("https://api.example.com{path}")).is_ok();
+            prop_assert!(!(is_read && is_sent), "{path} is sent");
+        }
+    }
+}
+
+#[rustfmt::skip]
+const TOKENS: &[&str] = &[
+    "/", "/", "admin", "ADMIN", "a", "%61", "%41", "%2561", "dmin", "dm", "%69", "%49", "in", "n", "%6E", ".", "..",
+    "%2e", "%2E%2e", "%252e", "%2f", "%252f", "%5c", ";x", "%3b", "%20", "%09", "%00", "%0a", ":x", "x", "%c0%af",
+    "%c1%a1", "%ef%bc%8f", "%ef%bd%81", "%c4%b1", "?y", "%3f", "%",
+];
+
+/// A letter in one of its spellings.
+fn spelt(letter: char, way: usize) -> String {
+    let code = u32::from(letter);
+    match way {
+        0 => letter.to_string(),
+        1 => format!("%{code:02x}"),
+        2 => format!("%{code:02X}"),
+        3 => letter.to_ascii_uppercase().to_string(),
+        4 => format!("%25{code:02x}"),
+        _ => format!("%{:02x}", u32::from(letter.to_ascii_uppercase())),
+    }
+}
+
+/// How servers make the path that they look up of the path that they get.
+const SERVERS: &[fn(&str) -> String] = &[
+    // Apache, nginx: decode once, resolve dots, merge slashes.
+    |path| resolved(&decoded(before_query(path)), |segment| segment.to_owned()),
+    // Behind a proxy that decodes as well.
+    |path| resolved(&decoded(&decoded(before_query(path))), |segment| segment.to_owned()),
+    // Java: parameters are dropped first.
+    |path| {
+        resolved(&decoded(before_query(path)), |segment| {
+            segment.split(';').next().unwrap().to_owned()
+        })
+    },
+    // IIS: backslashes, no case, blanks and dots at the end, streams, wide letters.
+    |path| {
+        let path = decoded(before_query(path)).replace('\\', "/").to_lowercase();
+        resolved(&path, |segment| {
+            let name = segment.split(':').next().unwrap();
+            let name = if name == ".." { name } else { name.trim_end_matches(['.', ' ', '\t']) };
+            name.replace('ａ', "a")
+        })
+    },
+    // One that decodes before it cuts the query off.
+    |path| resolved(before_query(&decoded(path)), str::to_lowercase),
+    // C: a NUL ends the path.
+    |path| {
+        resolved(decoded(before_query(path)).split('\0').next().unwrap(), |segment| {
+            segment.to_owned()
+        })
+    },
+    // Capitals are compared, as `equalsIgnoreCase` does.
+    |path| resolved(&decoded(before_query(path)).to_uppercase(), str::to_lowercase),
+];
+
+fn before_query(path: &str) -> &str {
+    path.split('?').next().unwrap()
+}
+
+/// Decodes what it can, overlong forms of two bytes included, and leaves the rest.
+fn decoded(path: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
+    while let Some((first, more)) = rest.split_first() {
+        let code = more.get(..2).and_then(|code| std::str::from_utf8(code).ok());
+        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        (rest, ()) = match byte.filter(|_| *first == b'%') {
+            Some(byte) => (&more[2..], bytes.push(byte)),
+            None => (more, bytes.push(*first)),
+        };
+    }
+    let mut short = Vec::new();
+    let mut rest = bytes.as_slice();
+    while let Some((first, more)) = rest.split_first() {
+        let second = more.first().filter(|_| matches!(first, 0xc0 | 0xc1));
+        (rest, ()) = match second {
+            Some(second) => (&more[1..], short.push((first & 3) << 6 | second & 0x3f)),
+            None => (more, short.push(*first)),
+        };
+    }
+    String::from_utf8_lossy(&short).into_owned()
+}
+
+/// Resolves dots and merges slashes, after `map` has changed each segment.
+fn resolved(path: &str, map: impl Fn(&str) -> String) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    let ends_with_slash = path.ends_with('/');
+    for segment in path.split('/').map(map) {
+        match segment.as_str() {
+            "" | "." => {}
+            ".." => drop(kept.pop()),
+            _ => kept.push(segment),
+        }
+    }
+    format!("/{}{}", kept.join("/"), if ends_with_slash { "/" } else { "" })
 }

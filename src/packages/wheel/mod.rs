@@ -10,6 +10,7 @@
 mod error;
 mod file_name;
 mod kind;
+mod layout;
 mod metadata;
 mod path;
 mod record;

@@ -45,7 +45,7 @@ fn zipped(files: &[(String, Vec<u8>)]) -> Vec<u8> {
 
 fn unpacked(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let name = WheelName::parse(NAME).unwrap();
-    let unpacked = unpack(&name, Cursor::new(bytes), &WheelLimits::DEFAULT);
+    let unpacked = unpack(&name, bytes, &WheelLimits::DEFAULT);
     let files = unpacked.map_err(|error| error.to_string())?.files;
     Ok(files.into_iter().map(|file| (file.path, file.content)).collect())
 }
@@ -195,7 +195,7 @@ fn links_and_special_files_are_refused() {
 fn bounded_wheel_in_entries_sizes_and_ratio() {
     let name = WheelName::parse(NAME).unwrap();
     let refused = |files: &[(String, Vec<u8>)], limits: WheelLimits| {
-        unpack(&name, Cursor::new(zipped(files)), &limits).unwrap_err().to_string()
+        unpack(&name, &zipped(files), &limits).unwrap_err().to_string()
     };
     let limits = WheelLimits::DEFAULT;
     let files = sound(&[("a.py", b""), ("b.py", b"")]);
@@ -276,4 +276,81 @@ fn a_damaged_archive_is_an_error_at_every_byte() {
         }
         assert!(unpacked(&bytes[..at]).is_err(), "cut at {at}");
     }
+}
+
+/// Where the record at the end begins, and where the directory does.
+fn parts(bytes: &[u8]) -> (usize, usize) {
+    let end = bytes.len() - 22;
+    let start = u32::from_le_bytes(bytes[end + 16..end + 20].try_into().unwrap());
+    (end, usize::try_from(start).unwrap())
+}
+
+#[test]
+fn an_archive_with_bytes_around_its_parts_is_refused() {
+    let sound = zipped(&sound(&[("tool/__init__.py", b"x = 1\n")]));
+    let (end, start) = parts(&sound);
+    let moved = |at: usize, by: u32| {
+        // The directory of an archive that has further bytes before it.
+        let mut bytes = sound.clone();
+        bytes.splice(at..at, vec![b'x'; usize::try_from(by).unwrap()]);
+        let place = end + usize::try_from(by).unwrap() + 16;
+        let now = u32::try_from(start).unwrap() + by;
+        bytes[place..place + 4].copy_from_slice(&now.to_le_bytes());
+        bytes
+    };
+    let with_comment = [&sound[..sound.len() - 2], &[4, 0], b"more"].concat();
+    for (what, bytes) in [
+        ("before", [b"#!/bin/sh\n", &sound[..]].concat()),
+        ("behind", [&sound[..], b"more"].concat()),
+        ("comment", with_comment),
+        ("before the directory", moved(start, 7)),
+        ("another archive before it", [&sound[..], &sound[..]].concat()),
+        ("before the end", [&sound[..end], b"more", &sound[end..]].concat()),
+    ] {
+        let refused = unpacked(&bytes).unwrap_err();
+        assert!(refused.contains("not a sound archive"), "{what}: {refused}");
+    }
+    assert!(unpacked(&sound).is_ok());
+}
+
+#[test]
+fn an_entry_with_another_header_than_its_directory_says_is_refused() {
+    let sound = zipped(&sound(&[("tool/__init__.py", b"x = 1\n"), ("tool/other.py", b"y = 2\n")]));
+    let name = sound.windows(16).position(|part| part == b"tool/__init__.py").unwrap();
+    for (what, at, value) in [
+        ("name", name + 5, b'X'),
+        ("flags", name - 24, 1),
+        ("method", name - 22, 0),
+        ("checksum", name - 16, sound[name - 16] ^ 1),
+        ("packed", name - 12, sound[name - 12] ^ 1),
+        ("length", name - 8, sound[name - 8] ^ 1),
+    ] {
+        let mut bytes = sound.clone();
+        bytes[at] = value;
+        let refused = unpacked(&bytes).unwrap_err();
+        assert!(refused.contains("another header than its directory"), "{what}: {refused}");
+    }
+}
+
+/// Archives in the forms that builders of wheels write.
+#[test]
+fn archives_of_all_common_forms_are_accepted() {
+    for (large, padded) in [(false, false), (true, false), (false, true)] {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        for (path, content) in sound(&[("tool/__init__.py", b"x = 1\n")]) {
+            let options = SimpleFileOptions::default().large_file(large);
+            let options = if padded { options.with_alignment(64) } else { options };
+            writer.start_file(path.as_str(), options).unwrap();
+            writer.write_all(&content).unwrap();
+        }
+        let bytes = writer.finish().unwrap().into_inner();
+        unpacked(&bytes).unwrap_or_else(|refused| panic!("{large} {padded}: {refused}"));
+    }
+    // Lengths that follow the content, as of a stream.
+    let mut writer = ZipWriter::new_stream(Vec::new());
+    for (path, content) in sound(&[("tool/__init__.py", b"x = 1\n")]) {
+        writer.start_file(path.as_str(), SimpleFileOptions::default()).unwrap();
+        writer.write_all(&content).unwrap();
+    }
+    unpacked(&writer.finish().unwrap().into_inner()).unwrap();
 }

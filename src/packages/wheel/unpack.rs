@@ -1,13 +1,14 @@
 //! Unpacks one wheel into memory.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{Read, Seek};
+use std::io::{Cursor, Read, Seek};
 
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::packages::wheel::error::{WheelError, shown};
 use crate::packages::wheel::file_name::WheelName;
+use crate::packages::wheel::layout::check_layout;
 use crate::packages::wheel::metadata::{metadata_fault, wheel_fault};
 use crate::packages::wheel::path::{collision_key, path_fault};
 use crate::packages::wheel::record::WheelRecord;
@@ -78,18 +79,20 @@ pub struct Unpacked {
 /// The archive is damaged, too large, or contains what a layer may not.
 pub fn unpack(
     name: &WheelName,
-    wheel: impl Read + Seek,
+    wheel: &[u8],
     limits: &WheelLimits,
 ) -> Result<Unpacked, WheelError> {
     let broken = |problem: String| WheelError::Archive { file: name.as_str().to_owned(), problem };
-    let mut archive = ZipArchive::new(wheel).map_err(|error| broken(shown(&error.to_string())))?;
+    let count = check_layout(wheel).map_err(|problem| broken(problem.to_owned()))?;
+    let archive = ZipArchive::new(Cursor::new(wheel));
+    let mut archive = archive.map_err(|error| broken(shown(&error.to_string())))?;
     if archive.len() > limits.entries {
         return Err(WheelError::TooLarge {
             file: name.as_str().to_owned(),
             problem: "has too many files",
         });
     }
-    if archive.has_duplicate_names() {
+    if archive.has_duplicate_names() || archive.len() != count {
         return Err(broken("it has two entries of one name".to_owned()));
     }
     if archive.has_overlapping_files().map_err(|error| broken(shown(&error.to_string())))? {

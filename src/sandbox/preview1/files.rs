@@ -5,12 +5,19 @@ use std::ops::ControlFlow;
 use crate::sandbox::preview1::WasiCall;
 use crate::sandbox::preview1::layout::{self, FDSTAT_SIZE, FILESTAT_SIZE, fdflags};
 use crate::sandbox::preview1::memory::Span;
-use crate::sandbox::preview1::process::MAX_RANDOM;
+use crate::sandbox::preview1::process::{MAX_RANDOM, RANDOM_FUEL};
 use crate::sandbox::vfs::{Errno, FileKind, Whence};
 
 /// Most bytes that one call reads or writes, 32 MiB. A caller sees a short transfer and continues.
 /// Copying 32 MiB takes some ten milliseconds, during which no deadline can stop the guest.
 const MAX_TRANSFER: u32 = 32 << 20;
+
+/// Fuel for each byte that is read or written: what a byte costs the host is what some
+/// instructions cost, so a program cannot have it work for nothing.
+const BYTE_FUEL: u64 = 1;
+
+/// Fuel for each byte of a listed entry.
+const ENTRY_FUEL: u64 = 8;
 
 /// The position of a transfer.
 #[derive(Clone, Copy)]
@@ -64,7 +71,14 @@ impl WasiCall<'_> {
                 break;
             }
         }
+        let for_each = if is_random { RANDOM_FUEL } else { BYTE_FUEL };
+        self.charge(total.into(), for_each);
         self.memory.put_u32(out, total)
+    }
+
+    /// Adds to the fuel that the function costs.
+    pub(crate) fn charge(&mut self, bytes: u64, for_each: u64) {
+        self.wasi.cost = self.wasi.cost.saturating_add(bytes.saturating_mul(for_each));
     }
 
     pub(crate) fn fd_write(
@@ -101,6 +115,7 @@ impl WasiCall<'_> {
                 break;
             }
         }
+        self.charge(total.into(), BYTE_FUEL);
         self.memory.put_u32(out, total)
     }
 
@@ -240,6 +255,7 @@ impl WasiCall<'_> {
             }
             ControlFlow::Continue(())
         })?;
+        self.charge(u64::try_from(used).unwrap_or(u64::MAX), ENTRY_FUEL);
         self.memory.put_count(out, used)
     }
 

@@ -10,6 +10,9 @@ use crate::sandbox::preview1::process::Texts;
 use crate::sandbox::preview1::{Exited, Preview1, WasiCall};
 use crate::sandbox::vfs::Errno;
 
+/// Fuel for each name that is looked up on a path, links included.
+const STEP_FUEL: u64 = 250;
+
 /// The module that guests import from.
 const MODULE: &str = "wasi_snapshot_preview1";
 
@@ -21,7 +24,9 @@ macro_rules! define {
             stringify!($name),
             |mut caller: Caller<'_, T>, $($argument: $type),*| -> wasmtime::Result<u32> {
                 caller.data().check_fuel()?;
-                Ok(answer(enter(&mut caller, |$call| $body)))
+                let done = enter(&mut caller, |$call| $body);
+                charge(&mut caller)?;
+                Ok(answer(done))
             },
         )?;)*
     };
@@ -205,7 +210,17 @@ fn enter<T: Preview1, E: From<Errno>>(
     let (bytes, state) = memory.data_and_store_mut(caller);
     let wasi = state.wasi();
     wasi.calls = wasi.calls.saturating_add(1);
+    wasi.cost = 0;
+    wasi.files.take_steps();
     function(&mut WasiCall { memory: GuestMemory::new(bytes), wasi })
+}
+
+/// Takes the fuel that the last function cost.
+fn charge<T: Preview1>(caller: &mut Caller<'_, T>) -> wasmtime::Result<()> {
+    let wasi = caller.data_mut().wasi();
+    let steps = wasi.files.take_steps().saturating_mul(STEP_FUEL);
+    let cost = std::mem::take(&mut wasi.cost).saturating_add(steps);
+    if cost == 0 { Ok(()) } else { caller.data_mut().charge_fuel(cost) }
 }
 
 fn answer(result: Result<(), Errno>) -> u32 {

@@ -55,6 +55,15 @@ pub trait Preview1: 'static {
         Ok(())
     }
 
+    /// Takes fuel for the work of a function, if it is counted.
+    ///
+    /// # Errors
+    ///
+    /// The guest has less: the trap that ends it. It has none left then.
+    fn charge_fuel(&mut self, _cost: u64) -> wasmtime::Result<()> {
+        Ok(())
+    }
+
     /// The fuel that the guest has left, if it is counted.
     fn fuel_left(_caller: &mut Caller<'_, Self>) -> Option<u64>
     where
@@ -88,6 +97,8 @@ pub struct Wasi {
     pub environment: StringTable,
     file_clock: FileClock,
     calls: u64,
+    /// The fuel that the present function costs.
+    cost: u64,
 }
 
 impl Wasi {
@@ -110,6 +121,7 @@ impl Wasi {
             environment,
             file_clock,
             calls: 0,
+            cost: 0,
         }
     }
 

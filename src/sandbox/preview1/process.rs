@@ -11,6 +11,9 @@ use crate::sandbox::vfs::{Errno, timestamp};
 /// Most random bytes of one call, 1 MiB: beyond it `EINVAL`. The C library requests 256 at a time.
 pub(crate) const MAX_RANDOM: u32 = 1 << 20;
 
+/// Fuel for each random byte.
+pub(crate) const RANDOM_FUEL: u64 = 16;
+
 /// A text with a zero byte, which would end it early in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an argument or environment variable contains a zero byte")]
@@ -114,6 +117,8 @@ impl WasiCall<'_> {
         if into.len > MAX_RANDOM {
             return Err(Errno::Invalid);
         }
-        self.wasi.clock_and_random.fill(bytes).ok().ok_or(Errno::InputOutput)
+        self.wasi.clock_and_random.fill(bytes).ok().ok_or(Errno::InputOutput)?;
+        self.charge(into.len.into(), RANDOM_FUEL);
+        Ok(())
     }
 }

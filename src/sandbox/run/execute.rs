@@ -12,7 +12,7 @@ use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
 use crate::job::profile::ProfileOrder;
-use crate::job::{Program, RunSpec};
+use crate::job::{FuelRules, Program, RunSpec};
 use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
@@ -144,7 +144,9 @@ fn prepare(
     }
     let job = job_text(spec, &shown_id, seed).map_err(SandboxError::Job)?;
     let account = HostCallAccount::new(host, &job, &spec.limits);
-    let guest = Guest::new(wasi, account, &spec.limits, image.length());
+    let mut guest = Guest::new(wasi, account, &spec.limits, image.length());
+    let rules = spec.reproducible.map_or(FuelRules::PRESENT, |run| run.fuel_rules);
+    guest.charges_bytes = rules >= FuelRules::BYTES;
 
     let mut store = Store::new(code.engine(), guest);
     store.limiter(|guest| &mut guest.ceiling);

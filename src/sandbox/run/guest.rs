@@ -25,6 +25,8 @@ pub(crate) struct Guest {
     pub(crate) sampling: Option<Sampling<Self>>,
     /// Gathers the profile, if there is to be one.
     pub(crate) sampler: Option<Sampler>,
+    /// True if bytes that the host moves use fuel. Runs that repeat an old record have no such rule.
+    pub(crate) charges_bytes: bool,
     budget: Option<Fuel>,
     exports: Option<Exports>,
 }
@@ -48,7 +50,17 @@ impl Guest {
         let ceiling = Ceiling::new(limits, length);
         let budget = limits.fuel;
         let (meter, sampling, sampler, exports) = (None, None, None, None);
-        Self { wasi, account, ceiling, meter, sampling, sampler, budget, exports }
+        Self {
+            wasi,
+            account,
+            ceiling,
+            meter,
+            sampling,
+            sampler,
+            charges_bytes: true,
+            budget,
+            exports,
+        }
     }
 
     /// Answers the frame of a host call of a guest whose memory has this length, with this rest of
@@ -79,6 +91,17 @@ impl Preview1 for Guest {
 
     fn fuel_left(caller: &mut Caller<'_, Self>) -> Option<u64> {
         Some(caller.data().meter.as_ref()?.left())
+    }
+
+    fn charge_fuel(&mut self, cost: u64) -> wasmtime::Result<()> {
+        let Some(meter) = self.meter.as_ref().filter(|_| self.charges_bytes) else { return Ok(()) };
+        match meter.left().checked_sub(cost) {
+            Some(left) => meter.set(left),
+            None => {
+                meter.set(0)?;
+                Err(Trap::OutOfFuel.into())
+            }
+        }
     }
 
     fn check_fuel(&self) -> wasmtime::Result<()> {

@@ -87,6 +87,11 @@ impl FileSystem {
         Ok(Self { names, descriptors, quota, workspace })
     }
 
+    /// The number of names that were looked up on paths since the last call.
+    pub(crate) fn take_steps(&mut self) -> u64 {
+        self.names.steps.take()
+    }
+
     /// Mounts a file during the run, such as a blob that the run has just written.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! the parent of a root is that root; so no path, link or `..` leads out of the tree.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(crate) struct Names {
     pub(crate) detached: Vec<TreeIndex>,
     /// Names of mounted blobs, which lead to them in the folder of blobs.
     pub(crate) blob_names: BTreeMap<Box<str>, Place>,
+    /// The names that were looked up.
+    pub(crate) steps: Cell<u64>,
 }
 
 /// The root folder: the first node that is made.
@@ -191,6 +194,7 @@ impl Names {
             Ok(Step::Done(Walked { folder, last, found, wants_folder }))
         };
         loop {
+            self.steps.set(self.steps.get().saturating_add(1));
             let segment = Segment::first_of(rest);
             match segment.name {
                 "" => return done(folder, Last::Root, Some(folder), true),

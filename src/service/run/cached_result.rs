@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::ids::{BlobName, SkillName, SkillVersion};
-    use crate::job::{KeepBounds, KeepFiles, LayerPlace};
+    use crate::job::{FuelRules, KeepBounds, KeepFiles, LayerPlace};
     use crate::provenance::{
         DocumentBlob, DocumentLayer, DocumentLimits, DocumentSkill, DocumentText, EngineIdentity,
     };
@@ -194,6 +194,7 @@ mod tests {
             },
             seed: 0,
             epoch: 1,
+            fuel_rules: FuelRules::PRESENT,
             network: None,
         }
     }
@@ -222,7 +223,8 @@ mod tests {
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 40] = [
+        let changes: [fn(&mut RunInputs); 41] = [
+            |i| i.fuel_rules = FuelRules::FIRST,
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
             |i| i.engine.library = digest("other"),

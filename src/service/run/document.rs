@@ -75,6 +75,7 @@ pub(crate) fn inputs_of(
         },
         seed: reproducible.seed,
         epoch: reproducible.epoch.as_secs(),
+        fuel_rules: reproducible.fuel_rules,
         network: order.network.clone(),
     };
     if let Some(expected) = &order.expected {

@@ -8,7 +8,7 @@ use crate::ids::BlobId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::job::profile::ProfileOrder;
-use crate::job::{KeepFiles, Program, Reproducible};
+use crate::job::{FuelRules, KeepFiles, Program, Reproducible};
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::MAX_INPUT_BLOBS;
@@ -93,7 +93,8 @@ impl RunPlan {
             Some(ReproducibleParam::Inputs { seed, epoch, cache }) => (seed, epoch, cache),
         };
         self.takes_kept = takes_kept;
-        self.reproducible = Some(Reproducible { seed, epoch: Duration::from_secs(epoch) });
+        let (epoch, fuel_rules) = (Duration::from_secs(epoch), FuelRules::PRESENT);
+        self.reproducible = Some(Reproducible { seed, epoch, fuel_rules });
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
         self

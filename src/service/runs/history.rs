@@ -14,12 +14,14 @@ use crate::ids::{RunId, SkillName};
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
 use crate::protocol::params_error::ParamsError;
+use crate::quotas::FairShare;
 use crate::records::{
     RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
 };
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
+use crate::service::runs::waits::WaitPermit;
 use crate::tenants::Right;
 use crate::units::ByteCount;
 
@@ -57,6 +59,8 @@ pub struct Journal {
     pub table: Option<RecordTable>,
     /// Takes events.
     pub audit: AuditLog,
+    /// Lets requests wait for the end of runs: each holds its connection meanwhile.
+    pub waits: FairShare,
 }
 
 /// The records of runs.
@@ -248,7 +252,7 @@ impl RunHistory {
     }
 
     /// Finds a run of the caller's tenant. Waits for the end of a run that goes on, for as long as
-    /// `patience`.
+    /// `patience`; not at all if as many requests of the tenant wait as may.
     ///
     /// # Errors
     ///
@@ -328,7 +332,11 @@ impl RunHistory {
         caller: &Caller,
         run: &RunId,
     ) -> Result<Option<Box<RawValue>>, ServiceError> {
-        while self.wait_for_record(caller, None, run, LOOK_AGAIN).await?.is_some() {}
+        if self.wait_for_record(caller, None, run, Duration::ZERO).await?.is_some() {
+            let permit = WaitPermit::take(self.journal.get().map(|one| &one.waits), &caller.tenant);
+            let _permit = permit.ok_or(ServiceError::TooManyWaits)?;
+            while self.wait_for_end(caller, None, run, LOOK_AGAIN).await?.is_some() {}
+        }
         // The semaphore is never closed.
         let _turn = self.readers.acquire().await.ok();
         if let Some(result) = self.kept_result(caller, run).await? {
@@ -359,9 +367,23 @@ impl RunHistory {
         Ok(table.read_result(&caller.tenant, run).await?)
     }
 
+    /// As [`Self::wait_for_end`], without patience for a tenant of which as many requests wait as
+    /// may: it learns how far the run is.
+    async fn wait_for_record(
+        &self,
+        caller: &Caller,
+        kind: Option<RunKind>,
+        run: &RunId,
+        patience: Duration,
+    ) -> Result<Option<ActiveRunView>, ServiceError> {
+        let permit = WaitPermit::take(self.journal.get().map(|one| &one.waits), &caller.tenant);
+        let patience = if permit.is_some() { patience } else { Duration::ZERO };
+        self.wait_for_end(caller, kind, run, patience).await
+    }
+
     /// Waits until a run is over and its record is written. Returns the run if it still goes on after
     /// `patience`.
-    async fn wait_for_record(
+    async fn wait_for_end(
         &self,
         caller: &Caller,
         kind: Option<RunKind>,

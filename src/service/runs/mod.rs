@@ -7,6 +7,7 @@
 pub(crate) mod active;
 pub(crate) mod history;
 mod of_service;
+mod waits;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::crypto::has_small_order;
 use crate::ids::Digest;
 use crate::tenants::jwt::algorithm::TokenAlgorithm;
 use crate::tenants::jwt::members::{members, read};
@@ -245,10 +246,14 @@ impl Material {
             ("RSA", _) => rsa(written),
             ("EC", "P-256") => point(written, 32).map(Self::P256),
             ("EC", "P-384") => point(written, 48).map(Self::P384),
-            ("OKP", "Ed25519") => number(written.x.as_deref())
-                .filter(|key| key.len() == 32)
-                .map(Self::Ed25519)
-                .ok_or("its `x` is not 32 bytes in base64url"),
+            ("OKP", "Ed25519") => {
+                let key = number(written.x.as_deref()).filter(|key| key.len() == 32);
+                let key = key.ok_or("its `x` is not 32 bytes in base64url")?;
+                match key.first_chunk().is_some_and(has_small_order) {
+                    true => Err("every signature fits it: its point has a small order"),
+                    false => Ok(Self::Ed25519(key)),
+                }
+            }
             ("EC" | "OKP", _) => Err("its curve is not supported"),
             ("oct", _) => Err("it is symmetric: whoever can check its signatures can make them"),
             _ => Err("its type is not supported"),
@@ -306,7 +311,24 @@ fn rsa(written: &WrittenKey) -> Result<Material, &'static str> {
     if exponent.len() > 4 || exponent == [1] || !is_odd(&exponent) || !is_odd(&modulus) {
         return Err("its `n` and `e` are no RSA key");
     }
+    if is_roca(&modulus) {
+        return Err("its private part can be computed: a faulty chip made it (CVE-2017-15361)");
+    }
     Ok(Material::Rsa { modulus, exponent })
+}
+
+/// True if a modulus has the form of those that a widely used library for chips made: a power of
+/// 65537 to each of the first primes. Other moduli have it once in 2^154.
+fn is_roca(modulus: &[u8]) -> bool {
+    const PRIMES: [u32; 38] = [
+        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89,
+        97, 101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
+    ];
+    PRIMES.iter().all(|prime| {
+        let rest = modulus.iter().fold(0, |rest, byte| (rest * 256 + u32::from(*byte)) % prime);
+        let powers = std::iter::successors(Some(1), |power| Some(power * 65_537 % prime));
+        powers.take(167).any(|power| power == rest)
+    })
 }
 
 /// A point of a curve, uncompressed.

@@ -41,5 +41,7 @@ pub(crate) mod source;
 pub(crate) mod stamp;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vector_tests;
 mod verified;
 pub(crate) mod verifier;

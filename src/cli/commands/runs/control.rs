@@ -1,6 +1,7 @@
 //! Runs of a running server that go on: the list of them, the wait for one, and its cancellation.
 
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,6 +22,12 @@ use crate::service::{ActiveRunList, ActiveRunView, CancelledRun, ProgressReport}
 /// The time for which one request waits for the end of a run, in milliseconds. In between, the
 /// progress of the run is told.
 const WAIT_MS: u64 = 2_000;
+
+/// An answer that comes sooner was not waited for: as many requests of the tenant wait as may.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
+/// The pause before the next request then.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The answer of a server about one run.
 #[derive(Deserialize)]
@@ -84,8 +91,8 @@ pub(super) fn wait(
     let server = server(at, api_key)?;
     let (mut told, mut wait_ms) = (String::new(), 0);
     loop {
+        let asked_at = Instant::now();
         let text = server.find_text(&format!("/v1/runs/{id}?wait_ms={wait_ms}"))?;
-        wait_ms = WAIT_MS;
         let malformed = |fault: serde_json::Error| Failed::at("read the answer", &fault);
         let asked: AskedRun = serde_json::from_str(&text).map_err(malformed)?;
         if asked.status == RunProgress::Ended {
@@ -101,7 +108,17 @@ pub(super) fn wait(
             note(now.trim_end());
             told = now;
         }
+        if wait_ms > 0 && asked_at.elapsed() < AT_ONCE {
+            pause(PAUSE);
+        }
+        wait_ms = WAIT_MS;
     }
+}
+
+/// Waits on a channel on which nothing comes.
+fn pause(time: Duration) {
+    let (_sender, never) = mpsc::channel::<()>();
+    never.recv_timeout(time).ok();
 }
 
 /// Prints the end of a run, unless it was printed as JSON.

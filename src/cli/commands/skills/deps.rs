@@ -28,6 +28,7 @@ use crate::packages::wheel::WheelName;
 use crate::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
+use crate::regular_file::open_regular;
 use crate::service::Caller;
 
 /// The result of locking, for programs.
@@ -348,7 +349,8 @@ fn listed(folders: &[PathBuf]) -> Result<Vec<Listed>, Failed> {
 
 /// Reads a file of the user, one byte beyond the limit at most; `None` if there is none.
 fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
-    let file = match fs::File::open(path) {
+    // A pipe in the folder of a skill would be waited for.
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(fault) => return Err(Failed::named(path.display(), &fault)),

@@ -12,6 +12,9 @@ use crate::provenance::difference::line_diff;
 /// Most lines of each text that a diff shows.
 const MAX_LINES: usize = 20;
 
+/// The longest JSON, in bytes, that is compared line by line.
+const MAX_LAID_OUT: usize = 1 << 20;
+
 /// The verdict on a repetition.
 #[derive(Debug, Serialize)]
 pub(super) struct RunVerdict {
@@ -64,7 +67,11 @@ fn lines(difference: &Difference, [one, two]: [&str; 2]) -> Vec<String> {
     if let (Some(recorded), Some(found)) = (recorded, found)
         && (is_json || is_long(&difference.recorded) || is_long(&difference.found))
     {
-        let text = |text: &str| if is_json { laid_out(text) } else { text.to_owned() };
+        let is_short = recorded.len().max(found.len()) <= MAX_LAID_OUT;
+        let text = |text: &str| match is_json && is_short {
+            true => laid_out(text),
+            false => text.to_owned(),
+        };
         let diff = line_diff(&text(recorded), &text(found), MAX_LINES);
         let head = format!("{what}: - {one}, + {two}");
         let same = diff.iter().all(|line| line.starts_with("  "));

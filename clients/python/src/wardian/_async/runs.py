@@ -12,6 +12,7 @@ import httpx
 
 from wardian import _calls, _wire
 from wardian._async.transport import AsyncTransport
+from wardian._async_io import sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
 from wardian._wire import JsonObject
@@ -28,6 +29,9 @@ from wardian.results import (
 
 LONGEST_WAIT = 20.0
 """Seconds for which one request waits for the end of a run."""
+
+PAUSE = 1.0
+"""Seconds before the next request if a server with many of them has not let one wait."""
 
 
 class AsyncRunStream:
@@ -130,14 +134,18 @@ class AsyncRun:
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, end - time.monotonic())
+            asked = time.monotonic()
+            left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, end - asked)
             record = await self._runs.get(self.run_id, wait=max(0.0, left))
             if record.status == "ended":
                 if record.result is None:
                     raise RunWithoutResult(record)
                 return record.result
-            if end is not None and time.monotonic() >= end:
+            now = time.monotonic()
+            if end is not None and now >= end:
                 raise RunNotEnded(record)
+            if now - asked < PAUSE / 2:
+                await sleep(PAUSE if end is None else min(PAUSE, end - now))
 
     async def cancel(self) -> JsonObject:
         """Stops the run."""

@@ -13,6 +13,7 @@ import httpx
 
 from wardian import _calls, _wire
 from wardian._sync.transport import Transport
+from wardian._sync_io import sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
 from wardian._wire import JsonObject
@@ -29,6 +30,9 @@ from wardian.results import (
 
 LONGEST_WAIT = 20.0
 """Seconds for which one request waits for the end of a run."""
+
+PAUSE = 1.0
+"""Seconds before the next request if a server with many of them has not let one wait."""
 
 
 class RunStream:
@@ -131,14 +135,18 @@ class Run:
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, end - time.monotonic())
+            asked = time.monotonic()
+            left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, end - asked)
             record = self._runs.get(self.run_id, wait=max(0.0, left))
             if record.status == "ended":
                 if record.result is None:
                     raise RunWithoutResult(record)
                 return record.result
-            if end is not None and time.monotonic() >= end:
+            now = time.monotonic()
+            if end is not None and now >= end:
                 raise RunNotEnded(record)
+            if now - asked < PAUSE / 2:
+                sleep(PAUSE if end is None else min(PAUSE, end - now))
 
     def cancel(self) -> JsonObject:
         """Stops the run."""
