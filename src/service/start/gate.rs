@@ -129,9 +129,13 @@ impl Gate {
 
     /// Says what is being prepared. Has no effect once the gate is open.
     pub fn report(&self, preparation: Preparation) {
-        if self.service.get().is_none() {
-            self.preparation.send_replace(Some(preparation));
-        }
+        self.preparation.send_if_modified(|known| {
+            let is_closed = known.is_some();
+            if is_closed {
+                *known = Some(preparation);
+            }
+            is_closed
+        });
     }
 
     /// Lets calls that execute something pass, from now on.

@@ -41,7 +41,6 @@ fn command_with(home: &Path, folder: &Path) -> Command {
     command
         .env("WARDIAN_CONFIG", AsRef::<OsStr>::as_ref(&config))
         .env("XDG_CACHE_HOME", home)
-        .env("XDG_CONFIG_HOME", folder)
         // pip's own cache saves downloads, and changes nothing.
         .env("PIP_CACHE_DIR", dirs::cache_dir().unwrap().join("pip"));
     command
