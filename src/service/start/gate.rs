@@ -225,15 +225,15 @@ impl Status for Gate {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.service.get().map(|service| service.warnings()).unwrap_or_default()
+        self.service.get().map(Status::warnings).unwrap_or_default()
     }
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
-        self.service.get().map(|service| service.sandbox()).unwrap_or_default()
+        self.service.get().map(Status::sandbox).unwrap_or_default()
     }
 
     fn limit_bounds(&self) -> LimitBounds {
-        self.service.get().map_or(LimitBounds::ANY, |service| service.limit_bounds())
+        self.service.get().map_or(LimitBounds::ANY, Status::limit_bounds)
     }
 
     fn preparing(&self) -> Option<PreparationStep> {
