@@ -1,7 +1,6 @@
 //! The gate of a server: discovery is open from the start, execution once the engine is ready.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Notify, watch};
