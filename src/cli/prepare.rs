@@ -132,7 +132,8 @@ impl Installer {
     ) -> Result<(), Failed> {
         let Some(more) = missing(config, metered)? else { return Ok(()) };
         let child = self.start(&[more, &["--report"]].concat(), Stdio::piped(), Stdio::inherit());
-        let mut installation = Installation::follow(child.map_err(not_started)?, false, told)?;
+        let mut installation =
+            Installation::follow(child.map_err(|fault| not_started(&fault))?, false, told)?;
         match installation.ended().await? {
             None => Ok(()),
             Some(_) => {
@@ -151,7 +152,9 @@ impl Installer {
     ) -> Result<(), Failed> {
         let Some(more) = missing(config, MeteredCode::IfThere)? else { return Ok(()) };
         let more = [more, &["--report", "--finish"]].concat();
-        let child = self.start(&more, Stdio::piped(), Stdio::null()).map_err(not_started)?;
+        let child = self
+            .start(&more, Stdio::piped(), Stdio::null())
+            .map_err(|fault| not_started(&fault))?;
         note(&format!("process {} does that, and finishes it if this one ends before", child.id()));
         let mut installation = Installation::follow(child, true, told)?;
         installation.ended().await?.map_or(Ok(()), |why| Err(Failed::because(why)))
@@ -232,8 +235,8 @@ pub(crate) fn step_of(report: &StepReport) -> Preparation {
     Preparation::Going { part: "the engine", step: Some(step) }
 }
 
-fn not_started(fault: io::Error) -> Failed {
-    Failed::at("start the installation of the engine", &fault)
+fn not_started(fault: &io::Error) -> Failed {
+    Failed::at("start the installation of the engine", fault)
 }
 
 /// What an installation tells the process that has started it, each as one line of JSON.
@@ -296,14 +299,14 @@ impl Installation {
         };
         let reading = thread::Builder::new().name("installation".to_owned()).spawn(read);
         let mut installation = Self { child, finishes, state, reading: None };
-        installation.reading = Some(reading.map_err(not_started)?);
+        installation.reading = Some(reading.map_err(|fault| not_started(&fault))?);
         Ok(installation)
     }
 
     /// Waits for the end of the process; the reason if it has failed.
     async fn ended(&mut self) -> Result<Option<String>, Failed> {
         let status = loop {
-            if let Some(status) = self.child.try_wait().map_err(not_started)? {
+            if let Some(status) = self.child.try_wait().map_err(|fault| not_started(&fault))? {
                 break status;
             }
             sleep(POLL_INTERVAL).await;

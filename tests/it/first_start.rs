@@ -286,7 +286,7 @@ fn nothing_runs_early() {
     assert!(listed["skills"].as_array().unwrap().len() > 3, "{listed}");
     let code = json!({"language": "python", "code": "6 * 7"});
     let run = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": code});
-    let refused = client.post(&run.to_string());
+    let refused = client.post(run.to_string());
     assert_eq!((refused.status, refused.error().1.as_str()), (503, "overloaded"));
     assert_eq!(refused.header("retry-after"), "30");
     assert!(refused.json().to_string().contains("40 %"), "{refused:?}");
@@ -296,7 +296,7 @@ fn nothing_runs_early() {
     assert!(line.starts_with("listening on "), "{line}");
     let ready = client.get("/readyz");
     assert_eq!((ready.status, &ready.json()["preparing"]), (200, &Value::Null));
-    assert_eq!(client.post(&run.to_string()).status, 200);
+    assert_eq!(client.post(run.to_string()).status, 200);
     drop(server);
     drop(cache);
 }

@@ -230,7 +230,7 @@ fn a_server_without_its_engine_is_alive_says_what_it_waits_for_and_can_be_stoppe
     eventually(Duration::from_secs(30), || (client.post(GUIDE).status == 200).then_some(()));
     let code = json!({"language": "python", "code": "1"});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": code});
-    let refused = client.post(&call.to_string());
+    let refused = client.post(call.to_string());
     assert_eq!((refused.status, refused.error().1.as_str()), (503, "overloaded"));
     assert!(refused.header("retry-after").parse::<u32>().unwrap() > 0);
     server.process().terminate();

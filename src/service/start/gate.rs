@@ -1,9 +1,7 @@
 //! The gate of a server: discovery is open from the start, execution once the engine is ready.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
@@ -18,82 +16,9 @@ use crate::service::run::log_stream::LogListener;
 use crate::service::runs::Runs;
 use crate::service::runs::history::RunHistory;
 use crate::service::start::discovery::{Discovery, NotDiscovery};
+use crate::service::start::preparation::{Preparation, PreparationStep};
 use crate::service::status::Status;
 use crate::service::transfers::{BlobTransfers, Transfers};
-
-/// The longest time after which a client is asked to call again while the engine is prepared. The
-/// time that is left is an estimate, and another process may be faster.
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
-
-/// The time after which a client is asked to call again if nothing is known about the time left.
-const USUAL_RETRY: Duration = Duration::from_secs(5);
-
-/// A step of the preparation, with as much as is known about it. Clients see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PreparationStep {
-    /// What is being done and how far it is, in words.
-    pub text: String,
-    /// The share that is done.
-    pub percent: Option<u8>,
-    /// The time that is left at the speed so far.
-    pub remaining: Option<Duration>,
-}
-
-/// The reason why nothing can be executed yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Preparation {
-    /// Something is being prepared.
-    Going {
-        /// The part of the server that is missing, such as `the engine`.
-        part: &'static str,
-        /// The step, if it takes long enough to be told.
-        step: Option<PreparationStep>,
-    },
-    /// It could not be prepared, and is tried again.
-    Failed {
-        /// The reason, and what to do.
-        reason: String,
-        /// The time until the next attempt.
-        retry: Duration,
-    },
-}
-
-impl Preparation {
-    /// The preparation of `part`, about which nothing more is known.
-    #[must_use]
-    pub const fn of(part: &'static str) -> Self {
-        Self::Going { part, step: None }
-    }
-
-    /// The delay after which a call can succeed.
-    fn retry(&self) -> Duration {
-        match self {
-            Self::Going { step, .. } => {
-                let left = step.as_ref().and_then(|step| step.remaining);
-                let least = Duration::from_secs(1);
-                left.map_or(USUAL_RETRY, |left| left.clamp(least, LONGEST_RETRY))
-            }
-            Self::Failed { retry, .. } => *retry,
-        }
-    }
-}
-
-/// `waiting for the engine: compiling the engine: 40 %, about 2 minutes left`.
-impl fmt::Display for Preparation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Going { part, step: None } => write!(f, "waiting for {part}"),
-            Self::Going { part, step: Some(step) } => {
-                write!(f, "waiting for {part}: {}", step.text)
-            }
-            Self::Failed { reason, retry } => write!(
-                f,
-                "the engine could not be prepared, and is tried again in {} s: {reason}",
-                retry.as_secs().max(1)
-            ),
-        }
-    }
-}
 
 /// The methods of a server from its start on.
 ///
@@ -129,9 +54,13 @@ impl Gate {
 
     /// Says what is being prepared. Has no effect once the gate is open.
     pub fn report(&self, preparation: Preparation) {
-        if self.service.get().is_none() {
-            self.preparation.send_replace(Some(preparation));
-        }
+        self.preparation.send_if_modified(|known| {
+            let is_closed = known.is_some();
+            if is_closed {
+                *known = Some(preparation);
+            }
+            is_closed
+        });
     }
 
     /// Lets calls that execute something pass, from now on.
@@ -221,15 +150,15 @@ impl Status for Gate {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.service.get().map(|service| service.warnings()).unwrap_or_default()
+        self.service.get().map(Status::warnings).unwrap_or_default()
     }
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
-        self.service.get().map(|service| service.sandbox()).unwrap_or_default()
+        self.service.get().map(Status::sandbox).unwrap_or_default()
     }
 
     fn limit_bounds(&self) -> LimitBounds {
-        self.service.get().map_or(LimitBounds::ANY, |service| service.limit_bounds())
+        self.service.get().map_or(LimitBounds::ANY, Status::limit_bounds)
     }
 
     fn preparing(&self) -> Option<PreparationStep> {

@@ -2,6 +2,8 @@
 
 pub(crate) mod discovery;
 mod gate;
+mod preparation;
 
 pub use crate::service::start::discovery::{Discovery, DiscoveryParts};
-pub use crate::service::start::gate::{Gate, Preparation, PreparationStep, PreparationWatch};
+pub use crate::service::start::gate::{Gate, PreparationWatch};
+pub use crate::service::start::preparation::{Preparation, PreparationStep};

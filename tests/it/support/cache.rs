@@ -41,7 +41,6 @@ fn command_with(home: &Path, folder: &Path) -> Command {
     command
         .env("WARDIAN_CONFIG", AsRef::<OsStr>::as_ref(&config))
         .env("XDG_CACHE_HOME", home)
-        .env("XDG_CONFIG_HOME", folder)
         // pip's own cache saves downloads, and changes nothing.
         .env("PIP_CACHE_DIR", dirs::cache_dir().unwrap().join("pip"));
     command
@@ -102,7 +101,7 @@ fn remove_old(place: &Path) {
     each_in(place, |name, path| {
         let name = name.to_string_lossy().into_owned();
         let Some(process) = name.strip_prefix("run-") else { return };
-        let is_gone = !Path::new("/proc").join(process).exists();
+        let is_gone = matches!(Path::new("/proc").join(process).try_exists(), Ok(false));
         if is_gone || process == std::process::id().to_string() {
             fs::remove_dir_all(path).unwrap();
         }
