@@ -99,6 +99,16 @@ pub(crate) struct ResultForm {
     pub(crate) shows_duration: bool,
 }
 
+impl ResultForm {
+    /// The summary of a completed run without one of its own.
+    fn summary_after(self, duration_ms: u64) -> String {
+        match self.shows_duration {
+            true => format!("Completed in {duration_ms} ms."),
+            false => "Completed.".to_owned(),
+        }
+    }
+}
+
 /// The end of a run, with the members of its result that depend on it.
 enum Ending {
     Completed {
@@ -115,6 +125,16 @@ enum Ending {
     NotStored {
         error: RunError,
     },
+}
+
+impl Ending {
+    /// Whether the returned value is a member of the output; `None` without an output of the program.
+    const fn wrapping(&self) -> Option<Wrapping> {
+        match self {
+            Self::Completed { wrapping, .. } => Some(*wrapping),
+            Self::Failed { .. } | Self::NotStored { .. } => None,
+        }
+    }
 }
 
 impl From<RunFailure> for Ending {
@@ -142,24 +162,21 @@ impl Service {
         let logs = if form.whole_logs { logs } else { Logs::default() };
         let ending = match end {
             Ok(()) => {
-                let (permit, masks) = (room.into_permit(), masks.clone());
-                self.read_ending(caller, finished.output, permit, masks).await?
+                self.read_ending(caller, finished.output, room.into_permit(), masks.as_ref())
+                    .await?
             }
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
-        let default_summary = if form.shows_duration {
-            format!("Completed in {duration_ms} ms.")
-        } else {
-            "Completed.".to_owned()
-        };
+        let default_summary = form.summary_after(duration_ms);
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
-        let (mut converted, mut converted_total) = (Vec::new(), None);
+        let (converted, converted_total) = match ending.wrapping() {
+            Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
+            None => (Vec::new(), None),
+        };
         let (status, summary, output, stored, error) = match ending {
-            Ending::Completed { summary, output, wrapping, stored } => {
-                (converted, converted_total) =
-                    converted::shown(conversions, wrapping, masks.as_deref());
+            Ending::Completed { summary, output, stored, .. } => {
                 let summary = summary.unwrap_or(default_summary);
                 (RunStatus::Completed, summary, output, stored, None)
             }
@@ -207,8 +224,9 @@ impl Service {
         caller: &Caller,
         output: Option<CheckedPayload>,
         permit: Option<OwnedSemaphorePermit>,
-        masks: Option<Arc<Masks>>,
+        masks: Option<&Arc<Masks>>,
     ) -> Result<Ending, ServiceError> {
+        let masks = masks.cloned();
         let Some(output) = output else {
             return self.ending(caller, Output::parse(Vec::new()), permit).await;
         };
