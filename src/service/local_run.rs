@@ -128,6 +128,16 @@ pub enum LocalProgram {
     },
 }
 
+impl LocalProgram {
+    /// The right that running it needs.
+    const fn right(&self) -> Right {
+        match self {
+            Self::File { .. } => Right::Code,
+            Self::Skill { .. } => Right::Execute,
+        }
+    }
+}
+
 /// The end of a [`LocalRun`].
 #[derive(Debug)]
 pub struct LocalResult {
@@ -184,11 +194,7 @@ impl Service {
             record,
             strict_output,
         } = request;
-        let right = match program {
-            LocalProgram::File { .. } => Right::Code,
-            LocalProgram::Skill { .. } => Right::Execute,
-        };
-        ensure_has(caller, right)?;
+        ensure_has(caller, program.right())?;
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },

@@ -213,8 +213,7 @@ impl Service {
             fuel: usage.fuel.map(|fuel| fuel.0),
             cached: false,
         };
-        let document = None;
-        Ok(Performed { result, logs, output_blob: stored, document, unrepeatable, profile })
+        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable, profile })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
