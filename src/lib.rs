@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto  client_tls
-//!              private_file · regular_file
+//!              private_file · regular_file · user_folder
 //! formats      skill  protocol  job  provenance  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
@@ -31,6 +31,7 @@ mod regular_file;
 pub mod secret_text;
 mod subprocess;
 pub mod units;
+mod user_folder;
 
 pub(crate) mod framing;
 pub mod job;

@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crypto",    &[]),
     ("private_file", &[]),
     ("regular_file", &[]),
+    ("user_folder", &[]),
     ("subprocess", &[]),
     ("cgroup",    &["units"]),
     // 1 formats: bytes in, typed values out
@@ -59,7 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 4 edges: translate, never decide
     ("net",       &["error", "units", "budget", "protocol", "telemetry", "audit", "service"]),
     ("http",      &["error", "regular_file", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service", "net"]),
-    ("mcp",       &["error", "ids", "units", "clock", "budget", "crypto", "protocol", "telemetry", "audit", "service", "net"]),
+    ("mcp",       &["error", "user_folder", "ids", "units", "clock", "budget", "crypto", "protocol", "telemetry", "audit", "service", "net"]),
     ("console",   &["ids"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "regular_file", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",

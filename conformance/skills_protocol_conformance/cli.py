@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 all cases pass, 1 a case fails, 2 the cases could not be run.",
     )
     options.add_argument(
-        "--url", help="the server, such as http://127.0.0.1:8080 (the path is /rpc unless given)"
+        "--url", "--server", help="the server, such as http://127.0.0.1:8080 (the path is /rpc unless given)"
     )
     options.add_argument(
         "--key", help=f"bearer token for the server; better in a file or in the variable {KEY_VARIABLE}"

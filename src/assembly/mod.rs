@@ -23,7 +23,7 @@ pub use crate::assembly::packages::{
     layer_store, layers_of, wheel_source,
 };
 pub use crate::assembly::provision::Provision;
-pub use crate::assembly::runtime::Runtime;
+pub use crate::assembly::runtime::{ReadStores, Runtime, Stores};
 pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
 pub use crate::assembly::tenants::{

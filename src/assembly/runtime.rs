@@ -40,8 +40,8 @@ use crate::quotas::CallRates;
 use crate::registry::{Registry, RegistryError};
 use crate::secrets::Secrets;
 use crate::service::{
-    DetachPolicy, LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess,
-    Service, Status as _,
+    DetachPolicy, Discovery, DiscoveryParts, LimitPolicy, Metering, NetworkAccess, PackageAccess,
+    Parts, SecretAccess, Service, Status as _,
 };
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
@@ -74,36 +74,74 @@ pub struct Runtime {
     /// Open files for workers that are started later.
     files: Arc<EngineFiles>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    sweeping: Arc<JoinHandle<()>>,
 }
 
-/// Skills that a thread of its own reads.
-struct ReadingSkills(thread::JoinHandle<Result<Registry, RegistryError>>);
+/// The skills and blobs, of which a thread of its own reads the skills: thousands of them take a
+/// second.
+#[derive(Debug)]
+pub struct Stores {
+    reading: thread::JoinHandle<Result<Arc<Discovery>, RegistryError>>,
+    /// Counts and removes blobs.
+    sweeping: JoinHandle<()>,
+}
 
-impl ReadingSkills {
+impl Stores {
+    /// Opens the blobs and begins to read the skills. The thread calls `opened` with the result.
+    ///
+    /// # Errors
+    ///
+    /// The blobs cannot be opened, or the operating system refuses a thread.
+    pub fn open(
+        config: &Config,
+        skills: SkillsRead,
+        opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
+    ) -> Result<Self, AssemblyError> {
+        let (settings, built_in) = registry_settings(config, skills)?;
+        let blobs: Arc<dyn BlobStore> = Arc::new(open_blobs(config)?);
+        let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
+        let rates = CallRates::of(&config.tenants);
+        let max_transfers = config.http.max_transfers;
+        let read = move || {
+            let registry = Arc::new(Registry::open(settings, &built_in)?);
+            let parts = DiscoveryParts { registry, blobs, rates, max_transfers };
+            let discovery = Discovery::new(parts);
+            opened(&discovery);
+            Ok(discovery)
+        };
+        let reading = thread::Builder::new().name("skills".to_owned()).spawn(read);
+        let refused = |cause| AssemblyError::System { what: "start a thread", cause };
+        Ok(Self { reading: reading.map_err(refused)?, sweeping })
+    }
+
     /// Waits until all skills are read. Blocks the thread that it is on.
-    fn wait(self) -> Result<Registry, AssemblyError> {
+    ///
+    /// # Errors
+    ///
+    /// A folder of skills cannot be read.
+    pub fn read(self) -> Result<ReadStores, AssemblyError> {
         let ended_early = |_panic| AssemblyError::System {
             what: "read the skills",
             cause: io::Error::other("a thread ended early"),
         };
-        Ok(block_in_place(|| self.0.join()).map_err(ended_early)??)
+        let Self { reading, sweeping } = self;
+        let discovery = block_in_place(|| reading.join()).map_err(ended_early)??;
+        Ok(ReadStores { discovery, sweeping: Arc::new(sweeping) })
     }
 }
 
-/// Begins to read all skills.
-fn read_skills(config: &Config, skills: SkillsRead) -> Result<ReadingSkills, AssemblyError> {
-    let (settings, built_in) = registry_settings(config, skills)?;
-    let reading = thread::Builder::new()
-        .name("skills".to_owned())
-        .spawn(move || Registry::open(settings, &built_in));
-    let reading = reading.map_err(|cause| AssemblyError::System { what: "start a thread", cause });
-    Ok(ReadingSkills(reading?))
+/// The skills, the blobs and the records of runs.
+#[derive(Debug, Clone)]
+pub struct ReadStores {
+    /// The methods that need no engine.
+    pub discovery: Arc<Discovery>,
+    sweeping: Arc<JoinHandle<()>>,
 }
 
 impl Runtime {
-    /// Opens the stores, prepares the engine and begins to start workers. This takes a fraction of
-    /// a second if the engine is installed, and otherwise minutes, which `progress` shows. Workers get
-    /// cgroups of their own in `cgroups`.
+    /// Prepares the engine and begins to start workers. This takes a fraction of a second if the engine
+    /// is installed, and otherwise minutes, which `progress` shows. Workers get cgroups of their own in
+    /// `cgroups`.
     ///
     /// Needs a runtime with several threads, since it blocks the one that it is on.
     ///
@@ -114,15 +152,11 @@ impl Runtime {
     pub async fn start(
         config: &Config,
         metered: MeteredCode,
-        skills: SkillsRead,
+        stores: impl FnOnce() -> Result<ReadStores, AssemblyError>,
         metrics: Arc<Metrics>,
         cgroups: Option<Arc<CgroupTree>>,
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
-        // Skills are read concurrently with the engine, because thousands of them take a second.
-        let reading = read_skills(config, skills)?;
-        let blobs: Arc<dyn BlobStore> = Arc::new(open_blobs(config)?);
-        let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         // A default fuel limit applies to every run, so the metered code is needed from the start.
         let is_wanted = config.limits.default.fuel.is_some();
         let metered = if is_wanted { MeteredCode::Wanted } else { metered };
@@ -137,7 +171,8 @@ impl Runtime {
         if let Err(error) = block_in_place(|| open_batteries(config, &packages, metered)) {
             warn!("there are no batteries: {}", CauseChain(&*error));
         }
-        let registry = Arc::new(reading.wait()?);
+        let ReadStores { discovery, sweeping } = stores()?;
+        let (registry, blobs) = (Arc::clone(discovery.registry()), Arc::clone(discovery.blobs()));
         let (images, metering) = (Arc::new(images), Arc::new(metering));
         let resolver = Arc::new(SystemResolver::default());
         let egress = block_in_place(|| Egress::new(config.network.egress.clone(), resolver))?;
@@ -148,24 +183,21 @@ impl Runtime {
             registry: Arc::clone(&registry),
         });
         let service = Service::new(Parts {
-            registry: Arc::clone(&registry),
-            blobs: Arc::clone(&blobs),
+            discovery,
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             tenant_images,
             limits,
             metrics,
             toolchain: toolchain(&files.timed),
-            rates: CallRates::of(&config.tenants),
             detach: detach_policy(config),
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
-            max_transfers: config.http.max_transfers,
             secrets: Arc::new(secret_access(config)),
             results: config.results,
         });
-        let tasks = Mutex::new(vec![sweeping]);
+        let tasks = Mutex::default();
         let files = Arc::new(files);
         let blob_settings = blobs::settings(config);
         Ok(Self {
@@ -179,6 +211,7 @@ impl Runtime {
             blob_settings,
             files,
             tasks,
+            sweeping,
         })
     }
 
@@ -249,6 +282,7 @@ impl Runtime {
     /// Refuses new runs, gives those in progress `patience` to end, and ends the workers.
     pub async fn shut_down(&self, patience: Duration) {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
+        self.sweeping.abort();
         self.images.note_usage();
         self.pool.shut_down(patience).await;
     }
@@ -258,6 +292,7 @@ fn limit_policy(config: &Config, base: &Image) -> LimitPolicy {
     LimitPolicy {
         default: config.limits.default,
         cap: config.limits.max,
+        reproducible_memory: config.limits.reproducible_memory,
         least_memory: base.content.length(),
     }
 }

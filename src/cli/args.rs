@@ -14,6 +14,7 @@ use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
 use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
+use crate::cli::terminal::option_advice::with_advice;
 use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;
 use crate::cli::verify_args::{BundleArgs, VerifyArgs};
@@ -410,6 +411,12 @@ pub(crate) enum EngineCommand {
         /// installations that it starts, so that none goes on after the server was killed.
         #[arg(long, hide = true, value_name = "PID")]
         end_with_parent: Option<i32>,
+        /// End with that process only while another one does the work, and finish work of its own.
+        #[arg(long, hide = true, requires = "end_with_parent")]
+        finish: bool,
+        /// Print how far the work is on standard output, as one line of JSON after another.
+        #[arg(long, hide = true)]
+        report: bool,
     },
     /// Describe the engine and its files in the cache.
     #[command(after_help = examples::INFO)]
@@ -458,7 +465,7 @@ impl Cli {
     /// after it. No setting may be lost silently, so this is an error.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        let cli = Self::try_parse_from(&words)?;
+        let cli = Self::try_parse_from(&words).map_err(|error| with_advice(error, &words))?;
         for (flag, kept) in
             [("--set", cli.settings.set.len()), ("--skills", cli.settings.skills.len())]
         {
@@ -513,6 +520,93 @@ mod tests {
             assert!(parse(line).unwrap_err().contains("not both"), "{line}");
         }
         assert!(parse("--set a=b run -c x -- --set").is_err(), "a word too many");
+    }
+
+    #[test]
+    fn options_of_other_programs_are_answered_with_ours() {
+        for (line, advice) in [
+            ("serve --port 9000", "--listen 127.0.0.1:9000"),
+            ("serve --port=9000", "--listen 127.0.0.1:9000"),
+            ("serve --port x", "--listen 127.0.0.1:8080"),
+            ("serve --host 0.0.0.0", "--listen 0.0.0.0:8080"),
+            ("serve --bind 10.0.0.1:80", "--listen 10.0.0.1:80"),
+            ("serve --bind ::1", "--listen [::1]:8080"),
+            ("run --server http://x a.py", "`run` works on this machine, without a server"),
+            ("exec --url http://x s", "`exec` works on this machine, without a server"),
+            ("run --timeout 5 a.py", "--timeout-ms"),
+        ] {
+            let told = parse(line).unwrap_err();
+            assert!(told.contains(advice), "{line}: {told}");
+            assert!(!told.contains("--seed"), "{line}: {told}");
+        }
+        for line in ["top --url http://x", "mcp --url http://x --key-file k", "conformance --url x"]
+        {
+            assert!(parse(line).is_ok() && parse(&line.replace("url", "server")).is_ok(), "{line}");
+            let name = line.split(' ').next().unwrap();
+            let help = parse(&format!("{name} --help")).unwrap_err();
+            assert!(help.contains("--server") && !help.contains("--url"), "{help}");
+        }
+    }
+
+    /// The examples of configurations in a document, and those of command lines.
+    fn examples_of(text: &str) -> (Vec<serde_json::Value>, Vec<String>) {
+        let blocks = |start: &str| {
+            let blocks = text.split(start).skip(1);
+            blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let json = blocks("```json\n");
+        let json = json.iter().map(|block| serde_json::from_str(block).unwrap());
+        let lines = blocks("```console\n");
+        (
+            json.collect(),
+            lines.iter().filter_map(|l| l.strip_prefix("$ ")).map(Into::into).collect(),
+        )
+    }
+
+    #[test]
+    fn the_configurations_of_clients_in_the_documents_start_this_program() {
+        let (configurations, lines) = examples_of(include_str!("../../docs/mcp.md"));
+        let (mut started, mut called, mut forms) = (0, 0, Vec::new());
+        for configuration in &configurations {
+            let servers = configuration.get("mcpServers").or(configuration.get("servers"));
+            // Others are messages.
+            let Some(servers) = servers else { continue };
+            let server = &servers["wardian"];
+            if let Some(command) = server["command"].as_str() {
+                let words: Vec<&str> = server["args"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|w| w.as_str().unwrap())
+                    .collect();
+                let line = match command.rsplit('/').next().unwrap() {
+                    "wardian" => words.join(" "),
+                    "uvx" => words.join(" ").strip_prefix("wardian ").unwrap().to_owned(),
+                    other => panic!("{other} is not this program"),
+                };
+                assert!(
+                    command == "uvx"
+                        || command.starts_with('/')
+                        || command.starts_with("${userHome}/")
+                );
+                assert!(matches!(parse(&line).unwrap().command, Command::Mcp(_)), "{line}");
+                started += 1;
+            } else {
+                assert_eq!(server["url"], "https://skills.example/mcp", "{configuration}");
+                forms.push(server["headers"]["Authorization"].as_str().unwrap().to_owned());
+                called += 1;
+            }
+        }
+        assert!(started >= 6 && called == 3, "{started} {called}");
+        for form in ["${WARDIAN_API_KEY}", "${env:WARDIAN_API_KEY}", "${input:wardian-key}"] {
+            assert!(forms.contains(&format!("Bearer {form}")), "{form}: {forms:?}");
+        }
+        let input = configurations.iter().find_map(|one| one.get("inputs")).unwrap();
+        assert_eq!(input[0]["id"], "wardian-key");
+        let started = lines.iter().filter_map(|line| line.split_once(" -- wardian "));
+        for (before, line) in started {
+            assert!(before.starts_with("claude mcp add wardian") && parse(line).is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -108,8 +108,8 @@ Examples:
 
 pub(crate) const TOP: &str = "\
 Examples:
-  wardian top --url http://127.0.0.1:9090
-  wardian top --url http://127.0.0.1:9090 --interval 10 --json >> load.jsonl
+  wardian top --server http://127.0.0.1:9090
+  wardian top --server http://127.0.0.1:9090 --interval 10 --json >> load.jsonl
 
 The server has to be started with `--admin-listen 127.0.0.1:9090`. Ctrl-C ends the command.
 
@@ -162,12 +162,12 @@ pub(crate) const MCP: &str = "\
 Examples:
   wardian mcp
   wardian --skills ./my-skills mcp --skills-as-tools
-  wardian mcp --url https://skills.example --key-file ~/.wardian-key
+  wardian mcp --server https://skills.example --key-file ~/.wardian-key
 
 Clients of the Model Context Protocol start this command and talk to it over its standard input and
-output; docs/mcp.md has their configurations. Without `--url` it starts a worker of its own, as
-`wardian run` does, and keeps blobs until its end. With `--url` it hands every message to a running
-server, with the key from `--key-file` or from the environment variable `WARDIAN_API_KEY`.
+output; docs/mcp.md has their configurations. Without `--server` it starts a worker of its own, as
+`wardian run` does, and keeps blobs until its end. With `--server` it hands every message to a
+running server, with the key from `--key-file` or from the environment variable `WARDIAN_API_KEY`.
 
 Exit codes: 0 the client has closed the input, 2 wrong usage, 3 an error of Wardian or of the
 machine.";
@@ -177,10 +177,10 @@ Examples:
   wardian conformance
   wardian conformance --level extensions --report report.md
   wardian conformance --install /srv/skills
-  wardian conformance --url http://127.0.0.1:8080/rpc --junit report.xml
+  wardian conformance --server http://127.0.0.1:8080/rpc --junit report.xml
   wardian conformance --list
 
-Without `--url` a server of this program is started with its default settings, on a free port and
+Without `--server` a server of this program is started with its default settings, on a free port and
 with the skills that the cases need. Another server needs these skills in its folder: `--install`
 copies them. The suite is a Python package without dependencies, and runs on the Python 3.9 or newer
 of this machine (`engine.python`); conformance/README.md tells more.
@@ -330,6 +330,7 @@ Without --server the records are read from the data folder, also while a server 
 pub(crate) const LIST_RUNS: &str = "\
 Examples:
   wardian runs list --outcome timeout --since 24h
+  wardian runs list --all-tenants
   wardian runs list --tenant acme --skill data.csv.profile --limit 100
   wardian runs list --server http://127.0.0.1:8080 --json | jq 'map(.duration_us) | add'";
 

@@ -1,13 +1,16 @@
 //! Support for commands: threads, progress, and the installation of the engine.
 
 use std::future::Future;
-use std::io::{self, IsTerminal as _};
-use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{self, Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, setpriority_process};
+use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
@@ -17,8 +20,9 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use crate::config::{Config, Flags};
 use crate::engine::code::instrumentation::Variant;
-use crate::engine::progress::{Lines, Progress, Terminal};
+use crate::engine::progress::{Lines, Progress, Step, StepReport, Terminal};
 use crate::images::PackageSet;
+use crate::service::{Preparation, PreparationStep};
 
 /// The interval of checking for the end of the child process.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -27,8 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const LOW_PRIORITY: i32 = 10;
 
 /// What a user is told who waits for the engine.
-const FIRST_START: &str = "the engine is made ready for this machine, once: that takes one to three minutes, and later \
-                           starts take a second";
+const FIRST_START: &str = "the engine is made ready for this machine, once: that takes one to five minutes by its \
+                           processors and their load, and later starts take a second";
 
 /// The time that blocking work gets at the end of the program.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -116,39 +120,59 @@ impl Installer {
         config: &Config,
         metered: MeteredCode,
     ) -> Result<(), Failed> {
-        let engine = assembly::open_engine(config)?;
-        let is_metered = metered == MeteredCode::Wanted;
-        let is_ready = engine.is_ready(Variant::Timed)?
-            && (!is_metered || engine.is_ready(Variant::Metered)?)
-            && assembly::has_images_of_tenants(config)?;
-        if is_ready {
-            return Ok(());
-        }
-        if !engine.is_ready(Variant::Timed)? {
-            note(FIRST_START);
-        }
-        let failed = |fault: io::Error| Failed::at("start the installation of the engine", &fault);
-        let more: &[&str] = if is_metered { &["--metered"] } else { &[] };
-        let mut installation = Installation(self.start(more, Stdio::inherit()).map_err(failed)?);
-        let status = installation.ended().await.map_err(failed)?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(Failed::because("the engine could not be installed: see the message above"))
+        self.ensure_engine_telling(config, metered, |_| {}).await
     }
 
-    fn start(&self, more: &[&str], progress: Stdio) -> io::Result<Child> {
+    /// The same, and tells how far the installation is.
+    pub(crate) async fn ensure_engine_telling(
+        &self,
+        config: &Config,
+        metered: MeteredCode,
+        told: impl Fn(&StepReport) + Send + Sync + 'static,
+    ) -> Result<(), Failed> {
+        let Some(more) = missing(config, metered)? else { return Ok(()) };
+        let child = self.start(&[more, &["--report"]].concat(), Stdio::piped(), Stdio::inherit());
+        let mut installation = Installation::follow(child.map_err(not_started)?, false, told)?;
+        match installation.ended().await? {
+            None => Ok(()),
+            Some(_) => {
+                Err(Failed::because("the engine could not be installed: see the message above"))
+            }
+        }
+    }
+
+    /// The same in a process that goes on when this one ends: work that has begun is finished, so that
+    /// the next start finds it. It holds none of the streams of this process, whose client may wait
+    /// for their end. The error says what went wrong.
+    pub(crate) async fn ensure_engine_lastingly(
+        &self,
+        config: &Config,
+        told: impl Fn(&StepReport) + Send + Sync + 'static,
+    ) -> Result<(), Failed> {
+        let Some(more) = missing(config, MeteredCode::IfThere)? else { return Ok(()) };
+        let more = [more, &["--report", "--finish"]].concat();
+        let child = self.start(&more, Stdio::piped(), Stdio::null()).map_err(not_started)?;
+        note(&format!("process {} does that, and finishes it if this one ends before", child.id()));
+        let mut installation = Installation::follow(child, true, told)?;
+        installation.ended().await?.map_or(Ok(()), |why| Err(Failed::because(why)))
+    }
+
+    fn start(&self, more: &[&str], reports: Stdio, progress: Stdio) -> io::Result<Child> {
         let mut command = Command::new("/proc/self/exe");
         command.args(&self.arguments).args(more);
         for variable in &self.hidden_variables {
             command.env_remove(variable);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(progress).spawn()
+        if more.contains(&"--finish") {
+            // A signal for the client's group is none for it.
+            command.process_group(0);
+        }
+        command.stdin(Stdio::null()).stdout(reports).stderr(progress).spawn()
     }
 
     /// Installs in the background, with low priority.
     fn install_beside(&self, more: &[&str]) -> Result<(), ProvisionError> {
-        let child = self.start(more, Stdio::piped())?;
+        let child = self.start(more, Stdio::null(), Stdio::piped())?;
         let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         // An error is ignored: the installation works with normal priority too.
         setpriority_process(process, LOW_PRIORITY).ok();
@@ -180,25 +204,138 @@ impl Provision for Installer {
     }
 }
 
-/// An installation in progress. Dropping it kills the process.
-#[derive(Debug)]
-struct Installation(Child);
+/// The arguments for what is not installed; `None` if everything is. Says that it takes a while.
+fn missing(
+    config: &Config,
+    metered: MeteredCode,
+) -> Result<Option<&'static [&'static str]>, Failed> {
+    let engine = assembly::open_engine(config)?;
+    let is_metered = metered == MeteredCode::Wanted;
+    let has_code = engine.is_ready(Variant::Timed)?;
+    if !has_code {
+        note(FIRST_START);
+    }
+    let is_ready = has_code
+        && (!is_metered || engine.is_ready(Variant::Metered)?)
+        && assembly::has_images_of_tenants(config)?;
+    let more: &[&str] = if is_metered { &["--metered"] } else { &[] };
+    Ok((!is_ready).then_some(more))
+}
+
+/// A step of an installation, as clients see it.
+pub(crate) fn step_of(report: &StepReport) -> Preparation {
+    let step = PreparationStep {
+        text: report.to_string(),
+        percent: report.percent(),
+        remaining: report.remaining(),
+    };
+    Preparation::Going { part: "the engine", step: Some(step) }
+}
+
+fn not_started(fault: io::Error) -> Failed {
+    Failed::at("start the installation of the engine", &fault)
+}
+
+/// What an installation tells the process that has started it, each as one line of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum InstallMessage {
+    /// It has come this far.
+    Step(StepReport),
+    /// It has failed.
+    Failed {
+        /// The reason.
+        failed: String,
+    },
+}
+
+impl InstallMessage {
+    /// Writes the message to the process that has started this one, which may have gone away.
+    pub(crate) fn send(&self) {
+        if let Ok(line) = serde_json::to_string(self) {
+            let mut out = io::stdout().lock();
+            writeln!(out, "{line}").and_then(|()| out.flush()).ok();
+        }
+    }
+}
+
+/// An installation in progress. Dropping it kills the process, unless it is one that finishes its work.
+struct Installation {
+    child: Child,
+    finishes: bool,
+    state: Arc<Mutex<InstallState>>,
+    reading: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct InstallState {
+    last: Option<StepReport>,
+    failed: Option<String>,
+}
 
 impl Installation {
-    async fn ended(&mut self) -> io::Result<ExitStatus> {
-        loop {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok(status);
+    /// Reads what the process tells, on a thread of its own.
+    fn follow(
+        mut child: Child,
+        finishes: bool,
+        told: impl Fn(&StepReport) + Send + 'static,
+    ) -> Result<Self, Failed> {
+        let state = Arc::new(Mutex::new(InstallState::default()));
+        let (out, noted) = (child.stdout.take(), Arc::clone(&state));
+        let read = move || {
+            for line in out.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                match line.ok().and_then(|line| serde_json::from_str(&line).ok()) {
+                    Some(InstallMessage::Step(report)) => {
+                        noted.lock().last = Some(report);
+                        told(&report);
+                    }
+                    Some(InstallMessage::Failed { failed }) => noted.lock().failed = Some(failed),
+                    None => {}
+                }
+            }
+        };
+        let reading = thread::Builder::new().name("installation".to_owned()).spawn(read);
+        let mut installation = Self { child, finishes, state, reading: None };
+        installation.reading = Some(reading.map_err(not_started)?);
+        Ok(installation)
+    }
+
+    /// Waits for the end of the process; the reason if it has failed.
+    async fn ended(&mut self) -> Result<Option<String>, Failed> {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().map_err(not_started)? {
+                break status;
             }
             sleep(POLL_INTERVAL).await;
+        };
+        if let Some(reading) = self.reading.take() {
+            // It ends with the process, and does not panic.
+            reading.join().ok();
         }
+        let ended_early =
+            || format!("the installation ended with {status}; compiling takes 2 GB of memory");
+        let failed = self.state.lock().failed.take();
+        Ok((!status.success()).then(|| failed.unwrap_or_else(ended_early)))
     }
 }
 
 impl Drop for Installation {
     fn drop(&mut self) {
-        if !matches!(self.0.try_wait(), Ok(Some(_))) {
-            self.0.kill().and_then(|()| self.0.wait()).ok();
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
         }
+        let last = self.state.lock().last;
+        let is_elsewhere =
+            last.is_none_or(|report| report.is_elsewhere || report.step == Step::Wait);
+        if self.finishes && !is_elsewhere {
+            let step = last.map(|report| report.to_string()).unwrap_or_default();
+            let process = self.child.id();
+            note(&format!(
+                "process {process} finishes the engine in the background, for the next start ({step}); \
+                 `kill {process}` stops it"
+            ));
+            return;
+        }
+        self.child.kill().and_then(|()| self.child.wait()).ok();
     }
 }

@@ -25,6 +25,9 @@ pub(crate) enum RunsCommand {
         /// Most runs that are listed.
         #[arg(long, value_name = "COUNT", default_value_t = 20)]
         limit: usize,
+        /// List the runs of all tenants in the data folder of this machine, each with its tenant.
+        #[arg(long, conflicts_with_all = ["tenant", "server"])]
+        all_tenants: bool,
         /// Print the list as JSON.
         #[arg(long)]
         json: bool,

@@ -5,7 +5,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// The server's address for operators [default: that of `admin_listen`].
-    #[arg(long, value_name = "URL")]
+    #[arg(long = "server", alias = "url", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Seconds between two views.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = interval)]

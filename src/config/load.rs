@@ -8,7 +8,7 @@ use toml::Table;
 
 use crate::config::environment::{API_KEY_VARIABLE, Surroundings};
 use crate::config::error::ConfigError;
-use crate::config::reader::{Layers, Reader};
+use crate::config::reader::{FilePlaces, Layers, Reader};
 use crate::config::schema;
 use crate::config::settings::Config;
 use crate::http::PathStamp;
@@ -37,7 +37,7 @@ impl Config {
     /// The file cannot be read or is not TOML, or settings are wrong. Then all problems are
     /// reported.
     pub fn load(surroundings: &Surroundings, flags: Flags) -> Result<Self, ConfigError> {
-        let LoadedFile { path, stamp, table: file } = load_file(surroundings, flags.file)?;
+        let LoadedFile { path, stamp, table: file, places } = load_file(surroundings, flags.file)?;
         let environment = surroundings
             .variables
             .iter()
@@ -46,7 +46,7 @@ impl Config {
             })
             .cloned()
             .collect();
-        let layers = Layers { file, environment, flags: flags.settings };
+        let layers = Layers { file, places, environment, flags: flags.settings };
         schema::read(Reader::new(layers), surroundings)
             .map(|config| Self { file: path, file_stamp: stamp, ..config })
             .map_err(|problems| ConfigError::Settings { problems })
@@ -69,6 +69,7 @@ struct LoadedFile {
     path: Option<PathBuf>,
     stamp: Option<PathStamp>,
     table: Table,
+    places: FilePlaces,
 }
 
 /// Reads the named file, or the usual one if it exists.
@@ -84,7 +85,10 @@ fn load_file(
     };
     match read_file(&path) {
         Ok((stamp, text)) => match text.parse() {
-            Ok(table) => Ok(LoadedFile { path: Some(path), stamp: Some(stamp), table }),
+            Ok(table) => {
+                let places = FilePlaces::of(&path, &text);
+                Ok(LoadedFile { path: Some(path), stamp: Some(stamp), table, places })
+            }
             Err(cause) => {
                 let (line, column) = place_of(&cause, &text);
                 let reason = cause.message().chars().filter(|letter| !letter.is_control());

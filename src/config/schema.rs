@@ -12,6 +12,7 @@ use crate::config::settings::{
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records, read_results};
+use crate::config::tables::run_memory::usual_memory;
 use crate::config::tables::telemetry::read_traces;
 use crate::config::tables::tenant_skills::read_tenant_skills;
 use crate::config::tables::tenants::{read_image_tenants, read_tenants};
@@ -43,7 +44,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let mcp = McpConfig { skills_as_tools: reader.read("mcp.skills_as_tools", false) };
     let auth = read_auth(&mut reader, surroundings);
     let mut workers = read_workers(&mut reader);
-    let limits = read_limits(&mut reader);
+    let memory = usual_memory(&reader, &workers, surroundings.memory);
+    let limits = read_limits(&mut reader, memory);
     workers.max = most_runs(&reader, &workers, &limits, surroundings.memory);
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
@@ -390,9 +392,11 @@ const MAX_KEYS: LimitKeys = LimitKeys {
     host_bytes: "limits.max.host_bytes",
 };
 
-/// A maximum that is not set is at least the default, so that raising one number is enough.
-fn read_limits(reader: &mut Reader) -> LimitsConfig {
-    let default = read_run_limits(reader, &DEFAULT_KEYS, RunLimits::DEFAULT);
+/// A maximum that is not set is at least the default, so that raising one number is enough. `memory`
+/// is the default of `limits.memory`.
+fn read_limits(reader: &mut Reader, memory: ByteCount) -> LimitsConfig {
+    let usual = RunLimits { memory, ..RunLimits::DEFAULT };
+    let default = read_run_limits(reader, &DEFAULT_KEYS, usual);
     let max = read_run_limits(reader, &MAX_KEYS, raised_to(RunLimits::DEFAULT_CAP, default));
     let default = RunLimits { fuel: default.fuel.or(max.fuel), ..default };
     for (of_default, of_max) in values(default).into_iter().zip(values(max)) {
@@ -403,7 +407,12 @@ fn read_limits(reader: &mut Reader) -> LimitsConfig {
             ));
         }
     }
-    LimitsConfig { default, max }
+    let reproducible_memory = if reader.is_set(DEFAULT_KEYS.memory) {
+        default.memory
+    } else {
+        default.memory.min(RunLimits::DEFAULT.memory)
+    };
+    LimitsConfig { default, max, reproducible_memory }
 }
 
 /// One limit, to compare it with another of its kind.

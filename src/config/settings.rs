@@ -214,6 +214,9 @@ pub struct LimitsConfig {
     pub default: RunLimits,
     /// The highest limits that a call may set: in no field less than [`default`](Self::default).
     pub max: RunLimits,
+    /// The memory of a reproducible run whose call does not set it. The same on every machine, unless
+    /// `limits.memory` is set: a program that runs out of memory must do so everywhere.
+    pub reproducible_memory: ByteCount,
 }
 
 /// What guests may reach.

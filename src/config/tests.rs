@@ -26,9 +26,16 @@ fn from_file(text: &str) -> Result<Config, ConfigError> {
     Config::load(&surroundings(), Flags { file: Some(file), settings: Vec::new() })
 }
 
+/// The problems of a file, each after its line.
 fn problems(text: &str) -> String {
+    let relative = |problem: &String| match problem.split_once("wardian.toml:") {
+        Some((_, rest)) => rest.to_owned(),
+        None => problem.clone(),
+    };
     match from_file(text) {
-        Err(ConfigError::Settings { problems }) => problems.join("\n"),
+        Err(ConfigError::Settings { problems }) => {
+            problems.iter().map(relative).collect::<Vec<_>>().join("\n")
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -68,7 +75,7 @@ fn the_printed_configuration_is_one_that_gives_the_same() {
 fn the_workers_can_never_be_root() {
     insta::assert_snapshot!(
         problems("[workers]\nuid = 0"),
-        @"`workers.uid` in the file must be between 1 and 4294967294"
+        @"2: `workers.uid` must be between 1 and 4294967294"
     );
 }
 
@@ -96,7 +103,7 @@ fn the_whole_lockdown_is_required_as_soon_as_others_can_call() {
     assert!(everywhere.requires_lockdown(), "without any setting");
     insta::assert_snapshot!(
         problems("[workers]\nrequire_lockdown = \"maybe\""),
-        @r#"`workers.require_lockdown` in the file must be "auto", true or false"#
+        @r#"2: `workers.require_lockdown` must be "auto", true or false"#
     );
 }
 
@@ -196,7 +203,7 @@ fn a_wrong_default_in_a_document_would_be_noticed() {
 fn a_default_limit_above_the_maximum_is_refused() {
     insta::assert_snapshot!(
         problems("[limits]\ntimeout = \"60 s\"\n[limits.max]\ntimeout = \"10 s\""),
-        @r#"`limits.timeout` ("1 min") must not be above `limits.max.timeout` ("10 s")"#
+        @r#"2: `limits.timeout` ("1 min") must not be above `limits.max.timeout` ("10 s")"#
     );
 }
 
@@ -216,13 +223,82 @@ fn each_default_limit_above_its_maximum_is_named() {
         let both =
             |default, max| format!("[limits]\n{key} = {default}\n[limits.max]\n{key} = {max}\n");
         let expected =
-            format!("`limits.{key}` ({default}) must not be above `limits.max.{key}` ({max})");
+            format!("2: `limits.{key}` ({default}) must not be above `limits.max.{key}` ({max})");
         assert_eq!(problems(&both(default, max)), expected);
         assert!(from_file(&both(max, max)).is_ok(), "{key}");
     }
     let unset = problems("[limits.max]\ntimeout = \"10 s\"\nopen_files = 9\n");
     assert_eq!(unset.lines().count(), 2, "every key is named: {unset}");
     assert!(unset.contains("`limits.timeout` (\"30 s\")"), "the default is told: {unset}");
+}
+
+/// INVARIANT(times-have-units)
+#[test]
+fn times_have_units_wherever_they_are_set() {
+    let expected = "`limits.timeout` must have a unit: \"30 s\" for seconds, \"30 ms\" for";
+    for value in ["30", "\"30\""] {
+        let told = problems(&format!("[limits]\n\ntimeout = {value}"));
+        assert!(told.starts_with(&format!("3: {expected}")), "{told}");
+    }
+    let told = problems("[tenants.limits.acme]\nrun_time = 30");
+    assert!(told.contains("has `acme.run_time`, which must have a unit"), "{told}");
+    let settings = vec![("limits.timeout".to_owned(), "30".to_owned())];
+    let flag = Config::load(&surroundings(), Flags { file: None, settings }).unwrap_err();
+    assert!(flag.to_string().contains("`limits.timeout` on the command line must have a unit"));
+    let variables = vec![("WARDIAN_LIMITS_TIMEOUT".to_owned(), "30".to_owned())];
+    let variable = Surroundings { variables, ..surroundings() };
+    let variable = Config::load(&variable, Flags::default()).unwrap_err().to_string();
+    assert!(
+        variable.contains("environment variable `WARDIAN_LIMITS_TIMEOUT` must have a unit"),
+        "{variable}"
+    );
+    // Every setting whose default is a time, as nothing else ends in such a unit.
+    let config = Config::load(&surroundings(), Flags::default()).unwrap();
+    let is_time = |value: &str| {
+        let number = value.trim_matches('"').split_once(' ');
+        number.is_some_and(|(_, unit)| ["ms", "s", "min", "h", "d"].contains(&unit))
+    };
+    let times = config.effective.iter().filter(|one| one.value.as_deref().is_some_and(is_time));
+    let times: Vec<&str> = times.map(|setting| setting.key).collect();
+    assert!(times.len() > 20, "{times:?}");
+    for key in times {
+        let settings = vec![(key.to_owned(), "77".to_owned())];
+        let told = Config::load(&surroundings(), Flags { file: None, settings }).unwrap_err();
+        assert!(told.to_string().contains("must have a unit"), "{key}: {told}");
+    }
+}
+
+#[test]
+fn problems_between_settings_name_the_place_of_the_one_that_is_set() {
+    let told = problems("listen = \"[::1]:1\"\n[http]\nmemory = \"32 MiB\"\nmax_body = \"20 MiB\"");
+    assert_eq!(told, "3: `http.memory` must be at least five times `http.max_body`");
+    let variables = vec![("WARDIAN_HTTP_TLS_KEY".to_owned(), "k".to_owned())];
+    let variable = Surroundings { variables, ..surroundings() };
+    let told = Config::load(&variable, Flags::default()).unwrap_err().to_string();
+    assert!(
+        told.contains("environment variable `WARDIAN_HTTP_TLS_KEY`: `http.tls.key` is"),
+        "{told}"
+    );
+}
+
+#[test]
+fn mistakes_that_others_make_are_answered_with_the_right_setting() {
+    for (text, expected) in [
+        ("[http]\nlisten = 1", "2: `http.listen` is not a setting: `listen` belongs to no table"),
+        ("prot = 8080", "1: `prot` is not a setting: the address and the port of the server are"),
+        (
+            "[tenants.acme]\nweight = 3",
+            "2: `tenants.acme.weight` is not a setting: tenants are made",
+        ),
+        (
+            "[limits]\ntimout = 3",
+            "2: `limits.timout` is not a setting: did you mean `limits.timeout`?",
+        ),
+    ] {
+        let told = problems(text);
+        assert!(told.starts_with(expected), "{told}");
+    }
+    assert!(problems("\"a\\u001b[31m\" = 1").starts_with("1: `a\\u{1b}[31m` is not"));
 }
 
 #[test]
@@ -350,7 +426,7 @@ fn secrets_are_found_and_their_values_are_in_nothing_that_is_printed() {
     assert_eq!(again.secrets.hosts, config.secrets.hosts);
     assert_eq!(
         problems("[secrets.hosts]\nPATH = [\"https://api.acme.com\"]"),
-        "`secrets.hosts` in the file must be a table such as { ACME_KEY = \
+        "1: `secrets.hosts` must be a table such as { ACME_KEY = \
          [\"https://api.acme.com\"] } or { ACME_KEY = { hosts = [\"https://api.acme.com\"], \
          in_body = true } } (in flags and the environment pairs NAME=PATTERN joined by `,`)"
     );

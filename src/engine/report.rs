@@ -182,7 +182,7 @@ impl EngineStore {
                 recorded.push((entry.clone(), name, record));
             }
         }
-        let running = Running::begin(progress, Step::Verify, Some(ByteCount::bytes(total)));
+        let running = Running::begin(progress, Step::Verify, Some(total));
         let mut files = Vec::new();
         let mut before = 0_u64;
         for (entry, name, record) in recorded {
@@ -192,7 +192,7 @@ impl EngineStore {
             let mut here = 0;
             let finding = entry.verify(&name, pinned.as_ref(), |done| {
                 here = done.as_u64();
-                running.advance(ByteCount::bytes(before.saturating_add(here)));
+                running.advance(before.saturating_add(here));
             })?;
             before = before.saturating_add(here);
             let what = record.map(|record| record.what);

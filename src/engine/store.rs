@@ -16,10 +16,11 @@ use crate::engine::cache::file::CheckedFile;
 use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
 use crate::engine::code::compile::{self, CodeOptions, CompileKey, TargetCpu};
+use crate::engine::code::counted::functions_of;
 use crate::engine::code::instrumentation::{Instrumentation, Variant};
 use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::{TRANSFORM_VERSION, split_data};
-use crate::engine::progress::{Progress, Running, Step};
+use crate::engine::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::engine::source::fetch::{self, EngineOrigin};
 use crate::engine::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
 use crate::engine::{EngineError, PathFault, library};
@@ -253,7 +254,8 @@ impl EngineStore {
         if self.has_installed()? {
             Ok(())
         } else {
-            fetch::install(&self.pin, origin, &lock, progress)
+            let shared = SharedProgress::beside_lock(progress, entry.path());
+            fetch::install(&self.pin, origin, &lock, &shared)
         }
     }
 
@@ -276,7 +278,8 @@ impl EngineStore {
         let module = open_pinned(&installed, &self.pin.files.module)?;
         let module = module.ok_or_else(|| self.vanished(&installed))?;
 
-        let running = Running::begin(progress, Step::Separate, None);
+        let shared = SharedProgress::beside_lock(progress, entry.path());
+        let running = Running::begin(&shared, Step::Separate, None);
         let bytes = read_whole(&module)?;
         let pinned = self.pin.patched_module.sha256;
         let patched = self.pin.patches.apply(&bytes, pinned)?;
@@ -313,9 +316,13 @@ impl EngineStore {
         let split = self.split_entry();
         let module = split.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&split))?;
 
-        let running = Running::begin(progress, Step::Compile(key.checks.variant), None);
+        let shared = SharedProgress::beside_lock(progress, entry.path());
         let engine = compile::start(key.options())?;
-        let code = compile::compile(&engine, &key.checks.apply(&read_whole(&module)?)?)?;
+        let hollow = read_whole(&module)?;
+        let code = key.checks.apply(&hollow)?;
+        let step = Step::Compile(key.checks.variant);
+        let running = Running::begin(&shared, step, Some(functions_of(&code)));
+        let code = compile::compile(&engine, &code, |begun| running.advance(begun))?;
         let made_from = BTreeMap::from([
             ("hollow".to_owned(), module.digest().to_string()),
             ("patched".to_owned(), key.module.to_string()),
@@ -359,7 +366,12 @@ fn lock<'a>(
     progress: &dyn Progress,
 ) -> Result<CacheEntryLock<'a>, EngineError> {
     let mut waiting = None;
-    let lock = entry.lock(|| waiting = Some(Running::begin(progress, Step::Wait, None)))?;
+    let lock = entry.lock(|| {
+        let running = waiting.get_or_insert_with(|| Running::begin(progress, Step::Wait, None));
+        if let Some(report) = read_shared(entry.path()) {
+            running.relay(report);
+        }
+    })?;
     if let Some(waiting) = waiting {
         waiting.finish();
     }

@@ -14,7 +14,7 @@ use zip::write::SimpleFileOptions;
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::patches::Patches;
-use crate::engine::progress::{Progress, Step, StepEnd};
+use crate::engine::progress::{Progress, Step, StepEnd, StepReport};
 use crate::engine::source::fetch::EngineOrigin;
 use crate::engine::source::pin::{
     CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
@@ -196,9 +196,9 @@ impl Recorder {
 }
 
 impl Progress for Recorder {
-    fn begin(&self, step: Step, _total: Option<ByteCount>) {
-        self.0.lock().push(step);
+    fn begin(&self, report: &StepReport) {
+        self.0.lock().push(report.step);
     }
-    fn advance(&self, _done: ByteCount) {}
+    fn advance(&self, _report: &StepReport) {}
     fn end(&self, _step: Step, _ending: StepEnd) {}
 }

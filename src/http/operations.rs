@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -14,16 +15,35 @@ use crate::net::respond::{json, refuse};
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
-use crate::service::{Methods, Status};
+use crate::service::{Methods, PreparationStep, Status};
 
 /// The answer of `/readyz`.
 #[derive(Serialize)]
 struct Ready {
     ready: bool,
     reasons: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preparing: Option<Preparing>,
     /// Problems that do not prevent calls but that an operator should solve.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+}
+
+/// The step that the first start is at.
+#[derive(Serialize)]
+struct Preparing {
+    step: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percent: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining_ms: Option<u64>,
+}
+
+impl From<PreparationStep> for Preparing {
+    fn from(PreparationStep { text, percent, remaining }: PreparationStep) -> Self {
+        let milliseconds = |left: Duration| u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        Self { step: text, percent, remaining_ms: remaining.map(milliseconds) }
+    }
 }
 
 /// The answer of `/healthz`.
@@ -55,7 +75,8 @@ pub(crate) async fn readyz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>
     let reasons = edge.readiness.obstacles();
     let mut warnings = edge.readiness.warnings();
     warnings.extend(edge.is_exposed.then(|| EXPOSED.to_owned()));
-    let ready = Ready { ready: reasons.is_empty(), reasons, warnings };
+    let preparing = edge.readiness.preparing().map(Preparing::from);
+    let ready = Ready { ready: reasons.is_empty(), reasons, preparing, warnings };
     let status = if ready.ready { 200 } else { 503 };
     json(status, &ready, &edge.next_request_id())
 }

@@ -24,9 +24,10 @@ use crate::mcp::state::{McpState, ServiceState};
 use crate::net::Readiness;
 use crate::net::body::Bodies;
 use crate::net::state::EdgeState;
-use crate::service::{Authentication, Service};
+use crate::service::{Authentication, Gate};
 use crate::units::ByteCount;
 
+pub use crate::mcp::features::local_files::LocalFolders;
 pub use crate::mcp::state::McpConfig;
 pub use crate::mcp::transport::bridged::{BridgedMessage, addressed, chosen_revision, refusal};
 pub(crate) use crate::mcp::transport::lines::LineFault;
@@ -45,14 +46,14 @@ pub struct StdioLimits {
     pub memory: ByteCount,
 }
 
-/// Serves the local user: one message on each line of `input`, until its end.
+/// Serves the local user, whose folders are open: one message on each line of `input`, until its end.
 ///
 /// # Errors
 ///
 /// The thread that reads cannot be started.
 pub async fn serve_lines<I: BufRead + Send + 'static>(
-    service: Arc<Service>,
-    config: McpConfig,
+    service: Arc<Gate>,
+    (config, local): (McpConfig, LocalFolders),
     limits: StdioLimits,
     input: I,
     output: impl Write + Send + 'static,
@@ -62,7 +63,7 @@ pub async fn serve_lines<I: BufRead + Send + 'static>(
     let budget = MemoryBudget::new(limits.memory);
     let bodies = Bodies::new(limits.max_message, Duration::MAX, &budget);
     let edge = EdgeState::new(Arc::new(readiness), bodies, budget, Authentication::Open);
-    let state = McpState::new(Arc::new(edge), config);
+    let state = McpState::of_user(Arc::new(edge), config, local);
     Box::pin(transport::stdio::serve(state, input, output)).await
 }
 

@@ -145,7 +145,7 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        std::future::ready(Ok(resources::templates())).await
+        std::future::ready(Ok(resources::templates(&self.state))).await
     }
 
     async fn read_resource(

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use rmcp::model::{ErrorCode, ErrorData, Tool};
 
+use crate::mcp::features::local_files::LocalFolders;
 use crate::mcp::features::tools::own_tools;
 use crate::net::respond::Failure;
 use crate::net::state::EdgeState;
 use crate::protocol::schema::LimitBounds;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, Discovery, Gate, ServiceError};
 
-/// The state of a server whose methods are a service.
-pub(crate) type ServiceState = EdgeState<Arc<Service>>;
+/// The state of a server whose methods are a service, from its start on.
+pub(crate) type ServiceState = EdgeState<Arc<Gate>>;
 
 /// The settings of this edge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,22 +26,38 @@ pub struct McpConfig {
 pub(crate) struct McpState {
     pub(crate) edge: Arc<ServiceState>,
     pub(crate) config: McpConfig,
+    /// The folders of the user who started this program; `None` for a server.
+    pub(crate) local: Option<LocalFolders>,
 }
 
 impl McpState {
     pub(crate) fn new(edge: Arc<ServiceState>, config: McpConfig) -> Arc<Self> {
-        Arc::new(Self { edge, config })
+        Arc::new(Self { edge, config, local: None })
     }
 
-    /// The service, if calls can be executed.
-    pub(crate) fn service(&self) -> Result<&Service, ErrorData> {
-        let service = self.edge.readiness.methods().map(Arc::as_ref);
-        service.ok_or_else(|| error_of(self.edge.unready()))
+    /// The state of a program that its user has started.
+    pub(crate) fn of_user(
+        edge: Arc<ServiceState>,
+        config: McpConfig,
+        local: LocalFolders,
+    ) -> Arc<Self> {
+        Arc::new(Self { edge, config, local: Some(local) })
+    }
+
+    /// The skills, blobs and records, once they are there.
+    pub(crate) fn service(&self) -> Result<&Discovery, ErrorData> {
+        let discovery = self.edge.readiness.methods().map(|gate| gate.discovery().as_ref());
+        discovery.ok_or_else(|| error_of(self.edge.unready()))
     }
 
     /// The tools of every server.
     pub(crate) fn own_tools(&self) -> Vec<Tool> {
-        own_tools(self.edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY))
+        let bounds = self.edge.readiness.limit_bounds();
+        let mut tools = own_tools(bounds.unwrap_or(LimitBounds::ANY));
+        if let Some(local) = &self.local {
+            tools.iter_mut().for_each(|tool| local.describe(tool));
+        }
+        tools
     }
 
     /// The error of the protocol for an error of the service, which the audit log may note.

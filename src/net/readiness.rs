@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::protocol::schema::LimitBounds;
-use crate::service::{Methods, Status};
+use crate::service::{Methods, PreparationStep, Status};
 
 /// Holds the methods from the time when they are ready until the server stops.
 ///
-/// The server listens from its start, but the first start may need minutes until the methods are
-/// ready.
+/// The server listens from its start. The methods are there when the skills are read; the first start
+/// may need minutes until those that execute something are ready.
 #[derive(Debug)]
 pub struct Readiness<M> {
     methods: OnceLock<M>,
@@ -55,8 +55,8 @@ impl<M: Methods + Status> Readiness<M> {
         self.is_closed.send_replace(true);
     }
 
-    /// The methods, if calls can be executed.
-    pub(crate) fn methods(&self) -> Option<&M> {
+    /// The methods, once there are some, until calls end.
+    pub fn methods(&self) -> Option<&M> {
         self.methods.get().filter(|_| !*self.is_closed.borrow())
     }
 
@@ -75,6 +75,11 @@ impl<M: Methods + Status> Readiness<M> {
     /// The limits that calls may set, once the server is ready.
     pub(crate) fn limit_bounds(&self) -> Option<LimitBounds> {
         self.methods.get().map(Status::limit_bounds)
+    }
+
+    /// How far the preparation of the engine is, before calls can be executed.
+    pub(crate) fn preparing(&self) -> Option<PreparationStep> {
+        self.methods.get().and_then(Status::preparing)
     }
 
     /// Problems that do not prevent calls but that an operator should solve.

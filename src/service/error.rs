@@ -104,6 +104,14 @@ pub enum ServiceError {
         "the first call with this `idempotency_key` was refused at this moment; repeat the call"
     )]
     FirstCallRefused,
+    /// The engine is not prepared yet.
+    #[error("the server is not ready: {why}; nothing was executed: call again in {} s", .retry.as_secs().max(1))]
+    NotPrepared {
+        /// What is missing, and how far it is.
+        why: String,
+        /// The delay after which a call can succeed.
+        retry: Duration,
+    },
     /// The server stops and begins no run.
     #[error("the server is shutting down")]
     Stopping,
@@ -245,6 +253,7 @@ impl ServiceError {
             | Self::TooManyTransfers
             | Self::RecordNotWritten
             | Self::Stopping
+            | Self::NotPrepared { .. }
             | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
@@ -282,6 +291,9 @@ impl ServiceError {
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::AfterRun(_) = self {
             return None;
+        }
+        if let Self::NotPrepared { retry, .. } = self {
+            return Some(*retry);
         }
         if let Self::Metering(NotMetering::Compiling) = self {
             return Some(Duration::from_secs(30));

@@ -7,8 +7,9 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::mounted_skill::MountedSkill;
+use crate::service::start::Discovery;
 
-impl Service {
+impl Discovery {
     /// Returns the skills that the caller's tenant sees. Never waits for a disk.
     pub(crate) fn skills(&self, caller: &Caller) -> SkillView {
         self.registry.seen_by(&caller.tenant)
@@ -44,7 +45,9 @@ impl Service {
             _ => Ok(seen),
         }
     }
+}
 
+impl Service {
     /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
     /// `name@version#digest`.
     pub(crate) async fn mounted_skills(

@@ -195,6 +195,7 @@ impl Service {
             strict_output,
         } = request;
         ensure_has(caller, program.right())?;
+        let policy = self.limits.for_caller(caller.limits).for_reproducible(reproducible);
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },
@@ -206,7 +207,10 @@ impl Service {
                 strict_output: false,
                 network: NetworkGrant::Operator,
                 secrets: None,
-                limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
+                limits: match purpose {
+                    RunPurpose::SelfTest => self.limits.of_self_test(&limits),
+                    _ => policy.resolve(&limits)?,
+                },
                 reproducible: None,
                 profile: None,
                 takes_kept: false,
@@ -216,7 +220,8 @@ impl Service {
                 whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {
-                self.plan_skill(caller, &name, version.as_deref(), Some(args), &limits).await?
+                let (version, args) = (version.as_deref(), Some(args));
+                self.plan_skill(caller, &name, version, args, &limits, reproducible).await?
             }
         };
         plan.strict_output |= strict_output;

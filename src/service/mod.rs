@@ -13,6 +13,7 @@ mod published_skill;
 mod run;
 mod runs;
 mod self_test;
+mod start;
 mod status;
 mod transfers;
 
@@ -41,6 +42,9 @@ pub use crate::service::runs::{
     RunListOrder, RunLogText, Runs,
 };
 pub use crate::service::self_test::SelfTestError;
+pub use crate::service::start::{
+    Discovery, DiscoveryParts, Gate, Preparation, PreparationStep, PreparationWatch,
+};
 pub use crate::service::status::Status;
 pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBlob};
 pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};

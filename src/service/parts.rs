@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use crate::blobs::BlobStore;
@@ -11,8 +12,6 @@ use crate::ids::TenantId;
 use crate::images::ImageCache;
 use crate::protocol::methods::execution::RunResult;
 use crate::provenance::Toolchain;
-use crate::quotas::CallRates;
-use crate::registry::Registry;
 use crate::results::{KeptValues, ResultsConfig};
 use crate::service::run::detach_policy::DetachPolicy;
 use crate::service::run::host::BlobWrites;
@@ -22,16 +21,13 @@ use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
 use crate::service::run::packages::PackageAccess;
 use crate::service::run::secrets::SecretAccess;
-use crate::service::runs::history::RunHistory;
-use crate::service::transfers::BlobTransfers;
+use crate::service::start::Discovery;
 use crate::telemetry::Metrics;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
-    pub(super) registry: Arc<Registry>,
-    pub(super) blobs: Arc<dyn BlobStore>,
+    pub(super) discovery: Arc<Discovery>,
     pub(super) pool: Arc<Pool>,
-    pub(super) rates: Arc<CallRates>,
     pub(super) detach: DetachPolicy,
     pub(super) images: Arc<ImageCache>,
     pub(super) tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
@@ -42,8 +38,6 @@ pub struct Service {
     pub(super) secrets: Arc<SecretAccess>,
     pub(super) contents: Arc<Contents>,
     pub(super) blob_writes: BlobWrites,
-    pub(super) transfers: BlobTransfers,
-    pub(super) runs: RunHistory,
     pub(super) metrics: Arc<Metrics>,
     pub(super) results: Arc<KeptValues<RunResult>>,
     pub(super) toolchain: Toolchain,
@@ -54,10 +48,8 @@ pub struct Service {
 /// The parts of a [`Service`].
 #[derive(Debug)]
 pub struct Parts {
-    /// The skills.
-    pub registry: Arc<Registry>,
-    /// The blobs.
-    pub blobs: Arc<dyn BlobStore>,
+    /// The skills, the blobs and the records.
+    pub discovery: Arc<Discovery>,
     /// The workers.
     pub pool: Arc<Pool>,
     /// The memory images in which runs begin.
@@ -66,8 +58,6 @@ pub struct Parts {
     pub tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
     /// The limits of runs.
     pub limits: LimitPolicy,
-    /// The rates of calls.
-    pub rates: CallRates,
     /// What is decided about runs in the background.
     pub detach: DetachPolicy,
     /// The state of the code that counts fuel.
@@ -76,8 +66,6 @@ pub struct Parts {
     pub network: NetworkAccess,
     /// The packages of skills, and the batteries.
     pub packages: Arc<PackageAccess>,
-    /// Most uploads of blobs, and most downloads, at one time.
-    pub max_transfers: usize,
     /// The secrets that runs may get.
     pub secrets: Arc<SecretAccess>,
     /// The metrics in which runs are counted.
@@ -97,34 +85,28 @@ impl Service {
 
     fn of(parts: Parts, itself: Weak<Self>) -> Self {
         let Parts {
-            registry,
-            blobs,
+            discovery,
             pool,
             images,
             tenant_images,
             limits,
-            rates,
             detach,
             metering,
             network,
             packages,
             secrets,
-            max_transfers,
             metrics,
             toolchain,
             results,
         } = parts;
         let contents = Arc::default();
         let blob_writes = BlobWrites::at_most(pool.size());
-        let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
         Self {
-            registry,
-            blobs,
+            discovery,
             pool,
             images,
             tenant_images,
             limits,
-            rates: Arc::new(rates),
             detach,
             metering,
             network,
@@ -132,8 +114,6 @@ impl Service {
             secrets,
             contents,
             blob_writes,
-            transfers,
-            runs: RunHistory::default(),
             metrics,
             results: Arc::new(KeptValues::new(results, Clock::System)),
             toolchain,
@@ -146,14 +126,11 @@ impl Service {
     #[must_use]
     pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>, max_transfers: usize) -> Arc<Self> {
         Arc::new_cyclic(|itself| Self {
-            registry: Arc::clone(&self.registry),
-            transfers: BlobTransfers::new(Arc::clone(&blobs), max_transfers),
-            blobs,
+            discovery: self.discovery.with_blobs(blobs, max_transfers),
             pool: Arc::clone(&self.pool),
             images: Arc::clone(&self.images),
             tenant_images: self.tenant_images.clone(),
             limits: self.limits,
-            rates: Arc::clone(&self.rates),
             detach: self.detach.clone(),
             metering: Arc::clone(&self.metering),
             network: self.network.clone(),
@@ -161,13 +138,18 @@ impl Service {
             secrets: Arc::clone(&self.secrets),
             contents: Arc::clone(&self.contents),
             blob_writes: self.blob_writes.clone(),
-            runs: RunHistory::default(),
             metrics: Arc::clone(&self.metrics),
             // Their blobs are others.
             results: Arc::new(KeptValues::new(ResultsConfig::default(), Clock::System)),
             toolchain: self.toolchain.clone(),
             itself: itself.clone(),
         })
+    }
+
+    /// The part that needs no engine.
+    #[must_use]
+    pub const fn discovery(&self) -> &Arc<Discovery> {
+        &self.discovery
     }
 
     /// The memory images in which runs begin.
@@ -190,6 +172,15 @@ impl Service {
     #[must_use]
     pub fn workers(&self) -> PoolReport {
         self.pool.report()
+    }
+}
+
+/// Runs use the skills, blobs and records as their own.
+impl Deref for Service {
+    type Target = Discovery;
+
+    fn deref(&self) -> &Discovery {
+        &self.discovery
     }
 }
 

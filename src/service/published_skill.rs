@@ -11,7 +11,7 @@ use crate::registry::folders::snapshot::Snapshot;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 use crate::tenants::Right;
 
 /// A skill that a caller sees, in one version. It does not change.
@@ -27,7 +27,7 @@ pub struct PublishedSkills {
     pub next_cursor: Option<String>,
 }
 
-impl Service {
+impl Discovery {
     /// Returns a page of the skills that the caller sees.
     ///
     /// # Errors

@@ -34,7 +34,10 @@ pub enum SelfTestError {
         escapes: String,
     },
     /// A program did not end as expected.
-    #[error("a program of the self-test ended unexpectedly: {end}")]
+    #[error(
+        "a program of the self-test ended unexpectedly: {end} (the settings `limits.memory` and \
+         `limits.workspace` apply to it)"
+    )]
     Unexpected {
         /// How it ended.
         end: String,

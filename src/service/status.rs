@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::audit::AuditLog;
 use crate::protocol::schema::LimitBounds;
 use crate::service::parts::Service;
+use crate::service::start::PreparationStep;
 
 /// The interface of a server's state for operators and load balancers.
 pub trait Status: Send + Sync + 'static {
@@ -20,6 +21,11 @@ pub trait Status: Send + Sync + 'static {
 
     /// The limits that calls may set.
     fn limit_bounds(&self) -> LimitBounds;
+
+    /// How far the preparation of the engine is, before calls can be executed.
+    fn preparing(&self) -> Option<PreparationStep> {
+        None
+    }
 }
 
 impl Status for Service {
@@ -87,5 +93,9 @@ impl<S: Status> Status for Arc<S> {
 
     fn limit_bounds(&self) -> LimitBounds {
         S::limit_bounds(self)
+    }
+
+    fn preparing(&self) -> Option<PreparationStep> {
+        S::preparing(self)
     }
 }

@@ -147,6 +147,24 @@ fn a_limit_that_is_null_is_not_asked_for() {
 }
 
 #[test]
+fn the_self_test_does_not_depend_on_small_limits_of_the_operator() {
+    let small = [
+        "limits.timeout=1 ms",
+        "limits.max.timeout=20 ms",
+        "limits.memory=64 MiB",
+        "limits.workspace=0",
+        "limits.workspace_entries=0",
+        "limits.open_files=8",
+        "limits.logs=0",
+        "limits.host_calls=1",
+        "limits.host_bytes=0",
+    ];
+    let options: Vec<&str> = small.iter().flat_map(|setting| ["--set", setting]).collect();
+    let server = TestServer::start(&options);
+    assert_eq!(server.client().get("/readyz").status, 200);
+}
+
+#[test]
 fn the_least_of_every_limit_is_enough_to_start_with() {
     let client = TestServer::shared().client();
     let code = "

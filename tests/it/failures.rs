@@ -88,7 +88,11 @@ fn every_end_has_its_type_and_message() {
             "the program ended its process with exit code 3",
         ),
         ("import os\ndef main(args):\n    os._exit(0)\n", "SystemExit", "exit code 0"),
-        ("import os\ndef main(args):\n    os.abort()\n", "SandboxCrash", "the interpreter aborted"),
+        (
+            "import posix\ndef main(args):\n    posix.abort()\n",
+            "SandboxCrash",
+            "the interpreter aborted",
+        ),
         ("def main(args):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt", ""),
         (
             "class Stop(BaseException): pass\ndef main(args):\n    raise Stop('now')\n",
@@ -292,4 +296,98 @@ def main(args):
     let result = client().run(code);
     let told = json!(["FileNotFoundError", "there is no such file"]);
     assert_eq!(output(&result)["result"], json!([told, told, told]));
+}
+
+#[test]
+fn a_program_that_ends_itself_with_a_signal_is_told_which() {
+    for (code, signal) in [
+        ("os.kill(os.getpid(), signal.SIGTERM)", "SIGTERM"),
+        ("signal.raise_signal(signal.SIGUSR1)", "SIGUSR1"),
+        (
+            "signal.signal(signal.SIGHUP, signal.SIG_DFL)\nsignal.raise_signal(signal.SIGHUP)",
+            "SIGHUP",
+        ),
+        ("os.killpg(os.getpgrp(), signal.SIGKILL)", "SIGKILL"),
+        ("os.abort()", "SIGABRT"),
+        ("faulthandler._sigsegv()", "SIGSEGV"),
+        ("faulthandler._sigfpe()", "SIGFPE"),
+        ("faulthandler._sigabrt()", "SIGABRT"),
+    ] {
+        let code = format!(
+            "import faulthandler, os, signal\ntry:\n    print('first')\n    {}\nfinally:\n    print('no more')\n",
+            code.replace('\n', "\n    ")
+        );
+        let result = client().run(&code);
+        let message = format!("the program ended itself with {signal}");
+        assert_eq!(failed(&result), ("SystemExit", &*message), "{code}");
+        assert_eq!(result["logs_preview"], "first\n", "{code}");
+    }
+}
+
+#[test]
+fn a_handler_of_the_program_is_called_for_its_own_signals() {
+    let code = "import os, signal\nseen = []\nfor one in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):\n    signal.signal(one, lambda number, frame: seen.append(number))\n    os.kill(os.getpid(), one)\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.raise_signal(signal.SIGTERM)\nsignal.raise_signal(signal.SIGCHLD)\nos.kill(os.getpid(), 0)\n[seen, signal.alarm(0)]\n";
+    assert_eq!(output(&client().run(code))["result"], json!([[15, 10, 2], 0]));
+    let (error_type, _) = failed_with("import signal\nsignal.raise_signal(signal.SIGINT)\n");
+    assert_eq!(error_type, "KeyboardInterrupt");
+}
+
+/// The type and message with which code fails.
+fn failed_with(code: &str) -> (String, String) {
+    let result = client().run(code);
+    let (error_type, message) = failed(&result);
+    (error_type.to_owned(), message.to_owned())
+}
+
+#[test]
+fn a_failed_request_is_told_in_a_few_lines() {
+    let code =
+        "import requests\ndef main(args):\n    return requests.get('https://example.com/x').text\n";
+    let result = client().run(code);
+    let (error_type, message) = failed(&result);
+    assert_eq!(error_type, "ConnectionError");
+    assert!(message.contains("there is no network in the sandbox"), "{message}");
+    assert!(message.contains("`network.code`"), "{message}");
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    assert!(traceback.lines().count() <= 14, "{traceback}");
+    let wanted = [
+        "File \"main.py\", line 3, in main\n    return requests.get(",
+        "[which led to NameResolutionError, MaxRetryError]",
+        "frames of requests, the last in requests/adapters.py, line ",
+        "socket.gaierror: [Errno -3]",
+    ];
+    assert!(contained(traceback, wanted).is_empty(), "{traceback}");
+    assert_eq!(traceback.matches("File ").count(), 1, "{traceback}");
+}
+
+#[test]
+fn errors_that_do_not_show_the_sandbox_get_a_remark() {
+    for (code, remark) in [
+        (
+            "import os\nos.environ['X_API_KEY']\n",
+            "the environment has no variables of your machine",
+        ),
+        ("len(range(10**12))\n", "(r.stop - r.start) // r.step"),
+        ("import sys, json\njson.load(sys.stdin)\n", "standard input is empty here"),
+        ("import sys\nn = int(sys.stdin.readline())\n", "standard input is empty here"),
+        ("import sys, pandas as pd\npd.read_csv(sys.stdin)\n", "standard input is empty here"),
+        (
+            "from sklearn.datasets import load_sample_image\nload_sample_image('china.jpg')\n",
+            "load_iris",
+        ),
+        ("from sklearn.datasets import fetch_openml\nfetch_openml('mnist_784')\n", "load_iris"),
+        ("import seaborn as sns\nsns.load_dataset('tips')\n", "pass a file as a blob"),
+        ("import subprocess\nsubprocess.run(['git', 'log'])\n", "'git' (no other program can run"),
+        (
+            "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'x'])\n",
+            "runpy.run_module",
+        ),
+        (
+            "import ssl\nraise OSError(ssl.SSLCertVerificationError('self-signed certificate'))\n",
+            "`network.ca_file`",
+        ),
+    ] {
+        let (_, message) = failed_with(code);
+        assert!(message.contains(remark), "{code}: {message}");
+    }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::cache::own_cache;
 use crate::support::{Client, Command, SkillFolder, TestServer, Watched, eventually, output};
 
 const PICTURE: &str = "from PIL import Image
@@ -69,6 +70,61 @@ fn the_image_decides_nothing_but_the_time() {
     }
 }
 
+/// Packages of images that look for a battery while they are imported, and what comes of it.
+const LOOK_UPS: [&str; 5] = [
+    "import pandas as pd, pytz, datetime
+zone = pytz.timezone('America/Caracas')
+def main(args):
+    stamp = pd.Timestamp(zone.localize(datetime.datetime(2023, 7, 1, 12)))
+    days = pd.concat([pd.Series(pd.date_range('2024', periods=2, tz=tz)) for tz in (pytz.UTC, 'UTC')])
+    return [stamp.isoformat(), pd.Timestamp('2023-07-01 12:00', tz=zone).isoformat(), str(days.dtype)]
+",
+    "import tabulate
+def main(args): return [tabulate.wcwidth is not None, tabulate.tabulate([['日本', 1], ['x', 2]])]
+",
+    "import bs4.dammit, chardet
+def main(args):
+    text = '吾輩は猫である。名前はまだ無い。'.encode('shift_jis')
+    return [bs4.dammit.chardet_module.__name__, bs4.BeautifulSoup(text, 'lxml').original_encoding]
+",
+    "import bs4
+def main(args):
+    return bs4.BeautifulSoup('名前はまだ無い。どこで生れたか'.encode('euc_jp'), 'lxml').original_encoding
+",
+    "import sklearn.callback._progressbar as bar
+def main(args):
+    bar.check_rich_support('main')
+    return [hasattr(bar, '_Progress'), bar._Progress.__mro__[1].__module__]
+",
+];
+
+/// The look-ups that failed while an image was built, and of these the ones that a run has.
+const MISSED: &str = "import importlib.util, bs4, sklearn, statsmodels, sympy
+from _wardian import late
+def main(args):
+    there = {n: sorted(late.missed[n]) for n in late.missed if importlib.util.find_spec(n) is not None}
+    return {'count': len(late.missed), 'there': {n: there[n] for n in there if n not in late.REPAIRED}}
+";
+
+#[test]
+fn a_battery_is_found_whether_its_user_comes_from_an_image_or_not() {
+    let plain = TestServer::start(&["--set", "images.on_need=false"]);
+    let all = "documents+http+lxml+matplotlib+networkx+pillow+scipy+sklearn+statsmodels+sympy";
+    let rich = TestServer::start(&["--set", &format!("images.profiles={all}")]);
+    rich.wait_for_log(" is ready");
+    for code in LOOK_UPS {
+        let expected = comparable(&plain.client(), code);
+        assert_eq!(expected[0], "completed", "{expected}");
+        assert_eq!(comparable(&rich.client(), code), expected, "{code}");
+    }
+    let stamps = plain.client().run(LOOK_UPS[0]);
+    assert_eq!(output(&stamps)["result"][0], "2023-07-01T12:00:00-04:00");
+    let missed = rich.client().run(MISSED);
+    let missed = output(&missed);
+    assert!(missed["count"].as_u64().unwrap() > 10, "{missed}");
+    assert_eq!(missed["there"], json!({}), "add what repairs it to `_wardian/late.py`");
+}
+
 #[test]
 fn a_skill_can_ask_for_an_image() {
     let skills = SkillFolder::new();
@@ -122,8 +178,8 @@ fn an_image_that_cannot_be_is_refused_before_anything_starts() {
 
 /// A cache with the user's engine and no images, which costs no space.
 pub(crate) fn cache_without_images() -> tempfile::TempDir {
-    let users = dirs::cache_dir().unwrap().join("wardian");
-    let cache = tempfile::tempdir_in(users.parent().unwrap()).unwrap();
+    let users = own_cache();
+    let cache = tempfile::tempdir_in(dirs::cache_dir().unwrap()).unwrap();
     for area in ["engine", "native"] {
         for key in fs::read_dir(users.join(area)).unwrap() {
             let key = key.unwrap();

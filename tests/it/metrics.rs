@@ -184,7 +184,7 @@ fn top_shows_a_running_server() {
     let completed = |view: &serde_json::Value| view["runs"]["completed"].as_f64().unwrap_or(0.0);
     assert!(views.iter().map(completed).sum::<f64>() > 2.0, "{views:#?}");
     assert_eq!(views[0]["tenants"][0]["tenant"], "local");
-    let shown = place.run(&["top", "--url", &url, "--interval", "0.2", "--count", "1"]).with(0);
+    let shown = place.run(&["top", "--server", &url, "--interval", "0.2", "--count", "1"]).with(0);
     let says = ["workers", "runs", "phase", "execute", "tenant"];
     assert!(contained(&shown.stdout, says).is_empty(), "{}", shown.stdout);
     assert!(!shown.stdout.contains('\u{1b}'), "a pipe is no terminal");
@@ -195,10 +195,10 @@ fn top_says_what_is_missing() {
     let place = Command::new();
     let ended = place.run(&["top"]).with(2);
     assert!(ended.stderr.contains("--admin-listen 127.0.0.1:9090"), "{}", ended.stderr);
-    let ended = place.run(&["top", "--url", "http://127.0.0.1:1"]).with(2);
+    let ended = place.run(&["top", "--server", "http://127.0.0.1:1"]).with(2);
     assert!(ended.stderr.contains("http://127.0.0.1:1/metrics cannot be read"), "{}", ended.stderr);
     let own = format!("http://{}", TestServer::shared().address);
-    assert!(place.run(&["top", "--url", &own]).with(2).stderr.contains("cannot be read"));
+    assert!(place.run(&["top", "--server", &own]).with(2).stderr.contains("cannot be read"));
     place.run(&["top", "--interval", "0"]).with(2);
 }
 

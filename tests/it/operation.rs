@@ -205,9 +205,16 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     let configured = Configured::start("[http]\nidle_timeout = \"1 h\"\n");
     let server = &configured.server;
     for (text, says) in [
-        ("[http]\nidle_timout = 1\nmax_body = 2", "`http.idle_timout` in the file is no setting"),
+        (
+            "[http]\nidle_timout = 1\nmax_body = 2",
+            "wardian.toml:2: `http.idle_timout` is not a setting",
+        ),
         ("[http\n", "is not TOML"),
-        ("[http]\nidle_timeout = \"1 y\"\n", "`http.idle_timeout` in the file must be a time"),
+        ("[http]\nidle_timeout = \"1 y\"\n", "`http.idle_timeout` must be a time"),
+        (
+            "[http]\nidle_timeout = 30\n",
+            "`http.idle_timeout` must have a unit: \"30 s\" for seconds",
+        ),
         ("[http.tls]\nkey = \"x\"\n", "`http.tls.key` is set and"),
     ] {
         configured.write(text);
@@ -226,8 +233,8 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     fs::remove_file(&file).unwrap();
     configured.write("[http]\nidle_timout = 1\nmax_body = 2");
     // Two mistakes are one line.
-    let line = server.wait_for_log("is no setting");
-    assert!(line.contains("`http.max_body` in the file must be between"), "{line}");
+    let line = server.wait_for_log("is not a setting");
+    assert!(line.contains("`http.max_body` must be between"), "{line}");
     fs::remove_file(configured.place.folder().join("wardian.toml")).unwrap();
     server.wait_for_log("cannot be read: No such file");
     assert!(!configured.closes_idle_connections());

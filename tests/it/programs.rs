@@ -68,6 +68,7 @@ programs! {
         input_clocks_and_descriptors_are_as_on_linux
         keys_are_derived
         limits_may_be_as_large_as_maxsize
+        modules_are_imported_again
         names_fail_as_without_a_network
         only_the_locales_of_c_are_there
         users_and_machine_are_those_of_a_container;

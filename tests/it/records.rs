@@ -541,7 +541,14 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
         assert!(run(&["list", "--outcome", "lost"]).with(2).stderr.contains("completed, "));
     }
     let other = place.run(&["--data-dir", folder, "runs", "list", "--tenant", "beta"]).with(0);
-    assert_eq!(other.stdout, "there are no such runs\n");
+    let told =
+        "there are no such runs of tenant `beta`; tenant `local` has runs: `--tenant local`\n";
+    assert_eq!(other.stdout, told);
+    let all = ["--data-dir", folder, "runs", "list", "--all-tenants"];
+    let all_json = place.run(&[&all[..], &["--json"]].concat()).with(0).json();
+    assert!(all_json.as_array().unwrap().iter().all(|run| run["tenant"] == "local"), "{all_json}");
+    assert!(all_json.as_array().unwrap().iter().any(|run| run["run_id"] == json!(code)));
+    assert!(place.run(&all).with(0).stdout.starts_with("TENANT"), "a column of tenants");
     let empty = place.folder().join("empty");
     let none = place.run(&["--data-dir", empty.to_str().unwrap(), "runs", "list"]).with(2).stderr;
     assert!(

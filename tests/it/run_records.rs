@@ -89,7 +89,7 @@ fn what_the_machine_decided_leaves_no_record_and_is_not_compared() {
     let blob = "import runtime\ntry:\n    runtime.blobs.write_text('x' * 90000, 'text/csv')\n\
         except Exception as error:\n    print(error)";
     let large = "def main(args): return ['x' * 90] * 900";
-    let abort = "import os\nos.abort()";
+    let abort = "import posix\nposix.abort()";
     let streams = "import sys\nfor _ in range(10002):\n    print(1, flush=True)\n    \
         print(2, file=sys.stderr, flush=True)";
     let full = ["--set", "blobs.quota=1 KiB"];
@@ -153,7 +153,12 @@ fn same_inputs_or_nothing_is_executed() {
     assert_eq!(mounted["inputs"]["skills"], executed["inputs"]["skills"]);
     assert_eq!(verify(&place, &sources).with(0).stdout, "identical\n");
 
-    said(&verify(&place, &["--skills", "skills"]).with(2), &["the blob `blob:", "--blobs"]);
+    // What lies beside the record is found without being named.
+    assert_eq!(verify(&place, &["--skills", "skills"]).with(0).stdout, "identical\n");
+    let far = fs::read_to_string(place.folder().join("run.json")).unwrap();
+    place.file("far/run.json", far);
+    let alone = ["--skills", "skills", "verify", "far/run.json"];
+    said(&place.run(&alone).with(2), &["the blob `blob:", "--blobs"]);
     said(&verify(&place, &["--blobs", "in"]).with(2), &["`acme.sum.up`"]);
     place.file("in/sales.csv", "a,b\n1,9\n");
     said(&verify(&place, &sources).with(2), &["the blob `blob:"]);
@@ -367,7 +372,11 @@ fn long_texts_are_found_by_their_digest() {
     let record = record(&place, &["run", "in/long.py"], 0);
     assert_eq!(record["inputs"]["program"]["code"]["source"]["text"], Value::Null);
     assert_eq!(verify(&place, &["--blobs", "in"]).with(0).stdout, "identical\n");
-    said(&verify(&place, &[]).with(2), &["the text of the program (SHA-256", "--blobs"]);
+    assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n");
+    let far = fs::read_to_string(place.folder().join("run.json")).unwrap();
+    place.file("far/run.json", far);
+    let alone = place.run(&["verify", "far/run.json"]).with(2);
+    said(&alone, &["the text of the program (SHA-256", "--blobs"]);
 }
 
 #[test]

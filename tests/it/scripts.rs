@@ -132,10 +132,18 @@ fn what_cannot_work_says_what_to_do() {
         ("import qwertyuiop", "ModuleNotFoundError", "nothing can be installed"),
         ("!pip install polars\nimport polars", "SyntaxError", "use pandas"),
         ("%matplotlib inline\nprint(1)", "SyntaxError", "notebook"),
-        ("import os\nos.system('ls')", "OSError", "Python's library"),
-        ("import os\nos.popen('ls').read()", "OSError", "Python's library"),
+        ("import os\nos.execvp('ls', ['ls'])", "FileNotFoundError", "Python's library"),
+        (
+            "import subprocess\nsubprocess.check_output('ls', shell=True)",
+            "CalledProcessError",
+            "no shell can run",
+        ),
         ("import os\nos.fork()", "OSError", "no other program"),
-        ("import subprocess\nsubprocess.run(['ls'])", "OSError", "`ls` cannot run"),
+        (
+            "import subprocess\nsubprocess.run(['ls'])",
+            "FileNotFoundError",
+            "'ls' (no other program",
+        ),
         ("import multiprocessing\nmultiprocessing.Queue()", "OSError", "multiprocessing.Pool"),
         (
             "import multiprocessing\np = multiprocessing.Process(target=print)\np.start()",

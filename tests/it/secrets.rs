@@ -744,7 +744,7 @@ fn the_command_line_hands_secrets_out_and_lists_their_names() {
     let listed = place.run(&["--set", &setting, "secrets", "list"]).with(3);
     assert!(listed.stderr.contains("its mode is 0644 and must be 0600"), "{}", listed.stderr);
     let odd = place.set("WARDIAN_SECRET_LD_PRELOAD", BETA).run(&["secrets", "list"]).with(0);
-    let told = "`WARDIAN_SECRET_LD_PRELOAD` is no setting and has no effect";
+    let told = "`WARDIAN_SECRET_LD_PRELOAD` is not a setting and has no effect";
     assert!(odd.stderr.contains(told) && !odd.stderr.contains(BETA), "{}", odd.stderr);
 }
 

@@ -177,3 +177,17 @@ def main(args):
 fn damaged_files_are_refused_as_such() {
     assert_eq!(answer(&TestServer::shared().client().run(DAMAGE)), json!(true));
 }
+
+#[test]
+fn large_tables_get_the_types_that_a_look_at_each_value_gives() {
+    let client = TestServer::shared().client();
+    let program = fs::read_to_string(repository("tests/fixtures/tables/quick_types.py")).unwrap();
+    let seed = std::process::id();
+    let args = json!({"seed": seed, "count": 1_500});
+    let mounts = json!(["data.sql.query"]);
+    let params = json!({"args": args, "mount_skills": mounts, "timeout_ms": 120_000});
+    let result = client.run_with(&program, params);
+    assert_eq!(output(&result)["different"], json!([]), "seed {seed}: {result}");
+    // About half of the texts have something that is left to Python.
+    assert!(output(&result)["quick"].as_u64() > Some(300), "{result}");
+}

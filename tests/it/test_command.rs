@@ -282,7 +282,15 @@ fn cases_of_skills_run_beside_their_python_tests_and_are_updated() {
     ];
     assert!(contained(&ended.stdout, wanted).is_empty(), "{}\n{}", ended.stdout, ended.stderr);
     let updated = place.run(&["test", "--update"]).with(0);
-    assert!(updated.stdout.contains("3 passed, 0 failed"), "{}", updated.stdout);
+    let wanted = [
+        "::bad (",
+        "): updated",
+        "| acme.sum.up/resources/tests/bad.json, - as it was, + as it is now:",
+        "| -",
+        "| +",
+        "3 passed, 0 failed; 1 updated",
+    ];
+    assert!(contained(&updated.stdout, wanted).is_empty(), "{}", updated.stdout);
     let text = fs::read_to_string(place.folder().join("acme.sum.up/resources/tests/bad.json"));
     let expected = "{\n  \"args\": {\"z\": 1, \"a\": 2},\n  \"expect\": {\n    \"output\": \
                     {\"sum\": 3, \"n\": [1,2]},\n    \"status\": \"completed\"\n  }\n}\n";

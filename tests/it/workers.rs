@@ -80,7 +80,7 @@ fn an_aborted_interpreter_does_not_reach_the_next_run() {
     let server = one_worker();
     let client = server.client();
     for code in [
-        "import os\nos.abort()\n",
+        "import posix\nposix.abort()\n",
         "import sys\nsys.setrecursionlimit(10**9)\ndef f(): f()\nf()\n",
         "import os\nos._exit(1)\n",
         "x = []\nwhile True: x.append(bytearray(1 << 20))\n",

@@ -8,8 +8,9 @@ const TOLERANCE: f64 = 1e-9;
 /// Numbers this close to zero count as zero: what is left of a difference of large numbers.
 const NOISE: f64 = 1e-12;
 
-/// An error that a program has to end with: its type, or nothing for any, and texts of which one
-/// has to be in the message.
+/// An error that a program has to end with: its type, or nothing for any, and a text that has to be in
+/// the message. `completed` stands for a program that goes on, as after a shell that finds no
+/// command; the text is then in its log.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     classes: Vec<String>,
@@ -26,6 +27,11 @@ impl Refusal {
 
     /// Says how `result` differs from this refusal.
     pub(crate) fn compare(&self, result: &Value) -> Result<(), String> {
+        if self.classes.iter().any(|class| class == "completed") {
+            let log = result["logs_preview"].as_str().unwrap().to_lowercase();
+            let is_told = result["status"] == "completed" && log.contains(&self.text);
+            return if is_told { Ok(()) } else { Err(format!("the log has no word of it: {log}")) };
+        }
         if result["status"] != "failed" {
             return Err(format!("was not refused: {:.300}", result["output"]));
         }

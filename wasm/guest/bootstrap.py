@@ -33,6 +33,15 @@ ENVIRONMENT = {
 }
 
 
+COMPLETED = (
+    "_locale", "_queue", "_signal", "_socket", "_ssl", "_thread", "_threading_local",
+    "concurrent.futures", "concurrent.futures._base", "concurrent.futures.thread",
+    "faulthandler", "fcntl", "grp", "hashlib", "locale", "os", "posix", "pwd", "queue",
+    "select", "shutil", "signal", "threading", "time",
+)  # fmt: skip
+"""Modules of the interpreter that are completed or replaced in place."""
+
+
 class SourceFinder:
     """Finds modules in `MODULES`; also their loader."""
 
@@ -137,7 +146,8 @@ def install_modules(modules):
             setattr(sys.modules[package], short, sys.modules[name])
     sys.meta_path.remove(finder)
 
-    from _wardian import advice, amendments, event_loop, import_hooks, importer, patches, threads
+    from _wardian import advice, amendments, event_loop, import_hooks, importer, late, patches
+    from _wardian import threads
 
     import_hooks.install()
     amendments.install()
@@ -146,10 +156,15 @@ def install_modules(modules):
     importer.install()
     advice.install()
     patches.install()
+    late.install()
 
 
 def warm_up(warm_ups):
     """Runs the files that import and use what users will use."""
+    from _wardian import late
+
+    late.offer_pytz()
+    late.begin_notes()
     for file_name, source in warm_ups:
         namespace = {"__name__": "warm_up", "__builtins__": builtins}
         exec(compile(source, OWN_CODE + file_name, "exec", 0, True), namespace)
@@ -172,6 +187,13 @@ def forget_the_build():
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         if hasattr(sys, name):
             delattr(sys, name)
+
+
+def keep_completed_modules():
+    """Lets a program import the modules again that were completed in place."""
+    from _wardian import import_hooks
+
+    import_hooks.HOOKS.keep(COMPLETED)
 
 
 def start_runs_directly():
@@ -201,6 +223,7 @@ def build(modules, warm_ups):
     amendments.set_maxsize()
     library.amend_recursion_limit(sys)
     forget_the_build()
+    keep_completed_modules()
     start_runs_directly()
 
 

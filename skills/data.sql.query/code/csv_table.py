@@ -1,7 +1,7 @@
 """Loads a CSV blob into a table of an SQLite database, with a type for each column.
 
 The text is read twice: once to find the types, once to fill the table. So memory holds the
-database and a few thousand rows, never the whole file.
+database and a part of the rows, never the whole file. The types of large files are found by pandas.
 """
 
 import csv
@@ -12,6 +12,7 @@ import re
 from runtime import blobs
 
 from csv_text import CsvText
+from quick_types import QuickTypes, Unsure
 
 INTEGER, REAL, TEXT = "INTEGER", "REAL", "TEXT"
 
@@ -24,6 +25,8 @@ MISSING = frozenset(
 MAX_COLUMNS = 2_000
 ROWS_AT_ONCE = 20_000
 READ_BYTES = 1 << 20
+# Files of this size and more are worth pandas.
+LARGE_BYTES = 4 << 20
 
 WHOLE = re.compile(r" *[+-]?(?:0|[1-9][0-9]*) *")
 NUMERIC_LETTERS = re.compile(r"[0-9+\-.eE \n]*")
@@ -53,13 +56,20 @@ class CsvTable:
             raise ValueError(
                 f"table `{name}` has {len(self.columns)} columns; {MAX_COLUMNS} are the most"
             )
-        self._skipped = self._gaps = self._is_even = None
+        self._skipped = self._gaps = None
+        self._is_even = False
 
     def load(self, database):
         """Creates the table in `database` and fills it."""
         try:
-            self._find_types()
-            self._fill(database)
+            is_quick = self._find_types_quickly()
+            if not is_quick:
+                self._find_types()
+            if self._fill(database) != self.rows and is_quick:
+                # pandas has counted other rows: blank ones, or lines within quotes.
+                database.execute(f"DROP TABLE {quoted(self.name)}")
+                self._find_types()
+                self._fill(database)
         except UnicodeDecodeError as error:
             raise self._text.explain(error) from None
         except csv.Error as error:
@@ -114,6 +124,22 @@ class CsvTable:
             elif len(row) < width:
                 yield row + [""] * (width - len(row))
 
+    def _find_types_quickly(self):
+        """Finds the types of a large and even table, and returns whether it did."""
+        header, *rows = self._text.first_rows
+        width = len(self.columns)
+        with blobs.open(self._blob_id, "rb") as stream:
+            size = stream.seek(0, io.SEEK_END)
+        if size < LARGE_BYTES or not rows or not len(header) == len(rows[0]) == width:
+            return False
+        try:
+            with blobs.open(self._blob_id, "rb") as stream:
+                found = QuickTypes(stream, self._text, width, self._has_header, MISSING)
+        except Unsure:
+            return False
+        self.types, self._gaps, self.rows, self._skipped = found.types, found.gaps, found.rows, 0
+        return True
+
     def _find_types(self):
         width = len(self.columns)
         types = [None] * width
@@ -137,6 +163,7 @@ class CsvTable:
         self.types = [kind or TEXT for kind in types]
 
     def _fill(self, database):
+        """Creates the table, and returns the number of its rows."""
         table = quoted(self.name)
         columns = ", ".join(
             f"{quoted(name)} {kind}" for name, kind in zip(self.columns, self.types, strict=True)
@@ -146,7 +173,7 @@ class CsvTable:
         # SQLite turns text into the number it spells, because the column says INTEGER or REAL.
         rows = self._rows() if self._is_even else self._even_rows()
         database.execute("BEGIN")
-        database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        count = database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows).rowcount
         missing = ", ".join(f"'{marker}'" for marker in sorted(MISSING))
         for name, has_gaps in zip(self.columns, self._gaps, strict=True):
             if has_gaps:
@@ -155,6 +182,8 @@ class CsvTable:
                     f"UPDATE {table} SET {column} = NULL WHERE {column} IN ({missing})"
                 )
         database.execute("COMMIT")
+        # SQLite counts -1 where nothing was inserted.
+        return max(count, 0)
 
 
 def widened(kind, values):

@@ -1,6 +1,11 @@
 //! `wardian engine`: the interpreter in its cache.
 
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
+};
 use serde::Serialize;
 
 use crate::assembly::{self, BatteriesReport, MeteredCode};
@@ -9,25 +14,34 @@ use crate::cli::commands::images::images;
 use crate::cli::commands::skills::deps::on_a_runtime;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::progress;
+use crate::cli::prepare::{InstallMessage, progress};
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use crate::cli::terminal::readable::{first_digits, readable};
 use crate::config::Config;
 use crate::engine::cache::entry::Finding;
+use crate::engine::progress::{Progress, Reports, Step, StepEnd, StepReport};
 use crate::engine::report::{CleanUp, EngineReport};
 use crate::error::CauseChain;
 use crate::units::ByteCount;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
-        EngineCommand::Install { metered, images, end_with_parent, .. } => {
-            if let Some(parent) = end_with_parent {
-                tie_to_parent(*parent)?;
-            }
+        EngineCommand::Install { metered, images, end_with_parent, finish, report, .. } => {
             let metered = if *metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
-            assembly::install_engine(config, metered, images, progress().as_ref())?;
+            let shown = shown_progress(*end_with_parent, *finish, *report)?;
+            if let Err(error) = assembly::install_engine(config, metered, images, shown.as_ref()) {
+                let failed = Failed::from(error);
+                if *report {
+                    InstallMessage::Failed { failed: failed.to_string() }.send();
+                }
+                return Err(failed);
+            }
             // A server that asks for code or an image does not wait for packages.
             if end_with_parent.is_none() || (metered == MeteredCode::IfThere && images.is_empty()) {
+                if *report {
+                    let report = StepReport::new(Step::Packages, None, 0, Duration::ZERO);
+                    InstallMessage::Step(report).send();
+                }
                 install_batteries(config);
             }
             note("the engine is ready");
@@ -60,6 +74,46 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             }
             note(&format!("freed {}", readable(removed.freed_bytes)));
             Ok(Exit::Done)
+        }
+    }
+}
+
+/// Where an installation shows its progress, and for how long it goes on.
+fn shown_progress(
+    parent: Option<i32>,
+    finishes: bool,
+    reports: bool,
+) -> Result<Box<dyn Progress>, Failed> {
+    let shown = progress();
+    let shown: Box<dyn Progress> =
+        if reports { Box::new((shown, Reports::new(io::stdout()))) } else { shown };
+    match parent {
+        Some(parent) if finishes => Ok(Box::new((shown, TiedWhileWaiting { parent }))),
+        Some(parent) => tie_to_parent(parent).map(|()| shown),
+        None => Ok(shown),
+    }
+}
+
+/// Ends this process with its parent while it waits for the work of another process, and not while it
+/// does the work itself: that is finished for the next start.
+struct TiedWhileWaiting {
+    parent: i32,
+}
+
+impl Progress for TiedWhileWaiting {
+    fn begin(&self, report: &StepReport) {
+        if report.step == Step::Wait && tie_to_parent(self.parent).is_err() {
+            // As the kernel would have done.
+            kill_process(getpid(), Signal::KILL).ok();
+        }
+    }
+
+    fn advance(&self, _report: &StepReport) {}
+
+    fn end(&self, step: Step, _ending: StepEnd) {
+        if step == Step::Wait {
+            // An error means that the process ends with its parent, as others do.
+            set_parent_process_death_signal(None).ok();
         }
     }
 }

@@ -40,11 +40,14 @@ pub(crate) fn keys(config: &Config, command: &KeysCommand) -> Result<Exit, Faile
 
 /// The end of a key that is made now.
 fn end_of(text: &str, now: Duration) -> Result<Duration, Failed> {
-    let wrong = || Failed::usage("`--expires` must be a time from now such as `90d` or `12h`");
-    let time = parse_duration(text).filter(|time| !time.is_zero()).ok_or_else(wrong)?;
+    let time = parse_duration(text)
+        .map_err(|fault| Failed::usage(format!("`--expires` {fault}; such as `90d` or `12h`")))?;
     let end = now.saturating_add(time);
     // The database keeps milliseconds in 64 bits.
-    i64::try_from(end.as_millis()).map(|_fits| end).map_err(|_too_late| wrong())
+    if time.is_zero() || i64::try_from(end.as_millis()).is_err() {
+        return Err(Failed::usage("`--expires` must be a time from now such as `90d` or `12h`"));
+    }
+    Ok(end)
 }
 
 async fn create(

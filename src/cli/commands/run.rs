@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
 
-use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, install_engine};
+use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, Stores, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::epoch::epoch;
 use crate::cli::commands::fuel_profile::{ProfileRequest, title_of};
@@ -201,8 +201,10 @@ pub(crate) async fn start_once(
     config: &Config,
     metered: MeteredCode,
 ) -> Result<Runtime, AssemblyError> {
-    let (skills, metrics, progress) = (SkillsRead::Once, Metrics::new(), progress());
-    Box::pin(Runtime::start(config, metered, skills, metrics, None, progress.as_ref())).await
+    let stores = Stores::open(config, SkillsRead::Once, |_| {})?;
+    let (metrics, progress) = (Metrics::new(), progress());
+    let read = move || stores.read();
+    Box::pin(Runtime::start(config, metered, read, metrics, None, progress.as_ref())).await
 }
 
 async fn perform(

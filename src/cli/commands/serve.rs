@@ -9,7 +9,7 @@ use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
+use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, Stores, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::args::ServeArgs;
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
@@ -19,16 +19,17 @@ use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on, progress};
+use crate::cli::prepare::{Installer, block_on, progress, step_of};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
 use crate::console;
 use crate::database::Database;
+use crate::engine::progress::StepReport;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals};
 use crate::mcp;
-use crate::service::{Authentication, Runs as _, Service};
+use crate::service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
@@ -139,7 +140,7 @@ async fn listen(
         warn!("{EXPOSED}");
     }
     let following = tokio::spawn(follow_keys(authentication.clone()));
-    let readiness = Arc::new(Readiness::waiting_for("the engine"));
+    let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -235,33 +236,42 @@ async fn trim(budget: Arc<MemoryBudget>) {
 async fn start(
     (config, lock): (&Config, Option<SkillsLock>),
     installer: &Installer,
-    readiness: &Readiness<Arc<Service>>,
+    readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
     metrics: Arc<Metrics>,
     url: &str,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
-    installer.ensure_engine(config, MeteredCode::IfThere).await?;
-    readiness.wait_for("the workers");
     let skills = if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed };
+    let lock = Arc::new(lock);
+    let opening = (Arc::clone(readiness), Arc::clone(&lock), records.journal());
+    let stores = Stores::open(config, skills, move |discovery| {
+        let (readiness, lock, journal) = opening;
+        open_discovery(discovery, &readiness, lock.as_ref().as_ref(), journal);
+    })?;
+    let preparing = Arc::clone(readiness);
+    let told = move |report: &StepReport| tell(&preparing, step_of(report));
+    installer.ensure_engine_telling(config, MeteredCode::IfThere, told).await?;
+    tell(readiness, Preparation::of("the workers"));
     let runtime = Runtime::start(
         config,
         MeteredCode::IfThere,
-        skills,
+        move || stores.read(),
         metrics,
         installer.cgroups(),
         progress().as_ref(),
     )
     .await?;
-    if let Some(lock) = &lock {
+    if let Some(lock) = lock.as_ref() {
         lock.check(&runtime.registry.current())?;
     }
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
-    readiness.wait_for("the self-test");
+    tell(readiness, Preparation::of("the self-test"));
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
-    runtime.service.runs().open(records.journal());
-    readiness.open(Arc::clone(&runtime.service));
+    if let Some(gate) = readiness.methods() {
+        gate.open(Arc::clone(&runtime.service));
+    }
     // For programs that start a server on port 0 and read its address.
     print_line(&format!("listening on {url}"));
     let milliseconds = began.elapsed().as_millis();
@@ -269,6 +279,34 @@ async fn start(
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());
     runtime.start_background(config, &provision, skills)?;
     Ok(runtime)
+}
+
+/// Answers calls that execute nothing from now on, unless the skills are not those of the lock: then
+/// the start fails.
+fn open_discovery(
+    discovery: &Arc<Discovery>,
+    readiness: &Readiness<Arc<Gate>>,
+    lock: Option<&SkillsLock>,
+    journal: Journal,
+) {
+    let registry = discovery.registry();
+    if lock.is_some_and(|lock| lock.check(&registry.current()).is_err()) {
+        return;
+    }
+    if lock.is_none()
+        && let Err(fault) = registry.follow()
+    {
+        warn!("changes of skills are not followed: {fault}");
+    }
+    discovery.runs().open(journal);
+    readiness.open(Gate::closed(Arc::clone(discovery), Preparation::of("the engine")));
+}
+
+/// Tells clients what is being prepared.
+fn tell(readiness: &Readiness<Arc<Gate>>, preparation: Preparation) {
+    if let Some(gate) = readiness.methods() {
+        gate.report(preparation);
+    }
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn filter_of(level: LogLevel) -> LevelFilter {
 pub(crate) fn warn_of_ignored_variables(config: &Config) {
     for name in &config.ignored_variables {
         let why = no_secret(name).map_or_else(String::new, |why| format!(": {why}"));
-        tracing::warn!("the environment variable `{name}` is no setting and has no effect{why}");
+        tracing::warn!("the environment variable `{name}` is not a setting and has no effect{why}");
     }
 }
 

@@ -279,7 +279,10 @@ mod tests {
             ("max_token = \"1 MiB\"", "must be between \"1 KiB\" and \"15 KiB\""),
             ("refresh = \"1 s\"", "must be between \"10 s\" and \"1 d\""),
             ("refresh = \"1 h\"\nmax_stale = \"1 min\"", "must not be less than"),
-            ("tenant = \"acme\"", "`auth.jwt.tenant` in the file is no setting: there are"),
+            (
+                "tenant = \"acme\"",
+                "`auth.jwt.tenant` is not a setting: did you mean `auth.jwt.tenant_claim`?",
+            ),
         ] {
             let told = problems(&format!("{LEAST}{line}\n"));
             assert!(told.contains(expected) && told.lines().count() == 1, "{line}: {told}");

@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod records;
+pub(crate) mod run_memory;
 pub(crate) mod telemetry;
 pub(crate) mod tenant_skills;
 pub(crate) mod tenants;

@@ -146,7 +146,7 @@ mod tests {
             ("sample_ratio", "nan", "must be a number such as 0.25"),
             ("parents", "all", "must be \"link\", \"join\" or \"follow\""),
             ("service_name", "a\nb", "must have 1 to 100 bytes"),
-            ("endpoint", "x", "is no setting"),
+            ("endpoint", "x", "is not a setting"),
         ] {
             let told = match load(&[(key, text)]) {
                 Err(ConfigError::Settings { problems }) => problems.join("\n"),

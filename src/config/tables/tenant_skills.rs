@@ -153,23 +153,14 @@ mod tests {
     #[test]
     fn a_wrong_table_of_folders_is_one_line() {
         for (value, expected) in [
-            ("skills = 3", "`tenants.skills` in the file must be a table of tenants such as"),
-            (
-                "skills = { acme = 3 }",
-                "`tenants.skills` in the file must be a table of tenants such as",
-            ),
-            (
-                "skills = { acme = [\"\"] }",
-                "`tenants.skills` in the file must be a table of tenants",
-            ),
+            ("skills = 3", "`tenants.skills` must be a table of tenants such as"),
+            ("skills = { acme = 3 }", "`tenants.skills` must be a table of tenants such as"),
+            ("skills = { acme = [\"\"] }", "`tenants.skills` must be a table of tenants"),
             ("skills = { acme = [] }", "has the tenant `acme`, which must have 1 to 8 folders"),
             ("skills = { local = \"/x\" }", "has the tenant `local`, whose skills are those of"),
             ("skills = { \"../x\" = \"/x\" }", "has a tenant `../x`: a name is 1 to 64 of a-z"),
-            ("skills_max_folders = 0", "`tenants.skills_max_folders` in the file must be between"),
-            (
-                "skills_max_size = \"2 GiB\"",
-                "`tenants.skills_max_size` in the file must be between",
-            ),
+            ("skills_max_folders = 0", "`tenants.skills_max_folders` must be between"),
+            ("skills_max_size = \"2 GiB\"", "`tenants.skills_max_size` must be between"),
         ] {
             let told = load(&format!("[tenants]\n{value}\n"), &[]).unwrap_err();
             let ConfigError::Settings { problems } = told else { panic!("{told:?}") };

@@ -18,6 +18,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::FileType;
 use tracing::{debug, warn};
@@ -35,6 +37,9 @@ const KEY_DIGITS: usize = 16;
 
 /// Name of every lock file.
 const LOCK: &str = ".lock";
+
+/// The interval of looking for the end of another process's work.
+const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The tag by which backup programs recognise a cache folder.
 const CACHE_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
@@ -288,16 +293,16 @@ impl CacheEntry {
         Ok(ByteCount::bytes(size))
     }
 
-    /// Takes the entry's lock, and creates the entry if it is missing. If another process has the
-    /// lock, calls `waits` and waits. The other process may have made the file meanwhile, so the
-    /// caller looks for it again.
+    /// Takes the entry's lock, and creates the entry if it is missing. While another process has the
+    /// lock, calls `waits` a few times a second. The other process may have made the file meanwhile, so
+    /// the caller looks for it again.
     ///
     /// Removes unfinished files of interrupted processes.
     ///
     /// # Errors
     ///
     /// The cache cannot be written to.
-    pub fn lock(&self, waits: impl FnOnce()) -> Result<CacheEntryLock<'_>, EngineError> {
+    pub fn lock(&self, mut waits: impl FnMut()) -> Result<CacheEntryLock<'_>, EngineError> {
         let path = self.root.join(LOCK);
         let users = open_lock(&path).map_err(storage("lock", &path))?;
         users.lock_shared().map_err(storage("lock", &path))?;
@@ -305,13 +310,15 @@ impl CacheEntry {
         make_private(&self.path).map_err(storage("create", &self.path))?;
         let path = self.path.join(LOCK);
         let own = open_lock(&path).map_err(storage("lock", &path))?;
-        match own.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                waits();
-                own.lock().map_err(storage("lock", &path))?;
+        loop {
+            match own.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    waits();
+                    thread::park_timeout(LOCK_INTERVAL);
+                }
+                Err(TryLockError::Error(cause)) => return Err(storage("lock", &path)(cause)),
             }
-            Err(TryLockError::Error(cause)) => return Err(storage("lock", &path)(cause)),
         }
         for name in names_in(&self.path).map_err(storage("read", &self.path))? {
             if name.ends_with(PARTIAL) {

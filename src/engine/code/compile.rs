@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel, WasmFeatures};
 
+use crate::engine::code::counted::compile_counted;
 use crate::engine::code::instrumentation::{Instrumentation, Variant};
 use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::TRANSFORM_VERSION;
@@ -266,16 +267,18 @@ impl Hasher for Sha256Hasher {
     }
 }
 
-/// Compiles `module`. The engine takes a minute on two cores and 2 GB of memory.
+/// Compiles `module`. The engine takes a minute on two cores and 2 GB of memory. `advanced` is called
+/// a few times a second with the number of functions that were begun.
 ///
 /// # Errors
 ///
 /// The module is invalid, or uses a wasm feature that [`config`] leaves off.
-pub fn compile(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, EngineError> {
-    engine.precompile_module(module).map_err(|cause| EngineError::Native {
-        problem: "the engine's module cannot be compiled",
-        cause: cause.into(),
-    })
+pub fn compile(
+    engine: &Engine,
+    module: &[u8],
+    advanced: impl FnMut(u64),
+) -> Result<Vec<u8>, EngineError> {
+    compile_counted(engine, module, advanced)
 }
 
 /// Loads native code that [`compile`] made. Maps the file, which takes milliseconds; all processes
@@ -324,7 +327,7 @@ mod tests {
             (i32.add (i32.const 1))))"#;
 
     fn compiled(variant: Variant, text: &str) -> Result<Vec<u8>, EngineError> {
-        compile(&start(variant)?, &wat::parse_str(text).unwrap())
+        compile(&start(variant)?, &wat::parse_str(text).unwrap(), |_| {})
     }
 
     fn loaded(engine: &Engine, code: &[u8]) -> Result<Module, EngineError> {
@@ -418,7 +421,7 @@ mod tests {
         let options = TargetCpu::ALL.map(|cpu| CodeOptions { checks: Variant::Timed.into(), cpu });
         let keys = options.map(|options| {
             let engine = start(options).unwrap();
-            let code = compile(&engine, &wat::parse_str(sums).unwrap()).unwrap();
+            let code = compile(&engine, &wat::parse_str(sums).unwrap(), |_| {}).unwrap();
             let module = loaded(&engine, &code).unwrap();
             let mut store = Store::new(&engine, ());
             let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -496,15 +499,15 @@ mod tests {
             let module = wat::parse_str(format!("(module {text})")).unwrap();
             for variant in Variant::ALL {
                 let engine = start(variant).unwrap();
-                assert!(compile(&engine, &module).is_err(), "{variant} accepted {text}");
+                assert!(compile(&engine, &module, |_| {}).is_err(), "{variant} accepted {text}");
             }
         }
         // Of metered code the second memory is ours.
         let several = wat::parse_str("(module (memory 1) (memory 1))").unwrap();
-        assert!(compile(&start(Variant::Timed).unwrap(), &several).is_err());
+        assert!(compile(&start(Variant::Timed).unwrap(), &several, |_| {}).is_err());
         assert!(Instrumentation::from(Variant::Metered).apply(&several).is_err());
         let component = wat::parse_str("(component)").unwrap();
-        assert!(compile(&start(Variant::Timed).unwrap(), &component).is_err());
+        assert!(compile(&start(Variant::Timed).unwrap(), &component, |_| {}).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod call_graph;
 mod canonical_nan;
 mod charges;
 pub mod compile;
+pub(in crate::engine) mod counted;
 mod float_operators;
 mod flow_graph;
 pub mod instrumentation;

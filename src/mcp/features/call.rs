@@ -1,14 +1,16 @@
 //! Calls of tools: the eight methods, and skills as tools of their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ErrorData};
 use rmcp::service::RequestContext;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
 use crate::error::ErrorKind;
-use crate::mcp::features::progress::{WAITING, tell};
+use crate::mcp::features::progress::{PreparationTold, WAITING, tell};
 use crate::mcp::features::results::{answer, blobs_of, refusal};
 use crate::mcp::features::skill_tools::{skill_of, tool_of};
 use crate::mcp::features::{images, tasks};
@@ -20,11 +22,14 @@ use crate::protocol::methods::execution::ExecuteSkillParams;
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::find_tool;
 use crate::protocol::{CallError, MethodCall, MethodResult};
-use crate::service::{Caller, LogListener, log_stream};
+use crate::service::{Caller, Gate, LogListener, Preparation, Transfers as _, log_stream};
 
 /// Arguments up to this size, in bytes, are checked on the event loop: that takes less time than a
 /// switch of threads.
 const CHECKED_AT_ONCE: usize = 64 << 10;
+
+/// The longest time for which a call waits until the engine is prepared. Clients give up after 60 s.
+const PATIENCE: Duration = Duration::from_secs(45);
 
 /// Calls a tool. If its client gives up or leaves, the call is cancelled.
 pub(crate) async fn call_tool(
@@ -54,6 +59,10 @@ async fn perform(
 ) -> Result<CallToolResponse, ErrorData> {
     let call = parsed(state, order, &exchange.caller).await?;
     let call = call.map_err(|error| Failure::new(error.body(), 200));
+    let call = match call {
+        Ok(call) => with_files(state, exchange, call).await,
+        Err(refused) => Err(refused),
+    };
     let result = match execute(state, exchange, call, &context).await {
         Ok(result) => result,
         Err(failure) => return Ok(refusal(failure).into()),
@@ -67,7 +76,38 @@ async fn perform(
         Ok(answer) => answer,
         Err(fault) => return Ok(refusal(fault.into_failure(&exchange.caller)).into()),
     };
-    Ok(with_images(state, exchange, answer, &result).await.into())
+    let answer = with_images(state, exchange, answer, &result).await;
+    Ok(with_saved(state, exchange, answer, &result).await.into())
+}
+
+/// A call with blobs in the place of the user's files.
+async fn with_files(
+    state: &McpState,
+    exchange: &McpExchange,
+    call: MethodCall,
+) -> Result<MethodCall, Failure> {
+    match (&state.local, state.service()) {
+        (Some(local), Ok(service)) => {
+            local.mounted(service.transfers(), &exchange.caller, call).await
+        }
+        _ => Ok(call),
+    }
+}
+
+/// Saves what a run has kept in the user's folder, and says so.
+async fn with_saved(
+    state: &McpState,
+    exchange: &McpExchange,
+    mut answer: CallToolResult,
+    result: &MethodResult,
+) -> CallToolResult {
+    if let (Some(local), Ok(service)) = (&state.local, state.service())
+        && let Some(told) = local.save(service.transfers(), &exchange.caller, result).await
+        && let Ok(told) = exchange.text(&told)
+    {
+        answer.content.push(ContentBlock::text(told));
+    }
+    answer
 }
 
 async fn with_images(
@@ -93,17 +133,37 @@ async fn execute(
     let Some(methods) = state.edge.readiness.methods() else { return Err(state.edge.unready()) };
     let is_run = matches!(&call, Ok(MethodCall::RunCode(_) | MethodCall::ExecuteSkill(_)));
     let caller = &exchange.caller;
+    let token = context.meta.get_progress_token().filter(|_| is_run);
+    let mut begun = 0.0;
+    if is_run {
+        begun = wait(methods, PreparationTold::new(&context.peer, token.clone())).await;
+    }
     let run = |listener: Option<LogListener>| state.edge.execute(methods, caller, call, listener);
-    match context.meta.get_progress_token().filter(|_| is_run) {
+    match token {
         Some(token) => {
             let room = caller.memory.reserve(WAITING);
             room.map_err(|full| Failure::of_kind(ErrorKind::Overloaded, full.to_string()))?;
             let (listener, logs) = log_stream(WAITING);
             // The run drops the listener at its end, which ends the telling.
-            tokio::join!(run(Some(listener)), tell(&context.peer, token, logs)).0
+            tokio::join!(run(Some(listener)), tell(&context.peer, token, begun, logs)).0
         }
         None => run(None).await,
     }
+}
+
+/// Waits for the engine for a while, and tells the client how far it is. Returns the progress at which
+/// the run begins. If the engine is late or has failed, the call is refused with what is known.
+async fn wait(gate: &Gate, mut told: PreparationTold<'_>) -> f64 {
+    let mut preparation = gate.follow();
+    let waiting = async {
+        while let Some(Preparation::Going { step, .. }) = preparation.next().await {
+            if let Some(step) = step {
+                told.tell(step).await;
+            }
+        }
+    };
+    timeout(PATIENCE, waiting).await.ok();
+    told.end()
 }
 
 /// Checks the parameters of a call. Large ones are checked on another thread.

@@ -4,7 +4,7 @@ use rmcp::model::ContentBlock;
 
 use crate::ids::BlobId;
 use crate::mcp::wire::exchange::McpExchange;
-use crate::service::{BlobBytes, Caller, PIECE, Service, Transfers as _};
+use crate::service::{BlobBytes, Caller, Discovery, PIECE, Transfers as _};
 use crate::units::ByteCount;
 
 /// The kinds of images that models see.
@@ -23,7 +23,7 @@ const MAX_TOGETHER: ByteCount = ByteCount::mebibytes(2);
 /// Shows the images among these blobs, the first ones if there are many. What cannot be shown is left
 /// out: the result names all blobs.
 pub(crate) async fn shown(
-    service: &Service,
+    service: &Discovery,
     exchange: &McpExchange,
     blobs: &[BlobId],
 ) -> Vec<ContentBlock> {
@@ -43,7 +43,7 @@ pub(crate) async fn shown(
 }
 
 async fn read(
-    service: &Service,
+    service: &Discovery,
     exchange: &McpExchange,
     id: &str,
     most: u64,
@@ -76,7 +76,7 @@ fn kind_of(bytes: &[u8]) -> Option<&'static str> {
 
 /// Reads a whole blob. Its size was found to be small before.
 pub(crate) async fn content(
-    service: &Service,
+    service: &Discovery,
     caller: &Caller,
     id: &str,
 ) -> Result<Vec<BlobBytes>, crate::service::ServiceError> {

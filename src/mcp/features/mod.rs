@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod images;
+pub(crate) mod local_files;
 pub(crate) mod progress;
 pub(crate) mod prompts;
 pub(crate) mod resources;

@@ -1,4 +1,6 @@
-//! Files of skills, and blobs, as resources.
+//! Files of skills, blobs and files of the user, as resources.
+
+use std::io::{self, Read as _};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::ErrorKind;
 use crate::mcp::features::images;
+use crate::mcp::features::local_files::{FILE, LocalFolders};
 use crate::mcp::features::skill_uri::{SCHEME, place_of};
 use crate::mcp::features::skills::{DOCUMENT, content, resource_of};
 use crate::mcp::state::{McpState, error_of, internal};
@@ -32,7 +35,7 @@ const SKILLS: &str = "skills:";
 const BLOBS: &str = "blobs:";
 
 /// The forms of addresses.
-pub(crate) fn templates() -> ListResourceTemplatesResult {
+pub(crate) fn templates(state: &McpState) -> ListResourceTemplatesResult {
     let files = ResourceTemplate::new("skill://{skill}/{folder}/{+path}", "skill-file");
     let files = files
         .with_title("Files of skills")
@@ -41,7 +44,14 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     let blobs = blobs
         .with_title("Blobs")
         .with_description("Data that was stored by `create_blob` or by a run, up to 4 MiB");
-    ListResourceTemplatesResult::with_all_items(vec![files, blobs])
+    let mut templates = vec![files, blobs];
+    if state.local.as_ref().is_some_and(LocalFolders::has_files) {
+        let local = ResourceTemplate::new("file:{+path}", "user-file");
+        let told = "A file in the folder that the user has opened, by its path in there; runs \
+                    mount it with `input_blobs: [\"file:PATH\"]`";
+        templates.push(local.with_title("Files of the user").with_description(told));
+    }
+    ListResourceTemplatesResult::with_all_items(templates)
 }
 
 /// A page of the documents of skills, and after them of blobs.
@@ -60,7 +70,11 @@ pub(crate) async fn list(
         let page = service.published_skills(caller, PAGE, in_skills);
         let page = page.map_err(|error| state.error(caller, &error))?;
         let documents = page.skills.iter().filter_map(|skill| resource_of(skill, DOCUMENT));
-        let mut result = ListResourcesResult::with_all_items(documents.collect());
+        // The user's files come first, on the first page.
+        let files = state.local.as_ref().filter(|_| in_skills.is_none());
+        let files = files.map(LocalFolders::resources).unwrap_or_default();
+        let all = files.into_iter().chain(documents).collect();
+        let mut result = ListResourcesResult::with_all_items(all);
         let more = page.next_cursor.map(|cursor| format!("{SKILLS}{cursor}"));
         let blobs = caller.rights.contains(Right::Blobs).then(|| BLOBS.to_owned());
         result.next_cursor = more.or(blobs);
@@ -95,7 +109,9 @@ pub(crate) async fn read(
 ) -> Result<ReadResourceResult, ErrorData> {
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let uri = params.uri.as_str();
-    let contents = if uri.starts_with(BLOB) {
+    let contents = if uri.starts_with(FILE) && state.local.is_some() {
+        read_local(state, &exchange, uri).await?
+    } else if uri.starts_with(BLOB) {
         read_blob(state, &exchange, uri).await?
     } else if uri.starts_with(SCHEME) {
         read_file(state, &exchange, uri)?
@@ -120,6 +136,37 @@ fn read_file(
     let kind = PublishedSkill::kind_of(&place.path);
     let laid = laid(exchange, uri, bytes, [bytes].into_iter());
     Ok(laid.map_err(|fault| error_of(fault.into_failure(caller)))?.with_mime_type(kind))
+}
+
+/// Reads a file of the user.
+async fn read_local(
+    state: &McpState,
+    exchange: &McpExchange,
+    uri: &str,
+) -> Result<ResourceContents, ErrorData> {
+    let caller = &exchange.caller;
+    let Some(local) = &state.local else { return Err(internal("no folders")) };
+    let (file, _) = local.find(uri).map_err(|failure| {
+        ErrorData::resource_not_found(failure.body.message.clone(), Some(json!({"uri": uri})))
+    })?;
+    let refused = |kind, message: String| error_of(Failure::of_kind(kind, message));
+    let size = file.metadata().map_or(u64::MAX, |found| found.len());
+    if size > MAX_BLOB.as_u64() {
+        let message = format!("a resource may have {MAX_BLOB}: mount this file with `input_blobs`");
+        return Err(refused(ErrorKind::TooLarge, message));
+    }
+    let room = caller.memory.reserve(MAX_BLOB);
+    room.map_err(|full| refused(ErrorKind::Overloaded, full.to_string()))?;
+    let reading = move || {
+        let mut whole = Vec::new();
+        file.take(MAX_BLOB.as_u64()).read_to_end(&mut whole).map(|_| whole)
+    };
+    let read = caller.memory.on_thread(reading).await.map_err(io::Error::other).flatten();
+    let whole = read.map_err(|fault| {
+        refused(ErrorKind::InvalidParams, format!("the file cannot be read: {fault}"))
+    })?;
+    let laid = laid(exchange, uri, &whole, [whole.as_slice()].into_iter());
+    laid.map_err(|fault| error_of(fault.into_failure(caller)))
 }
 
 async fn read_blob(

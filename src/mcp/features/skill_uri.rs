@@ -42,7 +42,7 @@ pub(crate) fn place_of(uri: &str) -> Option<SkillPlace> {
     Some(SkillPlace { skill: skill.to_owned(), path })
 }
 
-fn encoded(path: &str) -> String {
+pub(crate) fn encoded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {
@@ -55,7 +55,7 @@ fn encoded(path: &str) -> String {
     text
 }
 
-fn decoded(path: &str) -> Option<String> {
+pub(crate) fn decoded(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let Some((first, after)) = rest.split_first() {

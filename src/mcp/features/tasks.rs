@@ -19,7 +19,7 @@ use crate::mcp::features::results::kept_answer;
 use crate::mcp::state::{McpState, error_of, internal};
 use crate::mcp::wire::exchange::McpExchange;
 use crate::protocol::methods::execution::DetachedRun;
-use crate::service::{ActiveRunView, Caller, FoundRun, Runs as _, Service};
+use crate::service::{ActiveRunView, Caller, Discovery, FoundRun, Runs as _};
 
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 1_000;
@@ -82,7 +82,7 @@ pub(crate) async fn ensure_known(
 
 async fn found(
     state: &McpState,
-    service: &Service,
+    service: &Discovery,
     caller: &Caller,
     id: &str,
 ) -> Result<FoundRun, ErrorData> {

@@ -112,6 +112,27 @@ impl RecordTable {
         Ok(ListedRuns { runs, next })
     }
 
+    /// The tenants that have records, by name, at most `limit`: each is found by a look into the
+    /// index, whatever number of records it has.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, DatabaseError> {
+        let (mut tenants, mut last) = (Vec::new(), String::new());
+        while tenants.len() < limit {
+            let next: Option<String> =
+                sqlx::query_scalar("SELECT MIN(tenant) FROM runs WHERE tenant > $1")
+                    .bind(last)
+                    .fetch_one(self.database.connections())
+                    .await?;
+            let Some(next) = next else { break };
+            tenants.extend(TenantId::parse(&next).ok());
+            last = next;
+        }
+        Ok(tenants)
+    }
+
     /// The record of a run as JSON, if the tenant has such a run, of this kind if one is given.
     ///
     /// # Errors

@@ -49,7 +49,10 @@ pub(crate) fn failure_of(
     if let Some(Exited { code }) = error.downcast_ref::<Exited>() {
         return RunFailure::Exception {
             class: "SystemExit".to_owned(),
-            message: format!("the program ended its process with exit code {code}"),
+            message: signal_of(*code).map_or_else(
+                || format!("the program ended its process with exit code {code}"),
+                |signal| format!("the program ended itself with {signal}"),
+            ),
             traceback: None,
         };
     }
@@ -72,6 +75,36 @@ pub(crate) fn failure_of(
         (Some(_), _) => crash("the interpreter crashed"),
         (None, _) => crash("the sandbox failed"),
     }
+}
+
+/// Exit codes from here on are numbers of signals; as `_SIGNALLED` in `wasm/guest/_wardian/signals.py`.
+const SIGNALLED: u32 = 0x5753_4700;
+
+/// The name of the signal with which a program has ended itself.
+fn signal_of(code: u32) -> Option<String> {
+    let number = code.checked_sub(SIGNALLED).filter(|number| (1..=64).contains(number))?;
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        19 => "SIGSTOP",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        other => return Some(format!("signal {other}")),
+    };
+    Some(name.to_owned())
 }
 
 /// The addresses that C code writes to when its C stack overflows.
@@ -146,6 +179,7 @@ mod tests {
     fn every_stop_has_its_type() {
         let cases = [
             (Error::new(Exited { code: 3 }), "SystemExit"),
+            (Error::new(Exited { code: SIGNALLED + 15 }), "SystemExit"),
             (Error::new(Stopped::Deadline), "Timeout"),
             (Error::new(Stopped::Cancelled), "Cancelled"),
             (Error::new(Trap::OutOfFuel), "FuelExhausted"),

@@ -9,10 +9,10 @@ use crate::protocol::methods::blobs::{CreateBlobParams, CreateBlobResult, Encodi
 use crate::records::{KnownKey, RequestKey};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
 use crate::service::run::detach::needs_records;
+use crate::service::start::Discovery;
 
-impl Service {
+impl Discovery {
     /// Stores content for the caller's tenant and returns its id.
     ///
     /// # Errors

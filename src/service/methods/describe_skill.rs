@@ -7,9 +7,9 @@ use crate::protocol::methods::discovery::{
 };
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 
-impl Service {
+impl Discovery {
     /// Returns a skill's manifest and, as asked for, its documentation.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::ids::BlobId;
 use crate::job::{KeepFiles, Program};
 use crate::protocol::MethodResult;
 use crate::protocol::members::Members;
-use crate::protocol::methods::execution::{ExecuteSkillParams, RequestedLimits};
+use crate::protocol::methods::execution::{ExecuteSkillParams, ReproducibleParam, RequestedLimits};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -56,9 +56,10 @@ impl Service {
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
+        let (version, reproducible) = (params.version.as_deref(), params.reproducible);
         let plan =
-            self.plan_skill(caller, &params.name, params.version.as_deref(), params.args, &limits);
-        let plan = plan.await?.with_reproducible(params.reproducible);
+            self.plan_skill(caller, &params.name, version, params.args, &limits, reproducible);
+        let plan = plan.await?.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.strict_output |= params.strict_output;
@@ -66,7 +67,8 @@ impl Service {
         self.perform_call(caller, plan, form).await
     }
 
-    /// Plans the execution of a skill, without the blobs of the call.
+    /// Plans the execution of a skill, without the blobs of the call. That the run is `reproducible`
+    /// only decides its limits here.
     pub(crate) async fn plan_skill(
         &self,
         caller: &Caller,
@@ -74,6 +76,7 @@ impl Service {
         version: Option<&str>,
         args: Option<Box<RawValue>>,
         requested: &RequestedLimits,
+        reproducible: Option<ReproducibleParam>,
     ) -> Result<RunPlan, ServiceError> {
         let seen = self.find_skill(caller, name, version)?;
         let snapshot = &seen.snapshot;
@@ -83,7 +86,8 @@ impl Service {
         };
         let entrypoint = Some(runtime.export.clone());
         let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
-        let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
+        let policy = self.limits.for_caller(caller.limits).for_reproducible(reproducible);
+        let limits = policy.resolve(requested)?;
         let skills = vec![self.contents.mounted(caller, &seen, &self.packages).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };

@@ -3,10 +3,10 @@
 use crate::ids::SkillName;
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 use crate::skill::GUIDE_NAME;
 
-impl Service {
+impl Discovery {
     /// Returns the guide: the built-in skill's SKILL.md without its frontmatter.
     ///
     /// # Errors

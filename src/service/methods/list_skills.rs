@@ -5,10 +5,10 @@ use crate::protocol::methods::discovery::{
 };
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 use crate::skill::manifest::{Manifest, SkillKind};
 
-impl Service {
+impl Discovery {
     /// Returns a page of the latest versions of all skills, sorted by name.
     ///
     /// # Errors

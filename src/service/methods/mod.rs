@@ -16,13 +16,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::ids::TenantId;
-use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::log_stream::LogListener;
+use crate::service::start::discovery::{ExecutingCall, NotDiscovery};
 use crate::service::status::Status;
 
 /// The interface of the methods for the edges.
@@ -64,34 +63,26 @@ impl Methods for Service {
         call: MethodCall,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
-        ensure_may_call(caller, &call)?;
-        Ok(match call {
-            MethodCall::ListSkills(params) => {
-                MethodResult::ListSkills(self.list_skills(caller, &params)?)
-            }
-            MethodCall::DescribeSkill(params) => {
-                MethodResult::DescribeSkill(self.describe_skill(caller, &params)?)
-            }
-            MethodCall::ReadSkillFile(params) => {
-                MethodResult::ReadSkillFile(self.read_skill_file(caller, &params)?)
-            }
-            MethodCall::ExecuteSkill(params) => {
-                self.execute_skill(caller, params, listener).await?
-            }
-            MethodCall::RunCode(params) => self.run_code(caller, params, listener).await?,
-            MethodCall::CreateBlob(params) => {
-                MethodResult::CreateBlob(self.create_blob(caller, params).await?)
-            }
-            MethodCall::ReadBlob(params) => {
-                MethodResult::ReadBlob(self.read_blob(caller, params).await?)
-            }
-            MethodCall::LoadSkillsProtocolGuide(_) => {
-                MethodResult::LoadSkillsProtocolGuide(self.guide()?)
-            }
-            MethodCall::Discover => {
-                MethodResult::Discover(OpenRpcDocument::new(self.limit_bounds()))
-            }
-        })
+        match self.discovery().call(caller, call, self.limit_bounds()).await {
+            Ok(result) => Ok(result),
+            Err(NotDiscovery::Refused(error)) => Err(error),
+            Err(NotDiscovery::Executes(call)) => self.execute(caller, call, listener).await,
+        }
+    }
+}
+
+impl Service {
+    /// Performs a call that executes something and that the caller may make.
+    pub(in crate::service) async fn execute(
+        &self,
+        caller: &Caller,
+        call: ExecutingCall,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
+        match call {
+            ExecutingCall::Skill(params) => self.execute_skill(caller, *params, listener).await,
+            ExecutingCall::Code(params) => self.run_code(caller, *params, listener).await,
+        }
     }
 }
 

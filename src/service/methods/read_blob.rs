@@ -8,10 +8,10 @@ use crate::ids::BlobId;
 use crate::protocol::methods::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 use crate::units::ByteCount;
 
-impl Service {
+impl Discovery {
     /// Returns the beginning, the end or all of a blob, up to the limit of the call.
     ///
     /// # Errors

@@ -6,9 +6,9 @@ use crate::protocol::methods::blobs::Encoding;
 use crate::protocol::methods::discovery::{ReadSkillFileParams, ReadSkillFileResult};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 
-impl Service {
+impl Discovery {
     /// Returns a file of a skill, as text if it is UTF-8 and as base64 otherwise.
     ///
     /// # Errors

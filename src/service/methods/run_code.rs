@@ -51,7 +51,8 @@ impl Service {
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
-        let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
+        let policy = self.limits.for_caller(caller.limits).for_reproducible(params.reproducible);
+        let limits = policy.resolve(&params.limits())?;
         let Language::Python = params.language;
         // Code can read the files of the skills that it mounts.
         if !params.mount_skills.is_empty() {

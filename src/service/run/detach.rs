@@ -301,7 +301,11 @@ impl Service {
 
 /// The refusal of a parameter for which there must be records.
 pub(crate) fn needs_records(parameter: &'static str) -> ParamsError {
-    ParamsError::wrong(parameter, "left out: this server keeps no records of runs", "a value")
+    ParamsError::wrong(
+        parameter,
+        "left out, because this server keeps no records of runs",
+        "a value",
+    )
 }
 
 /// Waits until a run was admitted, or refused.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::limits::RunLimits;
-use crate::protocol::methods::execution::RequestedLimits;
+use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::units::{ByteCount, Fuel};
@@ -15,12 +15,17 @@ pub struct LimitPolicy {
     pub default: RunLimits,
     /// The highest limits that a call can set.
     pub cap: RunLimits,
+    /// The memory of a reproducible run whose call sets none.
+    pub reproducible_memory: ByteCount,
     /// The smallest memory limit: the size of the base image.
     pub least_memory: ByteCount,
 }
 
 /// The smallest fuel limit: the interpreter needs this much before the program's first line.
 pub const LEAST_FUEL: u64 = 1_000_000;
+
+/// The fuel of a program of the self-test: more than its time can use up.
+const SELF_TEST_FUEL: Fuel = Fuel(1_000_000_000_000);
 
 /// The smallest workspace limit, in bytes: room for one small file.
 const LEAST_WORKSPACE: u64 = 4_096;
@@ -30,6 +35,14 @@ impl LimitPolicy {
     #[must_use]
     pub(crate) fn for_caller(&self, limits: Option<RunLimits>) -> Self {
         Self { cap: limits.map_or(self.cap, |limits| self.cap.tightened_by(limits)), ..*self }
+    }
+
+    /// The policy for the runs of a call that asks for `reproducible` ones, or does not.
+    #[must_use]
+    pub(crate) fn for_reproducible(&self, reproducible: Option<ReproducibleParam>) -> Self {
+        let is_asked = reproducible.is_some_and(|asked| asked != ReproducibleParam::Flag(false));
+        let memory = if is_asked { self.reproducible_memory } else { self.default.memory };
+        Self { default: RunLimits { memory, ..self.default }, ..*self }
     }
 
     /// Returns the limits of a run whose call sets `requested`.
@@ -58,6 +71,23 @@ impl LimitPolicy {
             limits.host_calls = u32::try_from(asked).unwrap_or(u32::MAX);
         }
         Ok(limits)
+    }
+
+    /// The limits of a program of the self-test, which proves the sandbox and not the operator's
+    /// limits: those that a program uses up in little time are at least the defaults.
+    pub(crate) fn of_self_test(&self, requested: &RequestedLimits) -> RunLimits {
+        let (own, usual) = (self.default.tightened_by(self.cap), RunLimits::DEFAULT);
+        let asked = requested.timeout_ms.map(Duration::from_millis);
+        RunLimits {
+            wall_time: asked.unwrap_or(own.wall_time.max(usual.wall_time)),
+            fuel: own.fuel.map(|fuel| fuel.max(SELF_TEST_FUEL)),
+            open_files: own.open_files.max(usual.open_files),
+            workspace_entries: own.workspace_entries.max(usual.workspace_entries),
+            logs: own.logs.max(usual.logs),
+            host_calls: own.host_calls.max(usual.host_calls),
+            host_bytes: own.host_bytes.max(usual.host_bytes),
+            ..own
+        }
     }
 
     /// The limits that a call may set. The published schemas show the same bounds.
@@ -90,6 +120,7 @@ mod tests {
     const POLICY: LimitPolicy = LimitPolicy {
         default: RunLimits::DEFAULT,
         cap: RunLimits::DEFAULT_CAP,
+        reproducible_memory: RunLimits::DEFAULT.memory,
         least_memory: ByteCount::mebibytes(128),
     };
 
@@ -102,6 +133,22 @@ mod tests {
     #[test]
     fn a_run_that_asks_for_nothing_gets_the_defaults() {
         assert_eq!(asked(|_| ()), Ok(RunLimits::DEFAULT));
+    }
+
+    #[test]
+    fn reproducible_runs_do_not_get_what_the_machine_can_bear() {
+        let large = RunLimits { memory: ByteCount::mebibytes(2_048), ..RunLimits::DEFAULT };
+        let policy = LimitPolicy { default: large, cap: large, ..POLICY };
+        let memory = |asked| {
+            let resolved = policy.for_reproducible(asked).resolve(&RequestedLimits::default());
+            resolved.unwrap().memory
+        };
+        assert_eq!(memory(None), large.memory);
+        assert_eq!(memory(Some(ReproducibleParam::Flag(false))), large.memory);
+        let inputs = ReproducibleParam::Inputs { seed: 1, epoch: 2, cache: false };
+        for asked in [ReproducibleParam::Flag(true), inputs] {
+            assert_eq!(memory(Some(asked)), RunLimits::DEFAULT.memory);
+        }
     }
 
     #[test]

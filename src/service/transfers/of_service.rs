@@ -1,9 +1,9 @@
 //! The transfers of the service's own blobs.
 
-use crate::service::parts::Service;
+use crate::service::start::Discovery;
 use crate::service::transfers::{BlobTransfers, Transfers};
 
-impl Transfers for Service {
+impl Transfers for Discovery {
     fn transfers(&self) -> &BlobTransfers {
         &self.transfers
     }

@@ -1,5 +1,7 @@
 //! `wardian mcp`: with workers of its own, and as a bridge to a server.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -65,7 +67,7 @@ fn a_client_needs_no_server() {
 fn a_bridge_hands_on_what_both_say() {
     let server = TestServer::start(&[]);
     let url = format!("http://{}", server.address);
-    speaks(&["--url", &url]);
+    speaks(&["--server", &url]);
     eventually(Duration::from_secs(20), || {
         let active = server.client().get("/v1/runs/active").json();
         active["runs"].as_array().unwrap().is_empty().then_some(())
@@ -76,7 +78,7 @@ fn a_bridge_hands_on_what_both_say() {
 fn the_newest_revision_needs_no_handshake() {
     let server = TestServer::shared();
     let url = format!("http://{}/mcp", server.address);
-    for arguments in [&[][..], &["--url", &url]] {
+    for arguments in [&[][..], &["--server", &url]] {
         let mut client = StdioClient::start(arguments);
         let found = client.ask(&request(1, "server/discover", json!({})));
         let versions = found["result"]["supportedVersions"].as_array().unwrap();
@@ -96,6 +98,86 @@ fn the_newest_revision_needs_no_handshake() {
         );
         assert_eq!(client.end(), 0);
     }
+}
+
+#[test]
+fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
+    let place = tempfile::tempdir().unwrap();
+    let [data, out] = ["data", "out"].map(|name| place.path().join(name));
+    fs::create_dir_all(data.join("deep")).unwrap();
+    fs::create_dir(&out).unwrap();
+    fs::write(data.join("sales of é.csv"), "a,b\n1,2\n").unwrap();
+    fs::write(data.join("deep/x.bin"), b"\xff\0").unwrap();
+    fs::write(data.join(".env"), "KEY=hunter2").unwrap();
+    fs::write(place.path().join("outside"), "hunter2").unwrap();
+    symlink(place.path().join("outside"), data.join("link")).unwrap();
+    let (files, saved) = (data.to_str().unwrap(), out.to_str().unwrap());
+    let mut client = StdioClient::initialized(&["--files", files, "--out", saved]);
+    let tools = client.ask(&legacy(1, "tools/list", json!({})));
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    let run_code = tools.iter().find(|tool| tool["name"] == "run_code").unwrap();
+    let described = run_code["description"].as_str().unwrap();
+    assert!(described.contains("`file:sales of é.csv`"), "{described}");
+    assert!(described.contains("saved in the user's folder"), "{described}");
+    assert!(!described.contains(".env") && !described.contains("link"), "{described}");
+    assert!(run_code["inputSchema"]["properties"]["detach"].is_null(), "{run_code}");
+    // As resources.
+    let listed = client.ask(&legacy(2, "resources/list", json!({})));
+    let listed = listed["result"]["resources"].as_array().unwrap();
+    let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
+    assert_eq!(uris[..2], ["file:deep/x.bin", "file:sales%20of%20%C3%A9.csv"], "{uris:?}");
+    assert!(uris[2].starts_with("skill://"), "{uris:?}");
+    let read = |uri: &str| legacy(3, "resources/read", json!({"uri": uri}));
+    let text = client.ask(&read(uris[1]));
+    assert_eq!(text["result"]["contents"][0]["text"], "a,b\n1,2\n", "{text}");
+    assert_eq!(client.ask(&read(uris[0]))["result"]["contents"][0]["blob"], "/wA=");
+    for uri in
+        ["file:.env", "file:link", "file:../outside", "file:%2e%2e/outside", "file:///etc/passwd"]
+    {
+        let refused = client.ask(&read(uri));
+        assert_eq!(refused["error"]["code"], -32002, "{uri}: {refused}");
+        assert!(!refused.to_string().contains("hunter2"), "{refused}");
+    }
+    let templates = client.ask(&legacy(4, "resources/templates/list", json!({})));
+    assert!(templates.to_string().contains("file:{+path}"), "{templates}");
+    // In runs.
+    let mut call = |id: i32, code: &str, more: Value| {
+        let mut arguments = json!({"language": "python", "code": code});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = client.ask(&legacy(
+            id,
+            "tools/call",
+            json!({"name": "run_code", "arguments": arguments}),
+        ));
+        answer["result"].clone()
+    };
+    let mounted = json!({"input_blobs": ["file:sales of é.csv"], "args": {"f": "file:sales of é.csv"},
+        "keep_files": ["*.txt"]});
+    let code = "def main(args):\n    text = open('/blobs/' + args['f']).read()\n    \
+                open('copy.txt', 'w').write(text)\n    return text";
+    for (id, name) in [(5, "copy.txt"), (6, "copy (2).txt")] {
+        let answer = call(id, code, mounted.clone());
+        assert_eq!(answer["structuredContent"]["output"]["result"], "a,b\n1,2\n", "{answer}");
+        let told = answer["content"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap();
+        assert_eq!(told, format!("Saved in {saved}: {name}."));
+        assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "a,b\n1,2\n");
+    }
+    let missing = call(7, "1", json!({"input_blobs": ["file:seles.csv"]}));
+    assert_eq!(missing["isError"], true, "{missing}");
+    let told = missing["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("has no such file; there are `file:deep/x.bin`"), "{told}");
+    let hidden = call(8, "1", json!({"input_blobs": ["file:.env"]}));
+    assert!(hidden["content"][0]["text"].as_str().unwrap().contains("hidden parts"), "{hidden}");
+    let detached = call(9, "1", json!({"detach": true}));
+    let told = detached["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("left out, because this server keeps no records"), "{told}");
+    assert_eq!(client.end(), 0);
+    // A server has no files of its users.
+    let place = Command::new();
+    let both = ["mcp", "--server", "http://127.0.0.1:1", "--files", files];
+    assert!(place.run(&both).with(2).stderr.contains("cannot be used with"));
+    let none = place.run(&["mcp", "--files", "/none/at/all"]).with(2).stderr;
+    assert!(none.contains("the folder `/none/at/all` cannot be opened"), "{none}");
 }
 
 #[test]
@@ -123,17 +205,17 @@ fn a_message_is_bounded() {
 
 #[test]
 fn a_bridge_says_why_it_has_no_answer() {
-    let mut client = StdioClient::start(&["--url", "http://127.0.0.1:1"]);
+    let mut client = StdioClient::start(&["--server", "http://127.0.0.1:1"]);
     let answer = client.ask(&legacy(1, "tools/list", json!({})));
     assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be asked"), "{answer}");
     drop(client);
     // Servers that refuse a request before they read it do not know its id.
     let server = TestServer::shared();
     let elsewhere = format!("http://{}/elsewhere", server.address);
-    let mut client = StdioClient::start(&["--url", &elsewhere]);
+    let mut client = StdioClient::start(&["--server", &elsewhere]);
     let answer = client.ask(&legacy("a", "initialize", json!({})));
     assert_eq!((&answer["id"], answer["error"].is_object()), (&json!("a"), true), "{answer}");
     drop(client);
     let place = Command::new();
-    assert!(place.run(&["mcp", "--url", "localhost"]).with(2).stderr.contains("must be a URL"));
+    assert!(place.run(&["mcp", "--server", "localhost"]).with(2).stderr.contains("must be a URL"));
 }

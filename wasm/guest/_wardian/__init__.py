@@ -17,9 +17,12 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `network`: connections of the gateway; `sockets`, `names`, `tls` (with `tls_constants` and
   `tls_trust`) and `readiness`: the C modules `_socket`, `_ssl` and `select` on top of them;
 - `script`: programs as scripts and modules; `advice`: errors with advice for the sandbox;
-- `packages`: missing packages and their substitutes; `figures`: figures and pictures as files;
+- `programs` and `signals`: other programs, which are missing, and ends by a signal;
+- `packages`: missing packages and their substitutes; `late`: what packages of an image find only
+  in runs; `figures`: figures and pictures as files;
 - `entrypoint`: the call of the entrypoint with its arguments;
-- `result`, `failure`: the two reports of the end; `trace`: tracebacks as text;
+- `result`, `failure`: the two reports of the end; `trace`: tracebacks as text; `remarks`: reasons
+  that errors do not show;
 - `conversion`: values that are no JSON data, with `leaves`, `arrays` and `tables` for kinds of
   values; `place`: where a part of a value is;
 - `sizes`: messages about sizes beyond 32-bit addresses;

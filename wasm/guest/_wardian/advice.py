@@ -17,9 +17,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from _wardian import figures, import_hooks, network, packages, processes, threads
+from _wardian import figures, import_hooks, network, packages, processes, programs, signals, threads
+from _wardian.programs import PROCESSES
 
-PROCESSES = "no other program can run in the sandbox: use Python's library instead"
 NO_PROCESSES = (
     "there are no other processes in the sandbox: use multiprocessing.Pool or "
     "concurrent.futures.ProcessPoolExecutor, which run the work in turn, or a plain loop"
@@ -78,13 +78,11 @@ _no_process = _os_error(errno.ENOSYS)
 
 
 def _patch_os(module: Any) -> None:
-    for name in (
-        "system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile",
-        *(f"exec{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
-        *(f"spawn{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
-    ):
+    programs.patch_os(module)
+    signals.patch_os(module)
+    for name in ("fork", "forkpty", "startfile"):
         _refuse(module, name, PROCESSES)
-    for name in ("killpg", "setsid", "setpgid"):
+    for name in ("setsid", "setpgid"):
         _refuse(module, name, NO_PROCESSES)
     for name, instead in (
         ("mkfifo", "use a file, or `queue.Queue`"),
@@ -106,21 +104,6 @@ def _refuse(module: Any, name: str, advice: str) -> None:
     setattr(module, name, refuse)
 
 
-def _patch_subprocess(module: Any) -> None:
-    def refuse(self: Any, args: Any = (), *more: Any, **kwargs: Any) -> None:
-        if isinstance(args, (list, tuple)):
-            args = " ".join(map(str, args))
-        words = str(args)[:1_000].split()
-        shown = os.path.basename(words[0])[:60] if words else ""
-        advice = f"`{shown}` cannot run: {PROCESSES}"
-        if "pip" in shown or "install" in words:
-            advice += "; nothing can be installed"
-        self._child_created = False
-        raise OSError(errno.ENOSYS, advice)
-
-    module.Popen.__init__ = refuse
-
-
 def _patch_socket(module: Any) -> None:
     connect = module.create_connection
 
@@ -138,22 +121,6 @@ def _patch_socket(module: Any) -> None:
     module.create_connection = create_connection
 
 
-def _patch_signal(module: Any) -> None:
-    text = "no signals arrive in the sandbox: set `timeout_ms`, or look at time.monotonic()"
-    if not hasattr(module, "SIGALRM"):
-        module.SIGALRM = 14
-        connect = module.signal
-
-        def signal(number: Any, handler: Any) -> Any:
-            return module.SIG_DFL if number == 14 else connect(number, handler)
-
-        module.signal = signal
-    for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
-        setattr(module, name, value)
-    for name in ("alarm", "setitimer", "getitimer", "pause", "sigwait"):
-        setattr(module, name, _refusing(_no_process, f"signal.{name}: {text}"))
-
-
 def _patch_multiprocessing(module: Any) -> None:
     base: Any = _modules["multiprocessing.context"].BaseContext
     for name in (
@@ -166,7 +133,7 @@ def _patch_multiprocessing(module: Any) -> None:
         setattr(module, name, refuse)
     base.Pool = lambda self, *args, **named: processes.Pool(*args, **named)
     module.Pool = processes.Pool
-    module.process.BaseProcess.start = _refusing(_no_process, NO_PROCESSES)
+    _modules["multiprocessing.process"].BaseProcess.start = _refusing(_no_process, NO_PROCESSES)
 
 
 def _fill_pool(namespace: dict[str, Any]) -> None:
@@ -200,13 +167,14 @@ def _input(prompt: object = "", /) -> str:
 
 
 _PATCHES: dict[str, Callable[[Any], None]] = {
+    "faulthandler": signals.patch_faulthandler,
     "matplotlib": figures.patch_package,
     "matplotlib.backend_bases": figures.patch,
     "matplotlib.figure": figures.patch_figure,
     "multiprocessing": _patch_multiprocessing,
-    "signal": _patch_signal,
+    "signal": signals.patch_signal,
     "socket": _patch_socket,
-    "subprocess": _patch_subprocess,
+    "subprocess": programs.patch_subprocess,
 }
 
 
@@ -260,7 +228,10 @@ class _Foreign(str):
 
 
 def explain(exception: BaseException) -> None:
-    """Adds advice to an error that ends the program."""
+    """Adds advice to an error that ends the program.
+
+    `remarks.of` has what depends on the lines that have failed.
+    """
     if type(exception) is ModuleNotFoundError:
         name = exception.name
         if isinstance(name, str) and exception.msg == f"No module named {name!r}":
@@ -273,6 +244,8 @@ def explain(exception: BaseException) -> None:
             exception.args = (text,)
     elif type(exception) is FileNotFoundError:
         path = exception.filename
+        if isinstance(path, programs.Missing):
+            return
         if isinstance(path, str) and _FOREIGN.match(path):
             exception.filename = _Foreign(path)
         elif isinstance(path, str) and os.path.basename(path).startswith("blob:"):

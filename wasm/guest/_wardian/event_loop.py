@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
-from _wardian import clock, network, readiness
+from _wardian import clock, network, programs, readiness
 
 _sleep = clock.sleep
 _run = asyncio.run
@@ -62,10 +62,8 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
     async def _refuse_datagrams(self, *args: Any, **kwargs: Any) -> Any:
         raise OSError(errno.EPROTONOSUPPORT, network.NO_DATAGRAMS)
 
-    async def _refuse_process(self, *args: Any, **kwargs: Any) -> Any:
-        raise OSError(
-            errno.ENOTSUP, "no other program can run in the sandbox: use Python's library instead"
-        )
+    async def _refuse_process(self, protocol: Any, *args: Any, **kwargs: Any) -> Any:
+        raise programs.missing(args)
 
     create_server = create_unix_server = create_unix_connection = _refuse_server
     create_datagram_endpoint = _refuse_datagrams

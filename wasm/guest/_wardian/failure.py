@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import traceback
 
-from _wardian import advice, sizes, trace
+from _wardian import advice, remarks, sizes, trace
 from _wardian.result import to_json
 
 MESSAGE_MAX = 64 << 10
@@ -30,6 +30,7 @@ _reserve = [bytearray(1 << 20)]
 """Room to describe the end of a program that has filled the memory."""
 
 _class_name = type.__dict__["__name__"].__get__  # not affected by a hostile metaclass
+_add_note = BaseException.add_note
 _clear_frames = traceback.clear_frames
 
 
@@ -46,9 +47,13 @@ def raised(exception: BaseException) -> bytes:
         if isinstance(exception, MemoryError):
             _reserve.clear()
             _clear_frames(exception.__traceback__)  # the frames hold the objects that fill memory
+            remark = None
         else:
-            _explain(exception)
-        return _frame(_class_name(type(exception)), _message(exception), trace.text_of(exception))
+            remark = _explain(exception)
+        message = _message(exception)
+        if remark is not None:
+            message = f"{message} ({remark})"
+        return _frame(_class_name(type(exception)), message, trace.text_of(exception))
     except MemoryError:
         return _OUT_OF_MEMORY
     except BaseException:
@@ -59,13 +64,18 @@ def raised(exception: BaseException) -> bytes:
         return _OUT_OF_MEMORY if isinstance(exception, MemoryError) else _UNSPEAKABLE
 
 
-def _explain(exception: BaseException) -> None:
+def _explain(exception: BaseException) -> str | None:
+    """Adds advice to the error. Returns a remark that belongs behind its message."""
     try:
         advice.explain(exception)
+        remark = remarks.of(exception)
+        if remark is not None:
+            _add_note(exception, f"[{remark}]")
+        return remark
     except MemoryError:
         raise
     except BaseException:
-        pass
+        return None
 
 
 def _frame(name: str, message: str, frames: str | None) -> bytes:

@@ -2,12 +2,16 @@
 
 One finder has all tables: `amendments`, `advice` and `patches` add theirs while an image is built.
 The cost for a module in no table is one look-up at its import.
+
+A program may delete a module from `sys.modules` and import it again, or reload it. Changed modules
+are changed again. Modules of the interpreter that were completed in place, such as `os`, come back
+as the image has them: `keep` remembers their names.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -27,6 +31,7 @@ class HookFinder:
     def __init__(self) -> None:
         self._changes: dict[str, Change] = {}
         self._fills: dict[str, Fill] = {}
+        self._kept: dict[str, dict[str, Any]] = {}
 
     def change(self, changes: Mapping[str, Change]) -> None:
         """Changes the loaded ones of these modules now, and the others when they are imported.
@@ -49,6 +54,15 @@ class HookFinder:
         self._ensure_new(fills)
         self._fills.update(fills)
 
+    def keep(self, names: Iterable[str]) -> None:
+        """Lets later imports of these modules give the names that they have now.
+
+        Comes last: what changes a module afterwards is lost when a program imports it again.
+        """
+        for name in names:
+            if name in _modules:
+                self._kept[name] = dict(vars(_modules[name]))
+
     def _ensure_new(self, names: Mapping[str, object]) -> None:
         for name in names:
             if name in self._changes or name in self._fills:
@@ -58,6 +72,10 @@ class HookFinder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Returns the spec of a module of the tables."""
+        kept = self._kept.get(name)
+        if kept is not None:
+            loader: Any = _KeepingLoader(kept)
+            return ModuleSpec(name, loader, is_package="__path__" in kept)
         fill = self._fills.get(name)
         if fill is not None:
             return ModuleSpec(name, _ProvidingLoader(fill), origin="<wardian>")  # type: ignore[arg-type]
@@ -73,6 +91,20 @@ class HookFinder:
                     spec.loader = _ChangingLoader(spec.loader, change)  # type: ignore[assignment]
                 return spec
         return None
+
+
+class _KeepingLoader:
+    """Loads a module with the names that it had when the image was built."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leaves making the module to Python."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fills the module, its spec and loader included."""
+        vars(module).update(self._names)
 
 
 class _ProvidingLoader:
@@ -114,7 +146,8 @@ class _ChangingLoader:
             spec.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._change(module)
+        # Some modules put another one in their place, as `decimal` does.
+        self._change(_modules.get(module.__name__, module))
 
 
 HOOKS = HookFinder()

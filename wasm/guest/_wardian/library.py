@@ -152,6 +152,8 @@ def amend_decimal(module: Any) -> None:
     written = sys.modules.get("_pydecimal")
     if written is None or module.Decimal is not written.Decimal:
         return  # this is the implementation in C
+    if hasattr(module.Context._raise_error, "__wrapped__"):
+        return  # amended when it was imported first
     largest, smallest = 999_999_999_999_999_999, -1_999_999_999_999_999_997
     numbers = {
         "MAX_PREC": largest,

@@ -178,6 +178,14 @@ def connectable(host: Any) -> str:
     return name_of(_addresses_of(host, 0, False)[-1][1])
 
 
+def is_loopback(host: str) -> bool:
+    """True for a name or number of this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def inet_pton(family: int, text: str) -> bytes:
     """Packs an address of either family; the interpreter is built without IPv6."""
     if family not in (_socket.AF_INET, _socket.AF_INET6):

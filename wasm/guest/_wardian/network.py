@@ -24,10 +24,12 @@ WRITE_MAX = 1 << 18
 NO_NETWORK = (
     "there is no network in the sandbox: pass the data in `args`, or as a blob in `input_blobs`"
 )
+WHO_GRANTS = "; only the server's operator can grant code a network (`network.code`)"
 NO_SERVERS = (
     "a program in the sandbox cannot be a server: nothing on the network reaches it; "
     "handle the data of this run and return the result"
 )
+NO_PEERS = "there are no other programs in the sandbox that could listen there"
 NO_DATAGRAMS = "only HTTP leaves the sandbox: there is no network for datagrams"
 
 _OPERATION = b"\x09"
@@ -39,7 +41,6 @@ _BYTES, _END, _NOTHING = 0, 1, 2
 _FAILED = 1
 
 _now = time.monotonic
-_is_there = False
 
 
 def refusal_advice(target: str | None = None) -> str:
@@ -50,7 +51,8 @@ def refusal_advice(target: str | None = None) -> str:
     program = door.job.get("program", {})
     skill = program.get("skill") if isinstance(program, dict) else None
     if skill is None:
-        return NO_NETWORK if target is None else f"{NO_NETWORK} (asked for {target})"
+        asked = "" if target is None else f" (asked for {target})"
+        return f"{NO_NETWORK}{asked}{WHO_GRANTS}"
     pattern = f"https://{target}" if target is not None else "https://HOST"
     return (
         f"the skill `{skill['name']}` has no network: add `network = [\"{pattern}\"]` to "
@@ -71,24 +73,6 @@ def has_no_network(error: OSError) -> bool:
     The number alone does not say so: a host of the world can be unreachable, too.
     """
     return getattr(error, "has_no_network", False)
-
-
-def ensure() -> None:
-    """Makes sure that this run has a network; the host is asked once.
-
-    Raises:
-        OSError: It has none.
-    """
-    global _is_there
-    if not _is_there:
-        poll([], 0.0)
-        _is_there = True
-
-
-def forget() -> None:
-    """Forgets what is known of a run; for rehearsals and tests."""
-    global _is_there
-    _is_there = False
 
 
 def resolve(name: str) -> None:

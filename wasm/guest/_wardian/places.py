@@ -15,6 +15,9 @@ of each file at the file's path, as `marshal` writes it."""
 BATTERIES = "/usr/local/lib/batteries"
 """The batteries, read-only. A run without them has no such folder."""
 
+LAYERS = "/usr/local/lib/layers"
+"""The packages of skills, each set in a folder of its own."""
+
 BLOBS = "/blobs"
 """One file for each mounted blob, named by its whole id, read-only."""
 
@@ -25,7 +28,7 @@ TEMPORARY = "/tmp"
 """Another name for the workspace."""
 
 LIBRARY = os.path.dirname(os.path.dirname(json.__file__))
-"""The folder of the standard library and packages. Tracebacks leave out its leading frames."""
+"""The folder of the standard library and packages. Tracebacks fold its frames."""
 
 OWN_CODE = "<wardian>/"
 """Start of the file names of everything that the image adds to Python."""

@@ -14,14 +14,17 @@ import _socket
 import errno
 import math
 import operator
+import os
 import time
 from typing import Any
 
-from _wardian import names, network
+from _wardian import clock, names, network
 
 FIRST_DESCRIPTOR = 1 << 20
 """The first virtual descriptor. Files have small numbers."""
 
+_AF_UNIX = getattr(_socket, "AF_UNIX", 3)
+_SOCK_RAW = getattr(_socket, "SOCK_RAW", 3)
 _READ_AHEAD = 1 << 16
 _SO_ERROR = 4
 _MSG_PEEK = _socket.MSG_PEEK
@@ -159,7 +162,9 @@ class socket:
     them, and its handshake goes through the ones below.
     """
 
-    __slots__ = ("_descriptor", "_sock_family", "_sock_proto", "_sock_timeout", "_sock_type")
+    __slots__ = (
+        "_descriptor", "_sock_family", "_sock_options", "_sock_proto", "_sock_timeout", "_sock_type"
+    )  # fmt: skip
 
     def __init__(
         self, family: int = -1, type: int = -1, proto: int = -1, fileno: int | None = None
@@ -168,17 +173,18 @@ class socket:
         type = _socket.SOCK_STREAM if type == -1 else type
         if fileno is not None:
             _find(operator.index(fileno))
-        else:
-            network.ensure()
-        if family not in (_socket.AF_INET, _socket.AF_INET6):
+        if family not in (_socket.AF_INET, _socket.AF_INET6, _AF_UNIX):
             raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
         flags = getattr(_socket, "SOCK_NONBLOCK", 0) | getattr(_socket, "SOCK_CLOEXEC", 0)
-        if type & ~flags != _socket.SOCK_STREAM:
-            raise OSError(errno.EPROTONOSUPPORT, network.NO_DATAGRAMS)
+        if type & ~flags == _SOCK_RAW:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        if type & ~flags not in (_socket.SOCK_STREAM, _socket.SOCK_DGRAM):
+            raise OSError(errno.ESOCKTNOSUPPORT, "Socket type not supported")
         is_waiting = not type & getattr(_socket, "SOCK_NONBLOCK", 0)
         self._sock_family, self._sock_type = family, type & ~flags
         self._sock_proto = max(proto, 0)
         self._sock_timeout = _default_timeout if is_waiting else 0.0
+        self._sock_options: dict[tuple[int, int], int | bytes] = {}
         self._descriptor = _add(Stream()) if fileno is None else fileno
 
     family = property(lambda self: self._sock_family)
@@ -266,6 +272,8 @@ class socket:
         return 0
 
     def _start(self, stream: Stream, address: Any) -> None:
+        if self._sock_family == _AF_UNIX:
+            raise _nobody_listens(address)
         if not isinstance(address, tuple):
             raise TypeError(f"connect(): AF_INET address must be tuple, not {type(address).__name__}")
         if not 2 <= len(address) <= 4:
@@ -273,7 +281,17 @@ class socket:
         host, port = address[0], operator.index(address[1])
         if not 0 <= port <= 65535:
             raise OverflowError("connect(): port must be 0-65535.")
-        stream.handle = network.start(names.connectable(host), port)
+        if self._sock_type == _socket.SOCK_DGRAM:
+            raise OSError(errno.ENETUNREACH, network.NO_DATAGRAMS)
+        name = names.connectable(host)
+        try:
+            stream.handle = network.start(name, port)
+        except OSError as error:
+            if network.has_no_network(error) and names.is_loopback(name):
+                raise ConnectionRefusedError(
+                    errno.ECONNREFUSED, f"Connection refused: {network.NO_SERVERS}"
+                ) from None
+            raise
         is_long = self._sock_family == _socket.AF_INET6
         stream.address = (host, port, 0, 0) if is_long else (host, port)
         stream.ended = stream.is_shut = False
@@ -293,9 +311,11 @@ class socket:
         """Returns the address that the socket was connected to."""
         return socket._connected_stream(self).address  # type: ignore[return-value]
 
-    def getsockname(self) -> tuple[Any, ...]:
+    def getsockname(self) -> Any:
         """Returns the address of this end, which has none."""
         _find(self._descriptor)
+        if self._sock_family == _AF_UNIX:
+            return ""
         return ("::", 0, 0, 0) if self._sock_family == _socket.AF_INET6 else ("0.0.0.0", 0)
 
     # Bytes
@@ -329,6 +349,8 @@ class socket:
         return socket.recv_into(self, buffer, nbytes, flags), None
 
     def _receive(self, size: int, flags: int) -> list[memoryview]:
+        if self._sock_type == _socket.SOCK_DGRAM:
+            raise socket._nothing_comes(self)
         stream = socket._connected_stream(self)
         deadline = _Deadline(0.0 if flags & _MSG_DONTWAIT else self._sock_timeout)
         parts: list[memoryview] = []
@@ -344,6 +366,16 @@ class socket:
                 break
         return parts
 
+    def _nothing_comes(self) -> OSError:
+        """How waiting for a datagram ends."""
+        _find(self._descriptor)
+        if self._sock_timeout is None:
+            return OSError(errno.ENETDOWN, network.NO_DATAGRAMS)
+        if self._sock_timeout == 0:
+            return _would_block()
+        clock.sleep(self._sock_timeout)
+        return _timed_out()
+
     def send(self, data: Any, flags: int = 0, /) -> int:
         """Writes as much as the connection takes; returns how many bytes that were."""
         deadline = _Deadline(0.0 if flags & _MSG_DONTWAIT else self._sock_timeout)
@@ -357,8 +389,10 @@ class socket:
             view = view[socket._send(self, view, deadline) :]
 
     def _send(self, view: memoryview, deadline: _Deadline) -> int:
-        stream = socket._connected_stream(self)
-        if stream.is_shut:
+        stream = _find(self._descriptor)
+        if self._sock_type == _socket.SOCK_DGRAM:
+            raise OSError(errno.EDESTADDRREQ, "Destination address required")
+        if stream.is_shut or stream.handle is None:
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
         while len(view):
             sent = network.write(stream.handle, view)  # type: ignore[arg-type]
@@ -389,14 +423,20 @@ class socket:
         """True if calls may wait."""
         return self._sock_timeout != 0
 
-    def setsockopt(self, *arguments: Any) -> None:
-        """Takes every option; none changes anything, as the gateway's connections have their own."""
+    def setsockopt(self, level: int, option: int, value: Any, optlen: int = 0, /) -> None:
+        """Notes an option; none changes anything, as the gateway's connections have their own."""
         _find(self._descriptor)
+        if value is None:
+            value = bytes(optlen)
+        self._sock_options[level, option] = value if isinstance(value, int) else bytes(value)
 
     def getsockopt(self, level: int, option: int, buflen: int = 0, /) -> Any:
-        """Returns an option: the error of a connection that was begun, the type, else zero."""
+        """Returns an option: the error of a connection that was begun, the type, what was set."""
         stream = _find(self._descriptor)
-        value = 0
+        noted = self._sock_options.get((level, option), 0)
+        if isinstance(noted, bytes):
+            return noted[:buflen] if buflen else int.from_bytes(noted[:4], "little", signed=True)
+        value = noted
         if level == _socket.SOL_SOCKET and option == _socket.SO_TYPE:
             value = int(self._sock_type)
         elif level == _socket.SOL_SOCKET and option == _SO_ERROR and stream.handle is not None:
@@ -405,16 +445,44 @@ class socket:
             except OSError as error:
                 if error.errno not in _CONNECTING:
                     value = error.errno or errno.EIO
-        return value.to_bytes(4, "little")[:buflen] if buflen else value
+        return (value & 0xFFFFFFFF).to_bytes(4, "little")[:buflen] if buflen else value
 
-    def _refuse(self, *arguments: Any) -> Any:
+    def bind(self, address: Any, /) -> None:
+        """Refuses: this machine has no address that others could reach."""
+        _find(self._descriptor)
+        if self._sock_family == _AF_UNIX:
+            raise OSError(errno.EADDRNOTAVAIL, network.NO_SERVERS)
+        if not isinstance(address, tuple):
+            raise TypeError(f"bind(): AF_INET address must be tuple, not {type(address).__name__}")
+        raise OSError(errno.EADDRNOTAVAIL, network.NO_SERVERS)
+
+    def listen(self, backlog: int = 0, /) -> None:
+        """Refuses: nobody could connect."""
+        _find(self._descriptor)
         raise OSError(errno.ENOTSUP, network.NO_SERVERS)
 
-    bind = listen = _accept = _refuse
+    def _accept(self) -> Any:
+        _find(self._descriptor)
+        raise OSError(errno.EINVAL, "Invalid argument")
 
-    def sendto(self, *arguments: Any) -> int:
+    def sendto(self, data: Any, *arguments: Any) -> int:
         """Refuses: there is nobody that a datagram could be sent to."""
-        raise OSError(errno.ENOTSUP, network.NO_DATAGRAMS)
+        _find(self._descriptor)
+        if self._sock_type == _socket.SOCK_DGRAM:
+            raise OSError(errno.ENETUNREACH, network.NO_DATAGRAMS)
+        return socket.send(self, data)
+
+
+def _nobody_listens(path: Any) -> Exception:
+    """Why a socket of this machine cannot be connected to."""
+    if not isinstance(path, (str, bytes, bytearray, memoryview)):
+        return TypeError(f"a bytes-like object is required, not '{type(path).__name__}'")
+    path = path if isinstance(path, str) else os.fsdecode(bytes(path))
+    if os.path.exists(path):
+        return ConnectionRefusedError(
+            errno.ECONNREFUSED, f"Connection refused: {network.NO_PEERS}"
+        )
+    return FileNotFoundError(errno.ENOENT, f"No such file or directory: {network.NO_PEERS}")
 
 
 def _is_ready(stream: Stream, mask: int, timeout: float | None) -> bool:
@@ -451,21 +519,46 @@ def forget() -> None:
     streams.clear()
     _default_timeout = None
     names.forget()
-    network.forget()
 
 
 _CONSTANTS = {
+    "AF_UNIX": _AF_UNIX,
+    "INADDR_ALLHOSTS_GROUP": 0xE0000001,
+    "INADDR_ANY": 0,
+    "INADDR_BROADCAST": 0xFFFFFFFF,
+    "INADDR_LOOPBACK": 0x7F000001,
+    "INADDR_NONE": 0xFFFFFFFF,
+    "IPPORT_RESERVED": 1024,
+    "IPPORT_USERRESERVED": 5000,
+    "IPV6_JOIN_GROUP": 20,
+    "IPV6_LEAVE_GROUP": 21,
+    "IPV6_MULTICAST_HOPS": 18,
+    "IPV6_UNICAST_HOPS": 16,
+    "IPV6_V6ONLY": 26,
+    "IP_ADD_MEMBERSHIP": 35,
+    "IP_DROP_MEMBERSHIP": 36,
+    "IP_MULTICAST_IF": 32,
+    "IP_MULTICAST_LOOP": 34,
+    "IP_MULTICAST_TTL": 33,
+    "IP_TOS": 1,
+    "IP_TTL": 2,
     "MSG_DONTWAIT": _MSG_DONTWAIT,
     "MSG_NOSIGNAL": 0x4000,
     "MSG_OOB": 0x10000,
+    "SOCK_RAW": _SOCK_RAW,
+    "SOMAXCONN": 4096,
+    "SO_ACCEPTCONN": 30,
     "SO_BROADCAST": 6,
+    "SO_DOMAIN": 39,
     "SO_ERROR": _SO_ERROR,
     "SO_KEEPALIVE": 9,
     "SO_LINGER": 13,
     "SO_OOBINLINE": 10,
+    "SO_PROTOCOL": 38,
     "SO_RCVBUF": 8,
     "SO_RCVTIMEO": 20,
     "SO_REUSEADDR": 2,
+    "SO_REUSEPORT": 15,
     "SO_SNDBUF": 7,
     "SO_SNDTIMEO": 21,
     "TCP_KEEPIDLE": 4,

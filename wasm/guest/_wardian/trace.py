@@ -1,5 +1,9 @@
 """The traceback of a failed program as text, with a bounded number of its own frames.
 
+Frames of the library and of packages are folded: a line says how many there are, and where the last
+one is. Of a chain of exceptions that packages raise one from the other, the first one is shown, and
+the others are named. What a program itself prints, with `traceback.print_exc`, is as natively.
+
 Python's `traceback` formats the text. Every trace is cut before, because each frame costs a tenth
 of a millisecond, and a program can raise at a depth of a million frames, or with a chain of as many
 exceptions.
@@ -30,7 +34,12 @@ GROUP_MAX = 8
 """Most members that are shown of one group."""
 
 _HIDDEN = (places.OWN_CODE, "<frozen importlib", "<reactor>")
-_LIBRARY = (places.LIBRARY, "<frozen")
+_LIBRARY = (places.LIBRARY, places.BATTERIES + "/", places.LAYERS + "/", "<frozen")
+_COMPILED = (".pyx", ".pxd", ".pxi")
+"""Endings of files that packages were compiled from; their names in traces are relative."""
+
+_NAMES_MAX = 3
+"""Most packages that are named in one line."""
 
 _lines_of: dict[str, Any] = linecache.cache
 _never_freed: list[object] = []
@@ -48,10 +57,10 @@ def text_of(exception: BaseException) -> str | None:
 
     May raise anything: the exception is the program's, and its class may be hostile.
     """
-    left_out: dict[int, int] = {}
+    marks: dict[int, _Marks] = {}
     exception = _small_group(exception)
     for error in _cut_chain(exception):
-        _cut_trace(error, left_out)
+        _cut_trace(error, marks)
     report = TracebackException(
         type(exception),
         exception,
@@ -59,7 +68,7 @@ def text_of(exception: BaseException) -> str | None:
         compact=True,
         max_group_width=GROUP_MAX,
     )
-    _mark_cuts(report, exception, left_out)
+    _mark_cuts(report, exception, marks)
     if report.stack is None and not isinstance(exception, SyntaxError):
         return None
     text = "".join(report.format()).rstrip("\n")
@@ -118,27 +127,82 @@ def _cut_chain(exception: BaseException) -> list[BaseException]:
     return shown
 
 
-def _cut_trace(error: BaseException, left_out: dict[int, int]) -> None:
-    """Reduces the trace to the shown frames, and notes the number of frames left out."""
-    nodes = _user_nodes(error.__traceback__)
+_Marks = dict[int, list[str]]
+"""Lines in the place of frames that are not shown, by the number of frames shown before them."""
+
+
+def _cut_trace(error: BaseException, marks: dict[int, _Marks]) -> None:
+    """Reduces the trace to the frames of the program, and notes what stands for the others."""
+    nodes, lines = _folded(error.__traceback__)
     if len(nodes) > FRAMES_MAX:
         _never_freed.append(error.__traceback__)
         half = FRAMES_MAX // 2
-        left_out[id(error)] = len(nodes) - 2 * half
+        surplus = len(nodes) - 2 * half
         nodes = nodes[:half] + nodes[-half:]
+        shown = {at: found for at, found in lines.items() if at <= half}
+        shown.setdefault(half, []).append(f"  [{surplus} frames left out]\n")
+        shown |= {at - surplus: found for at, found in lines.items() if at > half + surplus}
+        lines = shown
     trace = None
     for node in reversed(nodes):
         trace = TracebackType(trace, node.tb_frame, node.tb_lasti, node.tb_lineno)
     error.__traceback__ = trace
+    marks[id(error)] = lines
 
 
-def _user_nodes(trace: TracebackType | None) -> list[TracebackType]:
-    """The nodes without the image's own frames and without leading frames of the library."""
-    nodes = [node for node in _nodes(trace) if not _file_name(node).startswith(_HIDDEN)]
-    for index, node in enumerate(nodes):
-        if not _file_name(node).startswith(_LIBRARY):
-            return nodes[index:]
-    return nodes
+def _folded(trace: TracebackType | None) -> tuple[list[TracebackType], _Marks]:
+    """The nodes of the program, and a line for each run of nodes of the library.
+
+    The image's own frames are left out, and so are leading frames of the library: they have called
+    the program.
+    """
+    shown: list[TracebackType] = []
+    lines: _Marks = {}
+    run: list[TracebackType] = []
+    for node in _nodes(trace):
+        name = _file_name(node)
+        if name.startswith(_HIDDEN):
+            continue
+        if name.startswith(_LIBRARY) or name.endswith(_COMPILED) and name[:1] != "/":
+            run.append(node)
+            continue
+        if run and shown:
+            lines[len(shown)] = [_fold(run)]
+        run = []
+        shown.append(node)
+    if run:
+        lines[len(shown)] = [_fold(run)]
+    return shown, lines
+
+
+def _fold(run: list[TracebackType]) -> str:
+    """The line for nodes of the library."""
+    names: dict[str, None] = {}
+    for node in run:
+        names.setdefault(_place(node).partition("/")[0].removesuffix(".py"))
+    listed = list(names)
+    if len(listed) > _NAMES_MAX:
+        packages = f"{', '.join(listed[:_NAMES_MAX])} and others"
+    else:
+        packages = " and ".join(", ".join(listed).rsplit(", ", 1))
+    last = run[-1]
+    place = f"{_place(last)}, line {last.tb_lineno}, in {last.tb_frame.f_code.co_name}"
+    if len(run) == 1:
+        return f"  [1 frame of {packages}: {place}]\n"
+    return f"  [{len(run)} frames of {packages}, the last in {place}]\n"
+
+
+def _place(node: TracebackType) -> str:
+    """The file of a node below the folder of its package."""
+    name = _file_name(node)
+    if name.startswith(places.LAYERS + "/"):
+        return name[len(places.LAYERS) + 1 :].partition("/")[2]
+    for folder in (places.BATTERIES, f"{places.LIBRARY}/site-packages", places.LIBRARY):
+        if name.startswith(folder + "/"):
+            return name[len(folder) + 1 :]
+    if name.startswith("<frozen"):
+        return name.removeprefix("<frozen ").removesuffix(">") + ".py"
+    return name.removeprefix("src/")
 
 
 def _nodes(trace: TracebackType | None) -> Iterator[TracebackType]:
@@ -151,7 +215,7 @@ def _file_name(node: TracebackType) -> str:
     return node.tb_frame.f_code.co_filename
 
 
-def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> None:
+def _mark_cuts(report: Any, error: BaseException, marks: dict[int, _Marks]) -> None:
     """Marks the cuts in a report. Walks the report and its exceptions in parallel."""
     pending: list[tuple[Any, Any]] = [(report, error)]
     known = set()
@@ -160,27 +224,72 @@ def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> N
         if report is None or id(report) in known:
             continue
         known.add(id(report))
-        if not report.stack:
+        lines = marks.get(id(error))
+        if lines:
+            report.stack = _CutStack(report.stack or ())
+            report.stack.lines = lines
+        elif not report.stack:
             report.stack = None
-        elif id(error) in left_out:
-            report.stack = _CutStack(report.stack)
-            report.stack.left_out = left_out[id(error)]
-        pending.append((report.__cause__, error.__cause__))
-        pending.append((report.__context__, error.__context__))
+        for name in ("__cause__", "__context__"):
+            pending.append(_shorter_chain(report, error, name, marks))
         if report.exceptions:
             pending.extend(zip(report.exceptions, getattr(error, "exceptions", ()), strict=False))
 
 
-class _CutStack(StackSummary):
-    """A stack whose middle frames are left out."""
+def _shorter_chain(
+    report: Any, error: BaseException, name: str, marks: dict[int, _Marks]
+) -> tuple[Any, Any]:
+    """Skips all exceptions but the first of those that packages raised one from the other.
 
-    left_out = 0
+    One that only repeats another is skipped altogether.
+    """
+    chain = []
+    below, cause = getattr(report, name), getattr(error, name)
+    while below is not None and len(chain) < CHAIN_MAX and _is_folded(cause, marks):
+        chain.append((below, cause))
+        step = "__cause__" if below.__cause__ is not None else "__context__"
+        below, cause = getattr(below, step), getattr(cause, step)
+    if len(chain) == 1 and _says_the_same(chain[0][0], report):
+        setattr(report, name, None)
+        return None, None
+    if len(chain) < 2:
+        return getattr(report, name), getattr(error, name)
+    first, cause = chain.pop()
+    names = [type(skipped).__name__ for _, skipped in reversed(chain)]
+    notes = list(getattr(first, "__notes__", None) or ())
+    first.__notes__ = [*notes, f"[which led to {', '.join(names)}]"]
+    setattr(report, name, first)
+    return first, cause
+
+
+def _says_the_same(first: Any, second: Any) -> bool:
+    """True if a package has raised the same error again, as pandas does."""
+    return list(first.format_exception_only()) == list(second.format_exception_only())
+
+
+def _is_folded(error: Any, marks: dict[int, _Marks]) -> bool:
+    """True for an exception whose frames are all of packages, and that has no members."""
+    is_single = not isinstance(error, BaseExceptionGroup)
+    return is_single and error.__traceback__ is None and bool(marks.get(id(error)))
+
+
+class _CutStack(StackSummary):
+    """A stack with lines in the place of some of its frames."""
+
+    lines: _Marks = {}
+
+    def __bool__(self) -> bool:
+        """True also without frames: there are lines to show."""
+        return True
 
     def format(self, **options: Any) -> list[str]:
-        half = len(self) // 2
-        outer, inner = StackSummary(self[:half]), StackSummary(self[half:])
-        mark = f"  [{self.left_out} frames left out]\n"
-        return [*outer.format(**options), mark, *inner.format(**options)]
+        shown: list[str] = []
+        start = 0
+        for at in sorted(self.lines):
+            shown += StackSummary(self[start:at]).format(**options)
+            shown += self.lines[at]
+            start = at
+        return shown + StackSummary(self[start:]).format(**options)
 
 
 def _cut_middle(text: str, limit: int) -> str:

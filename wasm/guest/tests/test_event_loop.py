@@ -82,7 +82,8 @@ class Loop(Sandbox):
         report = self.fails(
             "import asyncio\nasync def main(args): await asyncio.create_subprocess_exec('true')\n"
         )
-        self.assertEqual(report["type"], "OSError")
+        self.assertEqual(report["type"], "FileNotFoundError")
+        self.assertIn("no other program can run in the sandbox", report["message"])
 
     def test_an_exception_of_a_task_is_the_program_s(self):
         report = self.fails(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unittest
 
-from _wardian import failure, trace
+from _wardian import failure, places, trace
 from tests.support import Sandbox
 
 
@@ -24,12 +24,84 @@ class Reports(Sandbox):
         )
         self.assertEqual(lines[-1], "KeyError: 'rows'")
 
-    def test_frames_of_the_library_are_shown_below_those_of_the_user(self):
+    def test_frames_of_the_library_are_folded(self):
         report = self.fails("import json\ndef main(args):\n    return json.loads('{x')\n")
         self.assertEqual(report["type"], "JSONDecodeError")
-        frames = [line for line in report["traceback"].split("\n") if "File" in line]
-        self.assertEqual(frames[0], '  File "main.py", line 3, in main')
-        self.assertIn("decoder.py", frames[-1])
+        lines = report["traceback"].split("\n")
+        self.assertEqual(lines[1], '  File "main.py", line 3, in main')
+        self.assertRegex(
+            lines[-2],
+            r"^  \[\d frames of json, the last in json/decoder.py, line \d+, in raw_decode\]$",
+        )
+
+    def test_runs_of_library_frames_are_folded_each(self):
+        report = self.fails(
+            "import functools, json, statistics\n"
+            "def bad(values): return json.loads('x')\n"
+            "class T(dict):\n"
+            "    __missing__ = lambda self, key: bad(key)\n"
+            "def main(args): return __import__('string').Template('$a').substitute(T())\n"
+        )
+        shown = [line for line in report["traceback"].split("\n") if line.startswith("  ")]
+        kinds = ["fold" if line.startswith("  [") else "frame" for line in shown if line[2] != " "]
+        self.assertEqual(kinds, ["frame", "fold", "frame", "frame", "fold"], report["traceback"])
+
+    def test_what_packages_raise_one_from_the_other_is_named(self):
+        file = f"{places.LIBRARY}/acme_client/session.py"
+        library = (
+            "def one():\n    raise OSError('first')\n"
+            "def two():\n    try:\n        one()\n"
+            "    except OSError as error:\n        raise ValueError('second') from error\n"
+            "def three():\n    try:\n        two()\n"
+            "    except ValueError as error:\n        raise KeyError('third') from error\n"
+            "def get():\n    try:\n        three()\n"
+            "    except KeyError:\n        raise RuntimeError('fourth')\n"
+        )
+        report = self.fails(
+            f"names = {{}}\nexec(compile({library!r}, {file!r}, 'exec'), names)\n"
+            "def main(args):\n    return names['get']()\n"
+        )
+        self.assertEqual(
+            report["traceback"],
+            "Traceback (most recent call last):\n"
+            "  [2 frames of acme_client, the last in acme_client/session.py, line 2, in one]\n"
+            "OSError: first\n"
+            "[which led to ValueError, KeyError]\n"
+            "\nDuring handling of the above exception, another exception occurred:\n\n"
+            "Traceback (most recent call last):\n"
+            '  File "main.py", line 4, in main\n    return names[\'get\']()\n'
+            + ("           ~~~~~~~~~~~~^^\n" if sys.version_info >= (3, 13) else "           ^^^^^^^^^^^^^^\n")
+            + "  [1 frame of acme_client: acme_client/session.py, line 17, in get]\n"
+            "RuntimeError: fourth",
+        )
+
+    def test_an_error_that_a_package_raises_twice_is_shown_once(self):
+        file = f"{places.LIBRARY}/acme_table.py"
+        library = (
+            "def get(key):\n    try:\n        return {}[key]\n"
+            "    except KeyError as error:\n        raise KeyError(key) from error\n"
+        )
+        source = (
+            f"names = {{}}\nexec(compile({library!r}, {file!r}, 'exec'), names)\n"
+            f"exec(compile('def last(key): get(key)', 'acme/_lib.pyx', 'exec'), names)\n"
+            "def main(args):\n    return names['last']('b')\n"
+        )
+        lines = self.fails(source)["traceback"].split("\n")
+        self.assertEqual(lines[0], "Traceback (most recent call last):")
+        self.assertEqual(
+            lines[-2:],
+            ["  [2 frames of acme and acme_table, the last in acme_table.py, line 5, in get]",
+             "KeyError: 'b'"],
+        )  # fmt: skip
+        self.assertEqual(sum("File" in line for line in lines), 1)
+
+    def test_what_a_program_prints_itself_is_not_folded(self):
+        self.returns(
+            "import json, traceback\n"
+            "try:\n    json.loads('x')\nexcept ValueError:\n    traceback.print_exc()\n"
+        )
+        self.assertIn("json/decoder.py", self.complained)
+        self.assertNotIn("frames of json", self.complained)
 
     def test_frames_of_the_event_loop_above_the_user_are_left_out(self):
         source = "import asyncio\nasync def main(args):\n    await asyncio.sleep(0)\n    1 / 0\n"

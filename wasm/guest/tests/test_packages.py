@@ -72,15 +72,28 @@ class Packages(Sandbox):
 class Impossible(Sandbox):
     def test_what_cannot_work_says_what_to_do(self):
         for source, kind, advice in [
-            ("import os\nos.system('ls')", "OSError", "Python's library"),
-            ("import os\nos.popen('ls')", "OSError", "Python's library"),
+            ("import os\nos.execvp('ls', ['ls'])", "FileNotFoundError", "'ls' (no other program"),
+            ("import os\nos.posix_spawn('ls', ['ls'], {})", "FileNotFoundError", "Python's library"),
             ("import os\nos.fork()", "OSError", "no other program"),
-            ("import subprocess\nsubprocess.run(['ls', '-l'])", "OSError", "`ls` cannot run"),
-            ("import subprocess\nsubprocess.check_output('ls', shell=True)", "OSError", "`ls`"),
+            (
+                "import subprocess\nsubprocess.run(['ls', '-l'])",
+                "FileNotFoundError",
+                "[Errno 2] No such file or directory: 'ls' (no other program",
+            ),
+            (
+                "import subprocess\nsubprocess.check_output('ls', shell=True)",
+                "CalledProcessError",
+                "exit status 127. (no other program and no shell",
+            ),
+            (
+                "import subprocess, sys\nsubprocess.run([sys.executable, '-c', '1'])",
+                "FileNotFoundError",
+                "runpy.run_module",
+            ),
             (
                 "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', "
                 "'install', 'x'])",
-                "OSError",
+                "FileNotFoundError",
                 "nothing can be installed",
             ),
             ("import multiprocessing\nmultiprocessing.Queue()", "OSError", "multiprocessing.Pool"),
@@ -96,6 +109,15 @@ class Impossible(Sandbox):
                 "network",
             ),
             ("import signal\nsignal.alarm(3)", "OSError", "timeout_ms"),
+            ("import os\nos.environ['X_API_KEY']", "KeyError", "'X_API_KEY' (the environment has"),
+            (
+                "import json, sys\njson.loads(sys.stdin.read())",
+                "JSONDecodeError",
+                "standard input is empty",
+            ),
+            ("import sys\nsys.stdin.read().split()[0]", "IndexError", "standard input is empty"),
+            ("import sys\nint(sys.stdin.readline())", "ValueError", "standard input is empty"),
+            ("import sys\nnext(sys.stdin)", "StopIteration", "standard input is empty"),
             ("name = input('Name? ')", "EOFError", "main(args)"),
             ("display(3)", "NameError", "print the value"),
             ("open('blob:nothing')", "FileNotFoundError", "input_blobs"),
@@ -104,6 +126,56 @@ class Impossible(Sandbox):
                 failure = self.fails(source)
                 self.assertEqual(failure["type"], kind)
                 self.assertIn(advice, failure["message"])
+
+    def test_remarks_are_made_of_nothing_else(self):
+        self.addCleanup(setattr, sys, "stdin", sys.stdin)
+        for source in (
+            "{}['X_API_KEY']",
+            "import json\njson.loads('')",
+            "import sys, io\nsys.stdin = io.StringIO('x')\nint(sys.stdin.read())",
+            "import sys\nsys.stdin.read()\nint('seven')",
+            "import os\nos.environ['PATH']\n[][1]",
+            "import subprocess\nraise subprocess.CalledProcessError(1, ['x'])",
+        ):
+            with self.subTest(source):
+                failure = self.fails(source)
+                self.assertNotIn(" (", failure["message"].replace(" (char 0)", ""))
+                sys.stdin = sys.__stdin__
+
+    def test_a_shell_ends_with_127_and_says_what_is_missing(self):
+        source = (
+            "import subprocess\n"
+            "run = subprocess.run('A=b git status', shell=True, capture_output=True, text=True)\n"
+            "joined = subprocess.run('git', shell=True, stdout=-1, stderr=subprocess.STDOUT)\n"
+            "silent = subprocess.call('git', shell=True, stderr=subprocess.DEVNULL)\n"
+            "fed = subprocess.Popen('git', shell=True, stdin=-1, stdout=-1, text=True, stderr=-3)\n"
+            "with open('log', 'w') as log: subprocess.call('git', shell=True, stderr=log)\n"
+            "[run.returncode, run.stdout, run.stderr, joined.stdout.decode(), silent,\n"
+            " fed.communicate('x'), fed.poll(), fed.wait(), open('log').read(),\n"
+            " subprocess.getstatusoutput('git')[0]]"
+        )
+        said = "/bin/sh: 1: git: not found (no other program can run in the sandbox: use Python's library instead)\n"
+        self.assertEqual(
+            self.returns(source), [127, "", said, said, 127, ["", None], 127, 127, said, 127]
+        )
+
+    def test_os_reports_the_status_of_that_shell(self):
+        source = (
+            "import os\n"
+            "with os.popen('git --version') as pipe: read = pipe.read()\n"
+            "[os.waitstatus_to_exitcode(os.system('git')), read, os.popen('git').close() >> 8,\n"
+            " os.spawnlp(os.P_WAIT, 'git', 'git')]"
+        )
+        self.assertEqual(self.returns(source), [127, "", 127, 127])
+
+    def test_a_program_that_looks_for_another_one_goes_on(self):
+        source = (
+            "import subprocess\n"
+            "try:\n    subprocess.run(['git', '--version'])\n"
+            "except FileNotFoundError as error:\n    found = error\n"
+            "[found.errno, found.filename == 'git', found.strerror]"
+        )
+        self.assertEqual(self.returns(source), [2, True, "No such file or directory"])
 
     def test_a_key_twice_in_json_is_an_error(self):
         twins = ["{1: 'a', '1': 'b'}", "{'x': [{True: 1, 'true': 2}]}", "{None: 1, 'null': 2}"]

@@ -239,13 +239,14 @@ class Sockets(Networked):
             lambda: socket.create_server(("", 80)),
             lambda: socket.socket().bind(("127.0.0.1", 0)),
             lambda: socket.socket().listen(),
-            lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
-            lambda: socket.socket().sendto(b"x", ("a.test", 53)),
+            lambda: socket.socket(type=socket.SOCK_DGRAM).connect(("a.test", 53)),
+            lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("a.test", 53)),
         ):
             with self.assertRaisesRegex(OSError, "network"):
                 attempt()
-        with self.assertRaises(OSError):
-            socket.socket(77)
+        for family, kind in ((77, -1), (socket.AF_INET, socket.SOCK_RAW), (socket.AF_INET, 9)):
+            with self.assertRaises(OSError):
+                socket.socket(family, kind)
         with self.assertRaises(OSError):
             socket.socket(fileno=5)
 
@@ -256,6 +257,9 @@ class Sockets(Networked):
         kind = link.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE)
         self.assertEqual(kind, socket.SOCK_STREAM)
         self.assertEqual(link.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4), bytes(4))
+        self.assertEqual(link.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), 1)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\2\0\0\0")
+        self.assertEqual(link.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)[4], 2)
 
 
 class Readiness(Networked):
@@ -321,6 +325,49 @@ class Readiness(Networked):
 
 
 class WithoutNetwork(Sandbox):
+    def test_a_socket_works_as_natively_until_it_would_reach_somebody(self):
+        source = (
+            "import errno, selectors, socket, socketserver, http.server\n"
+            "def ends(call):\n"
+            "    try:\n        return call()\n"
+            "    except OSError as error:\n"
+            "        return f'{type(error).__name__} {errno.errorcode.get(error.errno)}'\n"
+            "def tcp(): return socket.socket()\n"
+            "def udp(): return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            "def unix(): return socket.socket(socket.AF_UNIX)\n"
+            "with tcp() as s:\n"
+            "    s.settimeout(2)\n"
+            "    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+            "    quiet = [s.gettimeout(), s.fileno() > 2, s.getsockname(), s.type.name,\n"
+            "             s.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)]\n"
+            "    with selectors.DefaultSelector() as watched: watched.register(s, 3)\n"
+            "[quiet, s.fileno(), [ends(call) for call in (\n"
+            "    lambda: tcp().connect(('10.0.0.1', 80)), lambda: tcp().connect(('127.0.0.1', 80)),\n"
+            "    lambda: tcp().connect_ex(('127.0.0.1', 80)), lambda: tcp().bind(('', 0)),\n"
+            "    lambda: tcp().send(b'x'), lambda: tcp().sendall(b'x'), lambda: tcp().recv(1),\n"
+            "    lambda: tcp().shutdown(2), lambda: tcp().getpeername(), lambda: tcp().accept(),\n"
+            "    lambda: udp().connect(('8.8.8.8', 80)), lambda: udp().sendto(b'', ('8.8.8.8', 1)),\n"
+            "    lambda: unix().connect('/run/no.sock'), lambda: unix().getsockname(),\n"
+            "    lambda: unix().bind('x.sock'), lambda: socketserver.TCPServer(('', 0), None),\n"
+            "    lambda: http.server.HTTPServer(('127.0.0.1', 0), None),\n"
+            "    lambda: socket.create_server(('', 0)),\n"
+            "    lambda: socket.create_connection(('a.test', 80)))]]"
+        )
+        quiet, closed, ends = self.returns(source)
+        self.assertEqual(quiet, [2.0, True, ["0.0.0.0", 0], "SOCK_STREAM", 1])
+        self.assertEqual(closed, -1)
+        self.assertEqual(
+            ends,
+            [
+                "OSError ENETUNREACH", "ConnectionRefusedError ECONNREFUSED", errno.ECONNREFUSED,
+                "OSError EADDRNOTAVAIL", "BrokenPipeError EPIPE", "BrokenPipeError EPIPE",
+                "OSError ENOTCONN", "OSError ENOTCONN", "OSError ENOTCONN", "OSError EINVAL",
+                "OSError ENETUNREACH", "OSError ENETUNREACH", "FileNotFoundError ENOENT", "",
+                "OSError EADDRNOTAVAIL", "OSError EADDRNOTAVAIL", "OSError EADDRNOTAVAIL",
+                "OSError EADDRNOTAVAIL", "OSError ENETUNREACH",
+            ],
+        )  # fmt: skip
+
     def fails_with(self, source, skill=None):
         if skill is None:
             return self.fails(source)

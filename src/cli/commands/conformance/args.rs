@@ -9,7 +9,7 @@ use clap::Args;
 pub(crate) struct ConformanceArgs {
     /// The server, such as `http://127.0.0.1:8080/rpc` [default: one that is started for it]. The
     /// key is taken from `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
-    #[arg(long, value_name = "URL")]
+    #[arg(long = "server", alias = "url", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// File with the key that is sent to the server as a bearer token.
     #[arg(long, value_name = "FILE", requires = "url")]
@@ -106,6 +106,7 @@ mod tests {
         for (words, is_wanted) in [
             (&[][..], true),
             (&["--level=must", "--junit=report.xml"], true),
+            (&["--server=http://127.0.0.1:8080"], false),
             (&["--url=http://127.0.0.1:8080"], false),
             (&["--list"], false),
             (&["--install=skills"], false),

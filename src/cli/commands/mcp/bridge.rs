@@ -66,7 +66,7 @@ impl Bridge {
     ) -> Result<Self, Failed> {
         let url = url.trim_end_matches('/');
         if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-            return Err(Failed::usage("`--url` must be a URL such as `http://127.0.0.1:8080`"));
+            return Err(Failed::usage("`--server` must be a URL such as `http://127.0.0.1:8080`"));
         }
         let url = if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") };
         let mut config = Agent::config_builder()

@@ -7,17 +7,33 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
+use tokio::task::JoinError;
+use tokio::time::sleep;
 
-use crate::assembly::{MeteredCode, Provision, SkillsRead};
+use crate::assembly::{MeteredCode, Provision, ReadStores, Runtime, SkillsRead, Stores};
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
-use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::run::on_its_own;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted};
+use crate::cli::prepare::{Installer, block_on_until_interrupted, progress, step_of};
+use crate::cli::terminal::output::note;
 use crate::config::Config;
-use crate::mcp::{StdioLimits, serve_lines};
+use crate::engine::progress::StepReport;
+use crate::mcp::{LocalFolders, StdioLimits, serve_lines};
+use crate::service::{Gate, Preparation};
+use crate::telemetry::Metrics;
+
+/// The pause after the first attempt to prepare the engine that fails.
+const FIRST_PAUSE: Duration = Duration::from_secs(15);
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// The shortest pause, for calls that ask again.
+const LEAST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Serves the client that has started this program.
 pub(crate) fn mcp(
@@ -33,21 +49,87 @@ pub(crate) fn mcp(
     }
     let limits = limits_of(&config);
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
-    let protocol = config.mcp;
+    let local = LocalFolders::open(&args.files, args.out.as_deref()).map_err(|(path, fault)| {
+        Failed::usage(format!("the folder `{}` cannot be opened: {fault}", path.display()))
+    })?;
+    let protocol = (config.mcp, local);
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
-        installer.ensure_engine(&config, MeteredCode::IfThere).await?;
-        let runtime = start_once(&config, MeteredCode::IfThere).await?;
-        // A client keeps this program for hours: the images that its runs need are worth making.
-        let provision: Arc<dyn Provision> = Arc::new(installer.clone());
-        runtime.start_background(&config, &provision, SkillsRead::Once)?;
+        let stores = Stores::open(&config, SkillsRead::Once, |_| {})?.read()?;
+        let gate = Gate::closed(Arc::clone(&stores.discovery), Preparation::of("the engine"));
         let input = io::BufReader::new(io::stdin());
-        let service = Arc::clone(&runtime.service);
-        let served = serve_lines(service, protocol, limits, input, io::stdout()).await;
+        let served = serve_lines(Arc::clone(&gate), protocol, limits, input, io::stdout());
+        let mut serving = tokio::spawn(served);
+        let runtime = tokio::select! {
+            biased;
+            ended = &mut serving => return ended_with(ended),
+            prepared = prepare(&config, installer, &stores, &gate) => prepared,
+        };
+        let ended = serving.await;
         runtime.shut_down(Duration::ZERO).await;
-        served.map_err(|fault| Failed::at("read messages", &fault))?;
-        Ok(Exit::Done)
+        ended_with(ended)
     }))
+}
+
+fn ended_with(ended: Result<io::Result<()>, JoinError>) -> Result<Exit, Failed> {
+    let served = ended.map_err(|fault| Failed::at("serve the client", &fault))?;
+    served.map_err(|fault| Failed::at("read messages", &fault))?;
+    Ok(Exit::Done)
+}
+
+/// Prepares what runs need, and lets calls pass then. What fails is tried again after a pause that
+/// grows, or when a call asks for it.
+async fn prepare(
+    config: &Config,
+    installer: &Installer,
+    stores: &ReadStores,
+    gate: &Arc<Gate>,
+) -> Runtime {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let failed = match attempt(config, installer, stores, gate).await {
+            Ok(runtime) => return runtime,
+            Err(failed) => failed,
+        };
+        let reason = format!("{failed}; `wardian engine install` in a terminal tries it as well");
+        let failure = Preparation::Failed { reason, retry: pause };
+        note(&format!("warning: {failure}"));
+        gate.report(failure);
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = async { sleep(LEAST_PAUSE).await; gate.asked_again().await; } => {}
+        }
+        gate.report(Preparation::of("the engine"));
+        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn attempt(
+    config: &Config,
+    installer: &Installer,
+    stores: &ReadStores,
+    gate: &Arc<Gate>,
+) -> Result<Runtime, Failed> {
+    let (shown, step, told) = (progress(), Mutex::new(None), Arc::clone(gate));
+    let tell = move |report: &StepReport| {
+        match step.lock().replace(report.step) {
+            Some(last) if last == report.step => shown.advance(report),
+            _ => shown.begin(report),
+        }
+        told.report(step_of(report));
+    };
+    installer.ensure_engine_lastingly(config, tell).await?;
+    gate.report(Preparation::of("the workers"));
+    let (stores, metrics) = (stores.clone(), Metrics::new());
+    let (metered, shown) = (MeteredCode::IfThere, progress());
+    let started =
+        Runtime::start(config, metered, move || Ok(stores), metrics, None, shown.as_ref());
+    let runtime = Box::pin(started).await?;
+    gate.open(Arc::clone(&runtime.service));
+    // A client keeps this program for hours: the images that its runs need are worth making.
+    let provision: Arc<dyn Provision> = Arc::new(installer.clone());
+    runtime.start_background(config, &provision, SkillsRead::Once)?;
+    Ok(runtime)
 }
 
 const fn limits_of(config: &Config) -> StdioLimits {

@@ -2,6 +2,7 @@
 //! the runs of a server that go on.
 
 mod control;
+mod list;
 mod shown;
 mod source;
 
@@ -9,17 +10,18 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cli::commands::runs::shown::{lines, row};
+use crate::cli::commands::runs::list::{list_of_all, list_of_one, print_all};
+use crate::cli::commands::runs::shown::lines;
 use crate::cli::commands::runs::source::{RecordSource, RunChoice};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
 use crate::cli::run_args::RunsCommand;
-use crate::cli::terminal::output::{print_bytes, print_json, print_line, print_table};
+use crate::cli::terminal::output::{print_bytes, print_json, print_line};
 use crate::clock::Clock;
 use crate::config::{Config, parse_duration};
 use crate::ids::{RunId, SkillName};
-use crate::records::{RunOutcomeKind, RunRecord, RunSummary};
+use crate::records::{RunOutcomeKind, RunRecord};
 
 /// Executes a command on runs. `api_key` is for a server.
 pub(crate) fn runs(
@@ -29,16 +31,20 @@ pub(crate) fn runs(
 ) -> Result<Exit, Failed> {
     block_on(async {
         match command {
-            RunsCommand::List { outcome, skill, since, limit, json, of } => {
+            RunsCommand::List { outcome, skill, since, limit, all_tenants, json, of } => {
                 let choice = RunChoice {
                     outcome: outcome.as_deref().map(outcome_named).transpose()?,
                     skill: skill.as_deref().map(SkillName::parse).transpose()?,
                     since_ms: since.as_deref().map(start_of).transpose()?,
                 };
                 let source = RecordSource::open(config, of, api_key).await?;
-                let listed = list(&source, &choice, *limit).await;
+                let listed = if *all_tenants {
+                    list_of_all(&source, &choice, *limit).await.map(|runs| print_all(&runs, *json))
+                } else {
+                    list_of_one(&source, &choice, *limit, *json).await
+                };
                 source.close().await;
-                print_list(&listed?, *json);
+                listed?;
             }
             RunsCommand::Show { id, json, of } => {
                 let id = RunId::parse(id)?;
@@ -86,30 +92,11 @@ fn outcome_named(name: &str) -> Result<RunOutcomeKind, Failed> {
 
 /// The time that was so long ago, in milliseconds since the Unix epoch.
 fn start_of(text: &str) -> Result<u64, Failed> {
-    let time = parse_duration(text).ok_or_else(|| {
-        Failed::usage("`--since` must be a time before now such as `30min`, `2h` or `7d`")
+    let time = parse_duration(text).map_err(|fault| {
+        Failed::usage(format!("`--since` {fault}; such as `30min`, `2h` or `7d`"))
     })?;
     let start = Clock::System.now().saturating_sub(time).as_millis();
     Ok(u64::try_from(start).unwrap_or(u64::MAX))
-}
-
-/// Reads pages until there are enough runs, or no more.
-async fn list(
-    source: &RecordSource,
-    choice: &RunChoice,
-    limit: usize,
-) -> Result<Vec<RunSummary>, Failed> {
-    let (mut runs, mut cursor): (Vec<RunSummary>, _) = (Vec::new(), None);
-    while runs.len() < limit {
-        let page = source.page(choice, cursor.as_ref(), limit.saturating_sub(runs.len())).await?;
-        runs.extend(page.runs);
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    runs.truncate(limit);
-    Ok(runs)
 }
 
 /// Writes a document unchanged, since its digest names it.
@@ -121,18 +108,6 @@ fn write_document(text: &str, output: Option<&Path>) -> Result<(), Failed> {
         }
     }
     Ok(())
-}
-
-fn print_list(runs: &[RunSummary], as_json: bool) {
-    if as_json {
-        print_json(&runs);
-    } else if runs.is_empty() {
-        print_line("there are no such runs");
-    } else {
-        let now = Clock::System.now();
-        let columns = ["run", "started", "program", "outcome", "time", "log"];
-        print_table(&columns, runs.iter().map(|run| row(run, now)).collect());
-    }
 }
 
 fn print_record(text: &str, as_json: bool) -> Result<(), Failed> {

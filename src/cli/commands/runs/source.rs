@@ -74,6 +74,31 @@ impl RecordSource {
         }
     }
 
+    /// The tenant whose records are read from a data folder.
+    pub(super) const fn tenant(&self) -> Option<&TenantId> {
+        match self {
+            Self::Local(_, tenant) => Some(tenant),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// The tenants with records in the data folder, at most `limit`. A server knows its tenant by
+    /// the key, and names no others.
+    pub(super) async fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, Failed> {
+        match self {
+            Self::Local(table, _) => Ok(table.tenants(limit).await?),
+            Self::Server(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The same source with the records of `tenant`.
+    pub(super) fn of_tenant(&self, tenant: &TenantId) -> Option<Self> {
+        match self {
+            Self::Local(table, _) => Some(Self::Local(table.clone(), tenant.clone())),
+            Self::Server(_) => None,
+        }
+    }
+
     /// A page of the list, of at most `limit` runs.
     pub(super) async fn page(
         &self,

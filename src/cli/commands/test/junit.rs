@@ -54,14 +54,22 @@ fn opened(tag: &str, name: &str, tests: &[&TestReport]) -> String {
     let ms: u64 = tests.iter().map(|test| test.duration_ms).fold(0, u64::saturating_add);
     let (failures, errors) =
         (count(&|end| end == TestEnd::Failed), count(&|end| end == TestEnd::Error));
-    let skipped = count(&|end| matches!(end, TestEnd::Skipped | TestEnd::Xfailed));
-    format!(
-        "<{tag} name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" \
-         skipped=\"{skipped}\" time=\"{}\">\n",
+    let mut text = format!(
+        "<{tag} name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{}\"",
         escaped(name),
         tests.len(),
         seconds(ms)
-    )
+    );
+    if tag == "testsuite" {
+        let skipped = count(&|end| matches!(end, TestEnd::Skipped | TestEnd::Xfailed));
+        // Writing to a string cannot fail.
+        write!(text, " skipped=\"{skipped}\"").ok();
+        let file = tests.first().map_or("", |test| test.file.as_str());
+        if !file.is_empty() && tests.iter().all(|test| test.file == file) {
+            write!(text, " file=\"{}\"", escaped(file)).ok();
+        }
+    }
+    text + ">\n"
 }
 
 fn case(suite: &str, test: &TestReport) -> String {
@@ -72,26 +80,24 @@ fn case(suite: &str, test: &TestReport) -> String {
         None => (suite.to_owned(), name),
     };
     let mut text = format!(
-        "<testcase classname=\"{}\" name=\"{}\" file=\"{}\"",
+        "<testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
         escaped(&class),
         escaped(name),
-        escaped(&test.file)
+        seconds(test.duration_ms)
     );
-    if let Some(line) = test.line {
-        // Writing to a string cannot fail.
-        write!(text, " line=\"{line}\"").ok();
-    }
-    write!(text, " time=\"{}\"", seconds(test.duration_ms)).ok();
     let inner = match test.outcome {
         TestEnd::Passed | TestEnd::Xpassed => return text + "/>\n",
         TestEnd::Failed => "failure",
         TestEnd::Error => "error",
         TestEnd::Skipped | TestEnd::Xfailed => {
+            // Writing to a string cannot fail.
             writeln!(text, "><skipped message=\"{}\"/></testcase>", escaped(&test.message)).ok();
             return text;
         }
     };
-    let details = escaped(&test.details.join("\n"));
+    // The schemas know no place of a case, so it begins the text.
+    let place = test.line.map(|line| format!("{}:{line}\n", test.file)).unwrap_or_default();
+    let details = escaped(&format!("{place}{}", test.details.join("\n")));
     let message = escaped(&test.message);
     writeln!(text, "><{inner} message=\"{message}\">{details}</{inner}></testcase>").ok();
     text
@@ -132,15 +138,111 @@ mod tests {
         ];
         insta::assert_snapshot!(xml(&units), @r#"
         <?xml version="1.0" encoding="UTF-8"?>
-        <testsuites name="wardian test" tests="3" failures="1" errors="0" skipped="1" time="1.234">
-        <testsuite name="t.py" tests="2" failures="1" errors="0" skipped="0" time="1.234">
-        <testcase classname="t.py::A" name="test_x[&lt;a&amp;&quot;b&gt;]" file="t.py" line="3" time="1.234"><failure message="]]&gt; \u{1b}[1m">one&#10;&lt;/failure&gt;&lt;testcase name=&apos;forged&apos;/&gt;</failure></testcase>
-        <testcase classname="t.py" name="b" file="" time="0.000"/>
+        <testsuites name="wardian test" tests="3" failures="1" errors="0" time="1.234">
+        <testsuite name="t.py" tests="2" failures="1" errors="0" time="1.234" skipped="0">
+        <testcase classname="t.py::A" name="test_x[&lt;a&amp;&quot;b&gt;]" time="1.234"><failure message="]]&gt; \u{1b}[1m">t.py:3&#10;one&#10;&lt;/failure&gt;&lt;testcase name=&apos;forged&apos;/&gt;</failure></testcase>
+        <testcase classname="t.py" name="b" time="0.000"/>
         </testsuite>
-        <testsuite name="s" tests="1" failures="0" errors="0" skipped="1" time="0.000">
-        <testcase classname="s" name="c" file="" time="0.000"><skipped message="why"/></testcase>
+        <testsuite name="s" tests="1" failures="0" errors="0" time="0.000" skipped="1">
+        <testcase classname="s" name="c" time="0.000"><skipped message="why"/></testcase>
         </testsuite>
         </testsuites>
         "#);
+    }
+
+    /// What readers of such reports accept: for each element its required attributes, its other
+    /// attributes, and its children. The strictest of them is the schema `junit-10` of the xUnit
+    /// plugin of Jenkins; GitLab's documentation names a part of it.
+    const SCHEMA: &[(&str, &[&str], &[&str], &[&str])] = &[
+        ("testsuites", &[], &["name", "time", "tests", "failures", "errors"], &["testsuite"]),
+        (
+            "testsuite",
+            &["name", "tests", "failures", "errors"],
+            &["time", "skipped", "timestamp", "hostname", "id", "package", "file", "url"],
+            &["testsuite", "properties", "testcase", "system-out", "system-err"],
+        ),
+        (
+            "testcase",
+            &["name", "classname", "time"],
+            &["group"],
+            &["skipped", "error", "failure", "system-out", "system-err"],
+        ),
+        ("failure", &[], &["type", "message"], &[]),
+        ("error", &[], &["type", "message"], &[]),
+        ("skipped", &[], &["type", "message"], &[]),
+    ];
+
+    /// Names of the attributes of a tag such as `a x="1" y="2"`.
+    fn attributes(tag: &str) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut rest = tag.split_once(' ').map_or("", |(_, rest)| rest);
+        while let Some((name, after)) = rest.split_once("=\"") {
+            names.push(name.trim());
+            rest = after.split_once('"').unwrap().1;
+        }
+        names
+    }
+
+    /// The faults of a report.
+    fn faults(xml: &str) -> Vec<String> {
+        let (mut open, mut faults): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        for tag in xml.split('<').skip(1).map(|rest| rest.split_once('>').unwrap().0) {
+            if tag.starts_with('?') {
+                continue;
+            }
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop().as_deref(), Some(name), "the elements are nested");
+                continue;
+            }
+            let name = tag.split([' ', '/']).next().unwrap();
+            let row = SCHEMA.iter().find(|row| row.0 == name);
+            let Some((_, required, optional, _)) = row else {
+                faults.push(format!("there is no element {name}"));
+                continue;
+            };
+            let parent = open.last().map(String::as_str);
+            let allowed = SCHEMA.iter().find(|row| Some(row.0) == parent).map(|row| row.3);
+            if !allowed.map_or(name == "testsuites", |children| children.contains(&name)) {
+                faults.push(format!("{name} in {parent:?}"));
+            }
+            let has = attributes(tag.trim_end_matches('/'));
+            faults.extend(required.iter().filter(|n| !has.contains(n)).map(|n| format!("no {n}")));
+            let known = |n: &&&str| !required.contains(n) && !optional.contains(n);
+            faults.extend(has.iter().filter(known).map(|n| format!("{n} of {name}")));
+            if !tag.ends_with('/') {
+                open.push(name.to_owned());
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+        faults
+    }
+
+    #[test]
+    fn reports_fit_the_schemas_of_their_readers() {
+        let ends = [
+            TestEnd::Passed,
+            TestEnd::Failed,
+            TestEnd::Error,
+            TestEnd::Skipped,
+            TestEnd::Xfailed,
+            TestEnd::Xpassed,
+        ];
+        let tests = ends.map(|end| {
+            let mut test = TestReport::new("t.py::A::x", end, "a \"<b>\" c", "d\n</e>");
+            (test.line, test.file) = (Some(3), "t.py".to_owned());
+            test
+        });
+        let xml = xml(&[unit("t.py", tests.to_vec()), unit("s", Vec::new())]);
+        assert_eq!(faults(&xml), Vec::<String>::new(), "{xml}");
+        assert!(xml.contains(" file=\"t.py\"") && xml.contains(">t.py:3&#10;d"), "{xml}");
+        let wrong =
+            "<testsuites skipped=\"1\"><testcase name=\"x\" time=\"1\" line=\"2\"/></testsuites>";
+        let expected = [
+            "skipped of testsuites",
+            "testcase in Some(\"testsuites\")",
+            "no classname",
+            "line of testcase",
+        ];
+        assert_eq!(faults(wrong), expected);
     }
 }

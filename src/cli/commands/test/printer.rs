@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport, defused};
+use crate::cli::commands::test::report::{TestEnd, TestReport, UPDATED, UnitReport, defused};
 use crate::cli::terminal::output::{print_line, shown};
 
 /// Prints results while tests run.
@@ -67,14 +67,16 @@ fn lines_of(unit: &UnitReport) -> Vec<String> {
     for test in &unit.tests {
         let time = format!("{} ms", test.duration_ms);
         let time = if unit.is_cached { cached } else { &time };
+        let is_updated = test.outcome == TestEnd::Passed && test.message == UPDATED;
         let reason = match test.outcome {
+            _ if is_updated => format!(": {UPDATED}"),
             TestEnd::Skipped | TestEnd::Xfailed if !test.message.is_empty() => {
                 format!(": {}", test.message)
             }
             _ => String::new(),
         };
         lines.push(format!("{} {} ({time}){reason}", test.outcome.word(), test.id));
-        if !test.outcome.is_good() {
+        if !test.outcome.is_good() || is_updated {
             lines.extend(explained(test));
         }
     }
@@ -85,7 +87,8 @@ fn lines_of(unit: &UnitReport) -> Vec<String> {
 /// Wardian or a command of a service.
 fn explained(test: &TestReport) -> Vec<String> {
     let mut lines = Vec::new();
-    if !test.message.is_empty() && !test.details.iter().any(|line| line.ends_with(&test.message)) {
+    let is_told = test.message.is_empty() || test.message == UPDATED;
+    if !is_told && !test.details.iter().any(|line| line.ends_with(&test.message)) {
         lines.push(test.message.clone());
     }
     lines.extend(test.details.iter().cloned());
@@ -100,6 +103,8 @@ pub(crate) struct EndCounts {
     pub(crate) skipped: usize,
     /// Tests that were not executed, since nothing has changed.
     pub(crate) cached: usize,
+    /// Cases whose files were changed.
+    pub(crate) updated: usize,
 }
 
 impl EndCounts {
@@ -113,6 +118,8 @@ impl EndCounts {
                     TestEnd::Skipped | TestEnd::Xfailed => &mut counts.skipped,
                 };
                 *count = count.saturating_add(1);
+                let is_updated = test.outcome == TestEnd::Passed && test.message == UPDATED;
+                counts.updated = counts.updated.saturating_add(usize::from(is_updated));
                 counts.cached = counts.cached.saturating_add(usize::from(unit.is_cached));
             }
         }
@@ -120,10 +127,11 @@ impl EndCounts {
     }
 
     pub(crate) fn line(self) -> String {
-        let Self { passed, failed, skipped, cached } = self;
+        let Self { passed, failed, skipped, cached, updated } = self;
         let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
         let cached = if cached > 0 { format!("; {cached} cached") } else { String::new() };
-        format!("{passed} passed, {failed} failed{skipped}{cached}")
+        let updated = if updated > 0 { format!("; {updated} updated") } else { String::new() };
+        format!("{passed} passed, {failed} failed{skipped}{cached}{updated}")
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cli::commands::blobs::read_text_blob;
 use crate::cli::commands::skills::test_skills::HowToRun;
 use crate::cli::commands::test::plan::{FileTests, PackedFiles};
 use crate::cli::commands::test::project::hashed;
-use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
+use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport, clock_ms};
 use crate::cli::failed::Failed;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::service::{
@@ -143,7 +143,7 @@ fn reported(
     let result = &ended.result;
     let whole_file = |message: &str, details: &str| {
         let mut one = TestReport::new(&tests.shown, TestEnd::Error, message, details);
-        one.duration_ms = result.duration_ms;
+        one.duration_ms = clock_ms(result.fuel);
         one
     };
     if result.status == RunStatus::Failed {

@@ -64,7 +64,8 @@ pub(crate) struct TestReport {
     pub(crate) file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<u64>,
-    /// In the time of the program, which is that of its clock.
+    /// In the time of the clock that reproducible runs see, never that of the machine: it is the same
+    /// in each repetition, and the times of a report can be compared.
     pub(crate) duration_ms: u64,
 }
 
@@ -86,7 +87,8 @@ pub(crate) struct UnitReport {
 }
 
 impl UnitReport {
-    /// True if another execution ended in the same way. Times do not count: those of cases are real.
+    /// True if another execution ended in the same way. Times do not count: entries of earlier
+    /// versions have those of the machine.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let tests = |unit: &Self| {
             let tests = unit.tests.iter().cloned();
@@ -103,6 +105,15 @@ impl UnitReport {
     pub(crate) fn is_good(&self) -> bool {
         self.tests.iter().all(|test| test.outcome.is_good())
     }
+}
+
+/// The message of a case whose file was changed by `--update`.
+pub(crate) const UPDATED: &str = "updated";
+
+/// The time that a run took by the clock of reproducible runs, which advances by a nanosecond with
+/// each unit of fuel. Sleeping does not count.
+pub(crate) fn clock_ms(fuel: Option<u64>) -> u64 {
+    fuel.unwrap_or_default() / 1_000_000
 }
 
 impl TestReport {

@@ -13,7 +13,7 @@ use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests, run_case}
 use crate::cli::commands::test::junit::write_whole;
 use crate::cli::commands::test::line_diff::line_diff;
 use crate::cli::commands::test::plan::{TestSession, as_typed};
-use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
+use crate::cli::commands::test::report::{TestEnd, TestReport, UPDATED, UnitReport, clock_ms};
 use crate::cli::commands::test::update::updated;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
@@ -53,11 +53,15 @@ pub(crate) async fn run_skill_case(
     let mut unit = if run.differences.is_empty() {
         report(TestEnd::Passed, "", "", is_lasting)
     } else if let Some(only) = run.ended.as_ref().filter(|_| session.update && is_lasting)
-        && let Some(remaining) = accept((&path, *digest), case, only, &run.differences)?
+        && let Some(accepted) = accept((&path, *digest), case, only, &run.differences)?
     {
+        let Accepted { remaining, changes } = accepted;
         match remaining.is_empty() {
-            true => report(TestEnd::Passed, "updated", "", false),
-            false => report(TestEnd::Failed, "`--update` changes outputs alone", &remaining, false),
+            true => report(TestEnd::Passed, UPDATED, &changes, false),
+            false => {
+                let details = [remaining.as_str(), changes.as_str()].join("\n");
+                report(TestEnd::Failed, "`--update` changes outputs alone", details.trim(), false)
+            }
         }
     } else {
         let diff = run.ended.as_ref().and_then(|ended| diff_of(case, &ended.output));
@@ -65,7 +69,7 @@ pub(crate) async fn run_skill_case(
         let first = run.differences.first().map(String::as_str).unwrap_or_default();
         report(TestEnd::Failed, first, &details.join("\n"), false)
     };
-    unit.tests.iter_mut().for_each(|test| test.duration_ms = run.duration_ms);
+    unit.tests.iter_mut().for_each(|test| test.duration_ms = clock_ms(run.fuel));
     unit.fuel = run.fuel;
     Ok(unit)
 }
@@ -75,17 +79,25 @@ fn lasts(ended: &CaseResult) -> bool {
     ended.error.as_ref().is_none_or(|(kind, _)| !PASSING.contains(&kind.as_str()))
 }
 
-/// Writes the output of a result into the file of its case. Returns the differences that are no
-/// differences of outputs; `None` if the case expects no output.
+/// What became of a case that was updated.
+struct Accepted {
+    /// The differences that are not differences of outputs.
+    remaining: String,
+    /// The lines of the file that were changed.
+    changes: String,
+}
+
+/// Writes the output of a result into the file of its case. `None` if the case expects no output.
 fn accept(
     (path, digest): (&Path, Digest),
     case: &TestCase,
     ended: &CaseResult,
     differences: &[String],
-) -> Result<Option<String>, Failed> {
+) -> Result<Option<Accepted>, Failed> {
     let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
     if case.expect.status != ended.status {
-        return Ok(Some(differences.join("\n")));
+        let remaining = differences.join("\n");
+        return Ok(Some(Accepted { remaining, changes: String::new() }));
     }
     let mut text = String::new();
     let file = File::open(path).map_err(|fault| named(&fault))?;
@@ -95,11 +107,16 @@ fn accept(
         return Err(Failed::usage(format!("{path}: has changed while its test ran")));
     }
     let Some(new) = updated(&text, &ended.output) else { return Ok(None) };
+    let mut changes = String::new();
     if new != text {
         write_whole(path, new.as_bytes())?;
+        let lines = line_diff(&text, &new).unwrap_or_default();
+        changes = format!("{}, - as it was, + as it is now:\n", shown(&path.display().to_string()));
+        changes.push_str(&lines.join("\n"));
     }
     let rest = differences.iter().filter(|line| !line.starts_with("output"));
-    Ok(Some(rest.cloned().collect::<Vec<_>>().join("\n")))
+    let remaining = rest.cloned().collect::<Vec<_>>().join("\n");
+    Ok(Some(Accepted { remaining, changes }))
 }
 
 /// The lines that differ, if the values are larger than a line.

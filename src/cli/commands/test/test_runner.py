@@ -10,6 +10,7 @@ def main(args):
     import ast
     import builtins
     import os
+    import re
     import sys
     import types
     import unittest
@@ -29,8 +30,13 @@ def main(args):
     longest, room = 16_384, [1_048_576]
     most_tests = 5_000
 
+    # CPython's own advice after a missing module is about virtual environments.
+    site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
+    advice = ": it is not installed, and nothing can be installed; a skill can lock packages"
+
     def clipped(text, limit=longest):
         text = str.__str__(text) if isinstance(text, str) else ""
+        text = site_advice(advice, text)
         if len(text) > limit:
             half = limit // 2
             text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"

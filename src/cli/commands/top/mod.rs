@@ -34,7 +34,7 @@ pub(crate) fn top(config: &Config, args: &TopArgs) -> Result<Exit, Failed> {
         (None, None) => {
             return Err(Failed::usage(
                 "the address for operators is not known: start the server with `--admin-listen \
-                 127.0.0.1:9090`, and name it here with `--url http://127.0.0.1:9090`",
+                 127.0.0.1:9090`, and name it here with `--server http://127.0.0.1:9090`",
             ));
         }
     };

@@ -16,6 +16,9 @@ use crate::provenance::{DocumentBlob, DocumentText};
 /// Most files and folders that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
+/// Most files and folders beside a record that are looked at without being named.
+const MAX_BESIDE: usize = 20_000;
+
 /// Longest text that is read, in bytes: programs and arguments are no longer.
 const MAX_TEXT: u64 = 16 << 20;
 
@@ -62,6 +65,40 @@ impl FoundFiles {
         }
         found.sort();
         Ok(Self(found))
+    }
+
+    /// Looks for files beside a record and below its folder, as far as that is quick: the inputs of
+    /// a run that was recorded a moment ago are mostly there. What cannot be read is left out, and
+    /// so are links and hidden folders.
+    pub(crate) fn beside(record: &Path) -> Self {
+        let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut pending = vec![folder.unwrap_or(Path::new(".")).to_owned()];
+        let (mut found, mut count) = (Vec::new(), 0_usize);
+        while let Some(folder) = pending.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            for entry in entries.filter_map(Result::ok) {
+                count = count.saturating_add(1);
+                if count > MAX_BESIDE {
+                    return Self(found);
+                }
+                let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                let Ok(sort) = entry.file_type() else { continue };
+                if sort.is_dir() && !is_hidden {
+                    pending.push(entry.path());
+                } else if sort.is_file()
+                    && let Ok(about) = File::open(entry.path()).and_then(|file| file.metadata())
+                {
+                    found.push((entry.path(), about.len()));
+                }
+            }
+        }
+        found.sort();
+        Self(found)
+    }
+
+    /// Adds the files of another search.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 
     /// The file with the content of a blob.

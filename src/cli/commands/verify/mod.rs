@@ -51,6 +51,7 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
     };
     let mut files = FoundFiles::below(&folders)?;
     if unpacked.is_none() {
+        files.extend(FoundFiles::beside(&args.file));
         files.add(&network_file(&args.file));
     }
     block_on_until_interrupted(Box::pin(async {

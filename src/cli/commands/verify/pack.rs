@@ -51,6 +51,7 @@ pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed>
     }
     ensure_no_input(args, &record.document.inputs)?;
     let mut files = FoundFiles::below(&args.blobs)?;
+    files.extend(FoundFiles::beside(&args.file));
     files.add(&network_file(&args.file));
     let contents = contents(config, record, &files)?;
     let written = write(&args.output, &contents)?;

@@ -1,4 +1,4 @@
-# refused: OSError: program
+# refused: FileNotFoundError: interpreter
 import os
 
 os.execvp("python", ["python", "-c", "print(1)"])

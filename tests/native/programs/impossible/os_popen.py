@@ -1,3 +1,3 @@
-# refused: : program
+# refused: completed: no other program
 import os
 print(os.popen("date").read())

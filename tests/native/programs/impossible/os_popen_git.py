@@ -1,4 +1,4 @@
-# refused: OSError: no other program
+# refused: completed: no other program
 import os
 
 print(os.popen("git log --oneline").read())

@@ -1,3 +1,3 @@
-# refused: : program
+# refused: completed: no other program
 import os
 os.system("ls -la")

@@ -1,4 +1,4 @@
-# refused: OSError: no other program
+# refused: FileNotFoundError: out.txt
 import os
 
 code = os.system("echo hello > out.txt")

@@ -1,4 +1,4 @@
-# refused: OSError: install
+# refused: FileNotFoundError: install
 import subprocess
 import sys
 

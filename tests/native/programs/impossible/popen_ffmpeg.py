@@ -1,4 +1,4 @@
-# refused: OSError: no other program
+# refused: FileNotFoundError: no other program
 from subprocess import PIPE, Popen
 
 p = Popen(["ffmpeg", "-i", "a.mp4", "b.wav"], stdout=PIPE, stderr=PIPE)

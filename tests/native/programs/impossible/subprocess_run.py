@@ -1,3 +1,3 @@
-# refused: : program
+# refused: FileNotFoundError: no other program
 import subprocess
 print(subprocess.run(["ls"], capture_output=True).stdout)

@@ -1,4 +1,4 @@
-# refused: OSError: no other program
+# refused: CalledProcessError: no other program
 import subprocess
 
 

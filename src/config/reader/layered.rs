@@ -8,6 +8,8 @@ use std::ops::RangeInclusive;
 use toml::{Table, Value as Toml};
 
 use crate::config::effective::{EffectiveSetting, SettingOrigin};
+use crate::config::reader::hints::hint;
+use crate::config::reader::places::FilePlaces;
 use crate::config::value::SettingValue;
 
 /// The layers of settings. Later ones override earlier ones.
@@ -15,6 +17,8 @@ use crate::config::value::SettingValue;
 pub(crate) struct Layers {
     /// The file.
     pub(crate) file: Table,
+    /// Where the keys of the file stand.
+    pub(crate) places: FilePlaces,
     /// Variables with the prefix `WARDIAN_`.
     pub(crate) environment: Vec<(String, String)>,
     /// Key and text of each flag, in order.
@@ -156,12 +160,14 @@ impl Reader {
         let mut keys = Vec::new();
         list_keys("", &self.layers.file, &mut keys);
         let of_flags = std::mem::take(&mut self.layers.flags);
-        let in_file = keys.into_iter().map(|key| (key, "in the file"));
-        let in_flags = of_flags.into_iter().map(|(key, _)| (key, "on the command line"));
-        for (key, place) in in_file.chain(in_flags) {
+        let in_file = keys.into_iter().map(|key| (key, SettingOrigin::File));
+        let in_flags = of_flags.into_iter().map(|(key, _)| (key, SettingOrigin::Flag));
+        for (key, origin) in in_file.chain(in_flags) {
             if !self.is_known(&key) {
-                let near = self.known_near(&key);
-                self.problems.push(format!("`{key}` {place} is no setting: {near}"));
+                let known: Vec<&str> = self.asked.iter().map(|setting| setting.key).collect();
+                let (place, hint) = (self.place(&key, origin), hint(&key, &known, &self.tables));
+                let problem = format!("{place} is not a setting: {hint}");
+                self.problems.push(problem.chars().flat_map(without_controls).collect());
             }
         }
         if !self.problems.is_empty() {
@@ -170,6 +176,17 @@ impl Reader {
         let unknown = self.layers.environment.iter().map(|(name, _)| name);
         let ignored = unknown.filter(|name| !self.is_known_variable(name)).cloned().collect();
         Ok((self.asked, ignored))
+    }
+
+    /// The value that `key` will have if it is set and well formed, for defaults that depend on it.
+    pub(crate) fn preview<T: SettingValue>(&self, key: &str) -> Option<T> {
+        if let Some((_, text)) = self.layers.flags.iter().rev().find(|(name, _)| name == key) {
+            return T::from_text(text);
+        }
+        match self.in_environment(key) {
+            Some(text) => T::from_text(text),
+            None => find_in(&self.layers.file, key).and_then(T::from_toml),
+        }
     }
 
     /// True if the setting `key` was read, and does not have its default.
@@ -181,27 +198,45 @@ impl Reader {
         })
     }
 
-    /// Adds a problem that does not belong to a single value.
+    /// Adds a problem between settings. It is shown with the place of the first one that it names
+    /// in backticks and that is set.
     pub(crate) fn complain(&mut self, problem: impl Into<String>) {
-        self.problems.push(problem.into());
+        let problem = problem.into();
+        let named = problem.split('`').skip(1).step_by(2);
+        let mut set = named.filter_map(|key| {
+            let is_it = |setting: &&EffectiveSetting| {
+                setting.key == key && setting.origin != SettingOrigin::Default
+            };
+            self.asked.iter().find(is_it).map(|setting| (key, setting.origin))
+        });
+        let place = set.next().map(|(key, origin)| match origin {
+            SettingOrigin::Environment => format!("environment variable `{}`: ", variable_of(key)),
+            SettingOrigin::Flag => "on the command line: ".to_owned(),
+            SettingOrigin::File => format!("{}: ", self.layers.places.place(key)),
+            SettingOrigin::Default => String::new(),
+        });
+        self.problems.push(format!("{}{problem}", place.unwrap_or_default()));
     }
 
     fn find<T: SettingValue>(&mut self, key: &'static str) -> Found<T> {
         let flag = self.layers.flags.iter().rev().find(|(name, _)| name == key);
+        let of_text = |text: &str| T::from_text(text).ok_or_else(|| T::fault_of_text(text));
         let (found, origin) = if let Some((_, text)) = flag {
-            (T::from_text(text), SettingOrigin::Flag)
+            (of_text(text), SettingOrigin::Flag)
         } else if let Some(text) = self.in_environment(key) {
-            (T::from_text(text), SettingOrigin::Environment)
+            (of_text(text), SettingOrigin::Environment)
         } else if let Some(value) = find_in(&self.layers.file, key) {
-            (T::from_toml(value), SettingOrigin::File)
+            (T::from_toml(value).ok_or_else(|| T::fault_of_toml(value)), SettingOrigin::File)
         } else {
             return Found::Nowhere;
         };
-        let Some(value) = found else {
-            self.problem(key, origin, &format!("must be {}", T::EXPECTED));
-            return Found::Wrong;
-        };
-        Found::Value(value, origin)
+        match found {
+            Ok(value) => Found::Value(value, origin),
+            Err(fault) => {
+                self.problem(key, origin, &fault);
+                Found::Wrong
+            }
+        }
     }
 
     fn in_environment(&self, key: &str) -> Option<&str> {
@@ -221,13 +256,19 @@ impl Reader {
     }
 
     fn problem(&mut self, key: &'static str, origin: SettingOrigin, fault: &str) {
-        let place = match origin {
+        self.problems.push(format!("{} {fault}", self.place(key, origin)));
+        self.note::<bool>(key, None, origin);
+    }
+
+    /// Names a setting with its place, to be followed by what is wrong with it.
+    fn place(&self, key: &str, origin: SettingOrigin) -> String {
+        match origin {
             SettingOrigin::Environment => format!("environment variable `{}`", variable_of(key)),
             SettingOrigin::Flag => format!("`{key}` on the command line"),
-            SettingOrigin::File | SettingOrigin::Default => format!("`{key}` in the file"),
-        };
-        self.problems.push(format!("{place} {fault}"));
-        self.note::<bool>(key, None, origin);
+            SettingOrigin::File | SettingOrigin::Default => {
+                format!("{}: `{key}`", self.layers.places.place(key))
+            }
+        }
     }
 
     fn is_known(&self, key: &str) -> bool {
@@ -239,25 +280,11 @@ impl Reader {
     fn is_known_variable(&self, name: &str) -> bool {
         self.asked.iter().any(|setting| variable_of(setting.key) == name)
     }
+}
 
-    /// The settings of the same table; of the top level if there is no such table.
-    fn known_near(&self, key: &str) -> String {
-        let table_of = |key: &str| key.rsplit_once('.').map_or("", |(table, _)| table).to_owned();
-        let table = table_of(key);
-        let mut near: Vec<String> = self.keys_of(|known| table_of(known) == table);
-        if near.is_empty() {
-            let first = |known: &str| known.split('.').next().unwrap_or_default().to_owned();
-            near = self.asked.iter().map(|setting| format!("`{}`", first(setting.key))).collect();
-            near.sort();
-            near.dedup();
-        }
-        format!("there are {}", near.join(", "))
-    }
-
-    fn keys_of(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-        let keys = self.asked.iter().map(|setting| setting.key).filter(|key| wanted(key));
-        keys.map(|key| format!("`{key}`")).collect()
-    }
+/// A letter as it is shown: keys of a file may have control characters.
+fn without_controls(letter: char) -> Vec<char> {
+    if letter.is_control() { letter.escape_default().collect() } else { vec![letter] }
 }
 
 /// The environment variable for a key: `WARDIAN_HTTP_MAX_BODY` for `http.max_body`.
@@ -298,6 +325,7 @@ mod tests {
         };
         Reader::new(Layers {
             file: file.parse().unwrap(),
+            places: FilePlaces::of("w.toml".as_ref(), file),
             environment: owned(environment),
             flags: owned(flags),
         })
@@ -324,10 +352,10 @@ mod tests {
         reader.read("http.max_body", ByteCount::bytes(1));
         reader.read("http.max_header", ByteCount::bytes(1));
         insta::assert_snapshot!(reader.finish().unwrap_err().join("\n"), @r"
-        `htp.x.y` in the file is no setting: there are `http`, `listen`
-        `http.max_boddy` in the file is no setting: there are `http.max_body`, `http.max_header`
-        `lisen` in the file is no setting: there are `listen`
-        `x.y` on the command line is no setting: there are `http`, `listen`
+        w.toml:5: `htp.x.y` is not a setting: did you mean `http`?
+        w.toml:3: `http.max_boddy` is not a setting: did you mean `http.max_body`?
+        w.toml:1: `lisen` is not a setting: did you mean `listen`?
+        `x.y` on the command line is not a setting: there are `http` and `listen`
         ");
     }
 
@@ -340,8 +368,8 @@ mod tests {
         reader.read("workers.count", 1_usize);
         reader.read("listen", std::net::SocketAddr::from(([127, 0, 0, 1], 1)));
         insta::assert_snapshot!(reader.finish().unwrap_err().join("\n"), @r#"
-        `http.max_body` in the file must be a size such as "256 MiB" (units: B, KiB, MiB, GiB, TiB), or a number of bytes
-        `http.max_connections` in the file must be between 1 and 100000
+        w.toml:2: `http.max_body` must be a size such as "256 MiB" (units: B, KiB, MiB, GiB, TiB), or a number of bytes
+        w.toml:3: `http.max_connections` must be between 1 and 100000
         environment variable `WARDIAN_WORKERS_COUNT` must be a whole number
         `listen` on the command line must be an address and a port, such as "127.0.0.1:8080"
         "#);
