@@ -131,6 +131,16 @@ pub enum LocalProgram {
     },
 }
 
+impl LocalProgram {
+    /// The right that running it needs.
+    const fn right(&self) -> Right {
+        match self {
+            Self::File { .. } => Right::Code,
+            Self::Skill { .. } => Right::Execute,
+        }
+    }
+}
+
 /// The end of a [`LocalRun`].
 #[derive(Debug)]
 pub struct LocalResult {
@@ -188,11 +198,7 @@ impl Service {
             record,
             strict_output,
         } = request;
-        let right = match program {
-            LocalProgram::File { .. } => Right::Code,
-            LocalProgram::Skill { .. } => Right::Execute,
-        };
-        ensure_has(caller, right)?;
+        ensure_has(caller, program.right())?;
         let policy = self.limits.for_caller(caller.limits).for_reproducible(reproducible);
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {

@@ -109,6 +109,25 @@ pub(crate) struct ResultForm {
     pub(crate) named_inputs: Vec<BlobId>,
 }
 
+impl ResultForm {
+    /// The summary of a completed run without one of its own.
+    fn summary_after(&self, duration_ms: u64) -> String {
+        if self.shows_duration {
+            format!("Completed in {duration_ms} ms.")
+        } else {
+            "Completed.".to_owned()
+        }
+    }
+
+    /// The sentence on files that should have been kept and were not. `total` counts all files, if
+    /// `files` does not have all.
+    fn lost(&self, files: &[FileResult], total: Option<u64>) -> Option<String> {
+        let listed = ByteCount::from(files.len()).as_u64();
+        let unlisted = total.filter(|_| self.keeps_all).map_or(0, |all| all.saturating_sub(listed));
+        left_files::lost(files, unlisted).filter(|_| self.tells_of_lost)
+    }
+}
+
 /// The end of a run, with the members of its result that depend on it.
 enum Ending {
     Completed {
@@ -125,6 +144,16 @@ enum Ending {
     NotStored {
         error: RunError,
     },
+}
+
+impl Ending {
+    /// Whether the returned value is a member of the output; `None` without an output of the program.
+    const fn wrapping(&self) -> Option<Wrapping> {
+        match self {
+            Self::Completed { wrapping, .. } => Some(*wrapping),
+            Self::Failed { .. } | Self::NotStored { .. } => None,
+        }
+    }
 }
 
 impl From<RunFailure> for Ending {
@@ -153,8 +182,8 @@ impl Service {
         let logs = if form.whole_logs { logs } else { Logs::default() };
         let ending = match end {
             Ok(()) => {
-                let (permit, masks) = (room.into_permit(), masks.clone());
-                self.read_ending(caller, finished.output, permit, masks).await?
+                self.read_ending(caller, finished.output, room.into_permit(), masks.as_ref())
+                    .await?
             }
             Err(failure) => failure.into(),
         };
@@ -167,21 +196,15 @@ impl Service {
             inputs: &form.named_inputs,
         };
         self.name_blobs(caller, named).await;
-        let listed = ByteCount::from(files.len()).as_u64();
-        let unlisted = files_total.filter(|_| form.keeps_all);
-        let unlisted = unlisted.map_or(0, |total| total.saturating_sub(listed));
-        let lost = left_files::lost(&files, unlisted).filter(|_| form.tells_of_lost);
-        let default_summary = if form.shows_duration {
-            format!("Completed in {duration_ms} ms.")
-        } else {
-            "Completed.".to_owned()
-        };
+        let lost = form.lost(&files, files_total);
+        let default_summary = form.summary_after(duration_ms);
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
-        let (mut converted, mut converted_total) = (Vec::new(), None);
+        let (converted, converted_total) = match ending.wrapping() {
+            Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
+            None => (Vec::new(), None),
+        };
         let (status, summary, output, stored, error) = match ending {
-            Ending::Completed { summary, output, wrapping, stored } => {
-                (converted, converted_total) =
-                    converted::shown(conversions, wrapping, masks.as_deref());
+            Ending::Completed { summary, output, stored, .. } => {
                 let summary = summary.unwrap_or(default_summary);
                 (RunStatus::Completed, summary, output, stored, None)
             }
@@ -220,8 +243,7 @@ impl Service {
             fuel: usage.fuel.map(|fuel| fuel.0),
             cached: false,
         };
-        let document = None;
-        Ok(Performed { result, logs, output_blob: stored, document, unrepeatable, profile })
+        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable, profile })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
@@ -231,8 +253,9 @@ impl Service {
         caller: &Caller,
         output: Option<CheckedPayload>,
         permit: Option<OwnedSemaphorePermit>,
-        masks: Option<Arc<Masks>>,
+        masks: Option<&Arc<Masks>>,
     ) -> Result<Ending, ServiceError> {
+        let masks = masks.cloned();
         let Some(output) = output else {
             return self.ending(caller, Output::parse(Vec::new()), permit).await;
         };
