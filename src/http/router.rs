@@ -75,6 +75,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/v1/runs/active", get(runs::list_active::<M>))
         .route("/v1/runs/{id}", get(runs::show::<M>))
         .route("/v1/runs/{id}/cancel", post(runs::cancel::<M>))
+        .route("/v1/runs/{id}/content", get(runs::content::<M>))
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
         .route("/v1/runs/{id}/record", get(runs::document::<M>))
         .route("/v1/caller", get(operator::caller::<M>))

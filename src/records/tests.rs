@@ -69,6 +69,8 @@ fn record(owner: &str, number: u64) -> RunRecord {
         key: None,
         request_id: "req_1".to_owned(),
         trace_id: None,
+        label: None,
+        title: None,
         kind: if skill.is_some() { RunKind::ExecuteSkill } else { RunKind::RunCode },
         detached: false,
         started_ms: START + number,
@@ -181,7 +183,7 @@ async fn filters_and_times_narrow_a_list() {
     let found = numbers(RunFilter { skill: skill.clone(), since_ms, ..RunFilter::default() }).await;
     assert_eq!(found, [38]);
     let kind = Some(RunKind::RunCode);
-    let found = numbers(RunFilter { kind, outcome: timeout, skill, since_ms: None }).await;
+    let found = numbers(RunFilter { kind, outcome: timeout, skill, ..RunFilter::default() }).await;
     assert_eq!(found, [0_u64; 0]);
 }
 

@@ -116,6 +116,12 @@ pub enum ServiceError {
         /// The reason.
         reason: &'static str,
     },
+    /// The program of a run, its arguments and its output are not kept.
+    #[error("the program of this run is not kept: {reason}")]
+    ContentNotKept {
+        /// The reason.
+        reason: &'static str,
+    },
     /// The server keeps no records.
     #[error("this server keeps no records of runs")]
     NoRecords,
@@ -230,6 +236,7 @@ impl ServiceError {
             | Self::ResultNotKept { .. }
             | Self::LogNotKept
             | Self::NoDocument { .. }
+            | Self::ContentNotKept { .. }
             | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::AfterRun(error) => error.kind(),

@@ -36,6 +36,8 @@ pub struct ExecuteSkillParams {
     pub keep_files: Option<KeepFilesParam>,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// The title of the run.
+    pub label: Option<String>,
     /// True if the call returns while the run goes on.
     #[serde(default)]
     pub detach: bool,
@@ -57,6 +59,7 @@ impl ExecuteSkillParams {
             input_blobs: Vec::new(),
             keep_files: None,
             reproducible: None,
+            label: None,
             detach: false,
             idempotency_key: None,
             timeout_ms: None,
@@ -111,6 +114,8 @@ pub struct RunCodeParams {
     pub keep_files: Option<KeepFilesParam>,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// The title of the run.
+    pub label: Option<String>,
     /// True if the call returns while the run goes on.
     #[serde(default)]
     pub detach: bool,

@@ -11,6 +11,7 @@ use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::parts::Service;
 use crate::service::run::call_form::{CallForm, CallPieces};
+use crate::service::run::label::RunLabel;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -44,6 +45,7 @@ impl Service {
             limits: params.limits(),
             keep_files: params.keep_files.as_ref(),
             reproducible: params.reproducible,
+            label: params.label.as_deref(),
         };
         let form =
             CallForm::of(caller, params.detach, params.idempotency_key.clone(), pieces).await?;
@@ -52,6 +54,7 @@ impl Service {
         }
         let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
         let Language::Python = params.language;
+        let label = params.label.map(RunLabel::parse).transpose()?;
         // Code can read the files of the skills that it mounts.
         if !params.mount_skills.is_empty() {
             ensure_has(caller, Right::Discover)?;
@@ -64,6 +67,7 @@ impl Service {
         let args = params.args.unwrap_or_else(no_arguments);
         let plan = RunPlan {
             program,
+            label,
             entrypoint,
             args,
             skills,

@@ -41,6 +41,7 @@ pub(crate) struct CallPieces<'a> {
     pub(crate) limits: RequestedLimits,
     pub(crate) keep_files: Option<&'a KeepFilesParam>,
     pub(crate) reproducible: Option<ReproducibleParam>,
+    pub(crate) label: Option<&'a str>,
 }
 
 impl CallForm {
@@ -115,6 +116,10 @@ impl CallPieces<'_> {
             Some(ReproducibleParam::Flag(true)) => add(Some("reproducible")),
             Some(ReproducibleParam::Flag(false)) | None => add(None),
         }
+        // Calls of clients that know no labels keep their digest.
+        if let Some(label) = self.label {
+            add(Some(&format!("label {label}")));
+        }
         text
     }
 }
@@ -143,6 +148,7 @@ mod tests {
             limits: RequestedLimits::default(),
             keep_files: None,
             reproducible: None,
+            label: None,
         };
         let limits = |change: fn(&mut RequestedLimits)| {
             let mut limits = RequestedLimits::default();
@@ -171,6 +177,8 @@ mod tests {
             CallPieces { reproducible: Some(ReproducibleParam::Flag(true)), ..base },
             CallPieces { reproducible: Some(inputs(1, 2)), ..base },
             CallPieces { reproducible: Some(inputs(2, 1)), ..base },
+            CallPieces { label: Some(""), ..base },
+            CallPieces { label: Some("a"), ..base },
         ];
         let texts: BTreeSet<String> = calls.iter().map(CallPieces::text).collect();
         assert_eq!(texts.len(), calls.len());

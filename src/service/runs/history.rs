@@ -10,13 +10,15 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::audit::AuditLog;
-use crate::ids::{RunId, SkillName};
+use crate::ids::{BlobId, RunId, SkillName, TenantId};
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
 use crate::protocol::params_error::ParamsError;
 use crate::records::{
-    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
+    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSearch, RunSummary, StoredLog,
+    WhoseRuns, with_result,
 };
+use crate::service::authorisation::ensure_may_operate;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
@@ -34,6 +36,10 @@ const RECORD: ByteCount = ByteCount::kibibytes(512);
 
 /// Copies of a result while it is answered: as it was read, and in the record.
 const COPIES: u64 = 2;
+
+/// Most bytes of the content of a run, as JSON: its code and its arguments, of which a byte takes up to
+/// six with its escapes, and the rest.
+const MAX_CONTENT: u64 = 13 << 20;
 
 /// The time in which the record of a run that is over is usually written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
@@ -126,6 +132,14 @@ pub struct RunListOrder<'a> {
     pub skill: Option<&'a str>,
     /// Only runs from this time on, in milliseconds since the Unix epoch.
     pub since_ms: Option<u64>,
+    /// Only runs up to this time, in milliseconds since the Unix epoch.
+    pub until_ms: Option<u64>,
+    /// Only runs in which these words are found.
+    pub search: Option<&'a str>,
+    /// Only runs that stored this blob.
+    pub blob: Option<&'a str>,
+    /// The runs of this tenant, or of all (`*`), for an operator.
+    pub tenant: Option<&'a str>,
 }
 
 /// A page of the list of runs.
@@ -213,7 +227,7 @@ impl RunHistory {
         caller: &Caller,
         order: RunListOrder<'_>,
     ) -> Result<RunList, ServiceError> {
-        let kind = visible_kind(caller)?;
+        let (whose, kind) = whose_runs(caller, order.tenant)?;
         let cursor = order.cursor.map(|letters| RunId::parse(&format!("run_{letters}")));
         let cursor = cursor.transpose().map_err(|_invalid| {
             ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
@@ -223,13 +237,21 @@ impl RunHistory {
         }
         let outcome = order.outcome.map(outcome_named).transpose()?;
         let skill = order.skill.map(SkillName::parse).transpose()?;
-        let filter = RunFilter { kind, outcome, skill, since_ms: order.since_ms };
+        let filter = RunFilter {
+            kind,
+            outcome,
+            skill,
+            since_ms: order.since_ms,
+            until_ms: order.until_ms,
+            search: order.search.map(search_for).transpose()?,
+            blob: order.blob.map(blob_named).transpose()?,
+        };
         let limit = order.limit.min(MAX_PAGE);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(limit)))?;
         let table = self.table()?;
         // The semaphore is never closed.
         let _turn = self.readers.acquire().await.ok();
-        let page = table.list(&caller.tenant, &filter, cursor.as_ref(), limit).await?;
+        let page = table.list_of(&whose, &filter, cursor.as_ref(), limit).await?;
         let next_cursor = page.next.map(|id| id.as_str().trim_start_matches("run_").to_owned());
         Ok(RunList { runs: page.runs, next_cursor })
     }
@@ -279,6 +301,32 @@ impl RunHistory {
         };
         let result = self.kept_result(caller, &run).await?;
         Ok(FoundRun::Ended(with_result(&record, result.as_deref())))
+    }
+
+    /// What a run of the caller's tenant was given and what it left, as JSON.
+    ///
+    /// # Errors
+    ///
+    /// The caller has no such run, it goes on, this is not kept, or the database failed.
+    pub async fn content(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let run = parsed(id)?;
+        if self.wait_for_record(caller, kind, &run, Duration::ZERO).await?.is_some() {
+            return Err(ServiceError::RecordNotWritten);
+        }
+        let table = self.table()?;
+        // The semaphore is never closed.
+        let _turn = self.readers.acquire().await.ok();
+        let found = table.find_log(&caller.tenant, kind, &run).await?;
+        let size = found.ok_or_else(|| no_such_run(id))?.size.unwrap_or(0);
+        caller.memory.reserve(ByteCount::bytes(size.min(MAX_CONTENT).saturating_mul(COPIES)))?;
+        let content = table.read_content(&caller.tenant, &run).await?;
+        content.ok_or_else(|| ServiceError::ContentNotKept {
+            reason: match self.recorder().is_some_and(|recorder| recorder.config().keeps_programs) {
+                true => "it is of an earlier version, its log was too old, or there was no memory",
+                false => "this server keeps no programs: `records.programs`",
+            },
+        })
     }
 
     /// The document of a reproducible run of the caller's tenant, in canonical form.
@@ -459,6 +507,40 @@ fn visible_kind(caller: &Caller) -> Result<Option<RunKind>, ServiceError> {
         (false, true) => Ok(Some(RunKind::RunCode)),
         (false, false) => Err(ServiceError::Forbidden { right: Right::Execute.name() }),
     }
+}
+
+/// Whose runs a list has, and the only kind of them that the caller sees. The runs of other tenants
+/// are for operators.
+fn whose_runs(
+    caller: &Caller,
+    tenant: Option<&str>,
+) -> Result<(WhoseRuns, Option<RunKind>), ServiceError> {
+    let own = || Ok((WhoseRuns::Own(caller.tenant.clone()), visible_kind(caller)?));
+    let Some(name) = tenant else { return own() };
+    ensure_may_operate(caller)?;
+    let tenant = match name {
+        "*" => None,
+        name => Some(TenantId::parse(name)?),
+    };
+    if tenant.as_ref() == Some(&caller.tenant) && visible_kind(caller).is_ok() {
+        return own();
+    }
+    let sees_all = matches!(visible_kind(caller), Ok(None));
+    let reader = sees_all.then(|| caller.tenant.clone());
+    Ok((WhoseRuns::Operator { tenant, reader }, None))
+}
+
+fn search_for(text: &str) -> Result<RunSearch, ParamsError> {
+    RunSearch::of(text).ok_or_else(|| {
+        let (words, bytes) = (RunSearch::MAX_WORDS, RunSearch::MAX_LENGTH);
+        let expected = format!("1 to {words} words, of at most {bytes} bytes together");
+        ParamsError::wrong("search", expected, "something else")
+    })
+}
+
+/// The id in a filter. A malformed one is that of no blob.
+fn blob_named(text: &str) -> Result<BlobId, ServiceError> {
+    BlobId::parse(text).map_err(|_malformed| ServiceError::NoSuchBlob { id: text.to_owned() })
 }
 
 fn parsed(id: &str) -> Result<RunId, ServiceError> {

@@ -29,11 +29,12 @@ pub(crate) fn runs(
 ) -> Result<Exit, Failed> {
     block_on(async {
         match command {
-            RunsCommand::List { outcome, skill, since, limit, json, of } => {
+            RunsCommand::List { outcome, skill, since, search, limit, json, of } => {
                 let choice = RunChoice {
                     outcome: outcome.as_deref().map(outcome_named).transpose()?,
                     skill: skill.as_deref().map(SkillName::parse).transpose()?,
                     since_ms: since.as_deref().map(start_of).transpose()?,
+                    search: search.clone(),
                 };
                 let source = RecordSource::open(config, of, api_key).await?;
                 let listed = list(&source, &choice, *limit).await;
@@ -130,7 +131,7 @@ fn print_list(runs: &[RunSummary], as_json: bool) {
         print_line("there are no such runs");
     } else {
         let now = Clock::System.now();
-        let columns = ["run", "started", "program", "outcome", "time", "log"];
+        let columns = ["run", "started", "program", "outcome", "time", "log", "title"];
         print_table(&columns, runs.iter().map(|run| row(run, now)).collect());
     }
 }
