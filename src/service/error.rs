@@ -116,6 +116,12 @@ pub enum ServiceError {
         /// The reason.
         reason: &'static str,
     },
+    /// Keys are made for a server that takes none.
+    #[error("this server takes no keys: set `auth.mode` to `keys`, or `auth.jwt.accept_keys`")]
+    TakesNoKeys,
+    /// Keys cannot be written.
+    #[error("the keys of this server cannot be changed now")]
+    Keys(#[source] DatabaseError),
     /// The program of a run, its arguments and its output are not kept.
     #[error("the program of this run is not kept: {reason}")]
     ContentNotKept {
@@ -224,6 +230,7 @@ impl ServiceError {
             | Self::Kind(_)
             | Self::Arguments { .. }
             | Self::KeyOfOtherCall
+            | Self::TakesNoKeys
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
             | Self::LimitsOfRecord
@@ -262,6 +269,7 @@ impl ServiceError {
             | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
+            | Self::Keys(_)
             | Self::KnownRun
             | Self::Interrupted(_) => ErrorKind::Internal,
         }

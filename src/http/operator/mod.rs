@@ -1,5 +1,7 @@
 //! What a caller may know of itself and, with the scope `admin`, of the server: `GET /v1/caller`,
-//! `/v1/metrics` and `/v1/keys`. Nothing here changes anything.
+//! `/v1/metrics`, `/v1/overview` and `/v1/keys`. Only `keys.rs` changes anything.
+
+pub(crate) mod keys;
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use tracing::error;
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
+use crate::http::blobs::status_of;
 use crate::http::edge::Edge;
 use crate::net::answer::Answer;
 use crate::net::audited::{PeerAddress, note_refusal};
@@ -28,6 +31,10 @@ use crate::units::ByteCount;
 
 /// Memory of one key while the list is made, with its part of the answer.
 const LISTED_KEY: ByteCount = ByteCount::kibibytes(1);
+
+/// Memory of one sample of the overview while it is answered, and the most of them.
+const SAMPLE: ByteCount = ByteCount::bytes(104);
+const SAMPLES: u64 = 24 * 60 + 1;
 
 /// The answer of `/v1/caller`.
 #[derive(Serialize)]
@@ -142,6 +149,21 @@ impl<'a, M: Methods + Status> Inquiry<'a, M> {
         self.json(&KeyListView { accepted: ring.is_some(), keys })
     }
 
+    fn overview(&self) -> Result<Response, Box<Response>> {
+        self.ensure_operator()?;
+        let needed = ByteCount::bytes(SAMPLE.as_u64().saturating_mul(SAMPLES));
+        self.caller.memory.reserve(needed).map_err(|_no_room| self.no_room())?;
+        self.json(&self.edge.metrics.overview())
+    }
+
+    /// The answer to a request that failed, with the status that requests outside `/rpc` have.
+    fn failed_with_status(&self, error: &ServiceError) -> Box<Response> {
+        note_refusal(&self.edge.audit, &self.caller, error);
+        let mut failure = Failure::of(error, &self.request_id);
+        failure.status = status_of(error.kind());
+        Box::new(failure.into_response(RequestId::Null, &self.request_id))
+    }
+
     fn metrics(&self) -> Result<Response, Box<Response>> {
         self.ensure_operator()?;
         let text = self.edge.metrics.text().map_err(|fault| {
@@ -168,12 +190,22 @@ pub(crate) async fn caller<M: Methods + Status>(
 }
 
 /// Answers `GET /v1/keys`: the keys of all tenants, for an operator.
-pub(crate) async fn keys<M: Methods + Status>(
+pub(crate) async fn list_keys<M: Methods + Status>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
     address: Option<Extension<PeerAddress>>,
 ) -> Response {
     let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.keys());
+    answer.unwrap_or_else(|refusal| *refusal)
+}
+
+/// Answers `GET /v1/overview`: the last day of the server, for an operator.
+pub(crate) async fn overview<M: Methods + Status>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+) -> Response {
+    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.overview());
     answer.unwrap_or_else(|refusal| *refusal)
 }
 

@@ -30,7 +30,7 @@ pub struct RunFilter {
     pub until_ms: Option<u64>,
     /// Only runs in which all of these words are found.
     pub search: Option<RunSearch>,
-    /// Only runs that stored this blob: the newest [`MADE_BY`].
+    /// Only runs that stored this blob: the newest thousand.
     pub blob: Option<BlobId>,
 }
 
@@ -55,7 +55,7 @@ impl RunSearch {
 }
 
 /// Most runs that are listed for one blob.
-pub const MADE_BY: u64 = 1_000;
+const MADE_BY: u64 = 1_000;
 
 /// Whose runs are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
