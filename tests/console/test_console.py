@@ -176,6 +176,8 @@ class MainPaths(InBrowser):
         self.assertGreater(self.browser.run("return document.querySelectorAll('.py-keyword').length"), 0)
 
     def test_a_wrong_argument_is_told_beside_the_form(self):
+        # The form keeps what another test has typed.
+        self.browser.run("sessionStorage.clear()")
         self.show("/skills/data.csv.profile")
         self.browser.click(".inputs button[type=submit]")
         self.browser.wait_text("csv_blob: is required", ".inputs")

@@ -147,7 +147,7 @@ function card(title, value, unit, rest) {
 /** The charts of the last day: a label, what one shows of a sample and the one before, and its text. */
 const PAST = [
   ["Runs per minute", (now, before) => perMinute(now, before, "runs"), (value) => number(value)],
-  ["Runs that did not complete, per minute", (now, before) => perMinute(now, before, "failed"), (value) => number(value)],
+  ["Failed runs per minute", (now, before) => perMinute(now, before, "failed"), (value) => number(value)],
   ["Calls per minute", (now, before) => perMinute(now, before, "calls"), (value) => number(value)],
   ["Runs that wait", (now) => now.queued, (value) => number(value, 0)],
   ["Busy workers", (now) => now.busy, (value) => number(value, 0)],
