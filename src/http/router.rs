@@ -79,7 +79,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
         .route("/v1/runs/{id}/record", get(runs::document::<M>))
         .route("/v1/caller", get(operator::caller::<M>))
-        .route("/v1/keys", get(operator::list_keys::<M>).post(operator::keys::create::<M>))
+        .route("/v1/keys", get(operator::keys::list::<M>).post(operator::keys::create::<M>))
         .route("/v1/keys/{prefix}/revoke", post(operator::keys::revoke::<M>))
         .route("/v1/overview", get(operator::overview::<M>))
         .route("/v1/metrics", get(operator::metrics::<M>))

@@ -98,9 +98,8 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
     }
 
     async fn list(&self, query: Option<&str>) -> Result<Response, Box<Response>> {
-        let known = [
-            "limit", "cursor", "outcome", "skill", "since", "until", "search", "blob", "tenant",
-        ];
+        let known =
+            ["limit", "cursor", "outcome", "skill", "since", "until", "search", "blob", "tenant"];
         let parameters = self.parameters(query, &known)?;
         let limit = self.number(&parameters, "limit", "a number from 1 to 1000")?;
         let since = "a time in milliseconds since the Unix epoch";

@@ -694,7 +694,8 @@ async fn titles_and_blobs_are_found_and_expire_with_their_runs() {
         let rows: Vec<Row> = (0..4)
             .map(|number| {
                 let title = Some(format!("Sums of {owner} {number}"));
-                let record = RunRecord { title, output_blobs: vec![blob.clone()], ..record(owner, number) };
+                let record =
+                    RunRecord { title, output_blobs: vec![blob.clone()], ..record(owner, number) };
                 Row::of(&record, None, None).unwrap()
             })
             .collect();

@@ -21,7 +21,7 @@ use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
-use crate::tenants::UnknownCaller;
+use crate::tenants::{InvalidKey, UnknownCaller};
 use crate::units::ByteCount;
 
 /// Errors of method calls.
@@ -116,6 +116,9 @@ pub enum ServiceError {
         /// The reason.
         reason: &'static str,
     },
+    /// A key that is asked for has a wrong name or scope.
+    #[error(transparent)]
+    InvalidKey(#[from] InvalidKey),
     /// Keys are made for a server that takes none.
     #[error("this server takes no keys: set `auth.mode` to `keys`, or `auth.jwt.accept_keys`")]
     TakesNoKeys,
@@ -231,6 +234,7 @@ impl ServiceError {
             | Self::Arguments { .. }
             | Self::KeyOfOtherCall
             | Self::TakesNoKeys
+            | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
             | Self::LimitsOfRecord

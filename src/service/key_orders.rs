@@ -31,13 +31,12 @@ impl NewKey {
     fn checked(&self, now: Duration) -> Result<KeyOrder, ServiceError> {
         let rights = match &self.scopes {
             None => Rights::USUAL,
-            Some(scopes) => {
-                let parsed = Rights::parse(&scopes.join(","));
-                parsed.map_err(|wrong| ParamsError::wrong("scopes", wrong.to_string(), "others"))?
+            Some(scopes) if scopes.is_empty() => {
+                return Err(ParamsError::wrong("scopes", "at least one scope", "none").into());
             }
+            Some(scopes) => Rights::parse(&scopes.join(","))?,
         };
-        let name = KeyName::parse(&self.name)
-            .map_err(|wrong| ParamsError::wrong("name", wrong.to_string(), "something else"))?;
+        let name = KeyName::parse(&self.name)?;
         Ok(KeyOrder {
             tenant: TenantId::parse(&self.tenant)?,
             name,

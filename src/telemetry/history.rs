@@ -17,7 +17,7 @@ pub const KEPT: usize = 24 * 60;
 
 /// Numbers of a server at one moment. Counters are those since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Sample {
+pub struct ServerSample {
     /// Runs of callers that ended.
     pub runs: u64,
     /// Those of them that did not complete.
@@ -47,7 +47,7 @@ pub struct AgedSample {
     pub age_ms: u64,
     /// The numbers.
     #[serde(flatten)]
-    pub sample: Sample,
+    pub sample: ServerSample,
 }
 
 /// What an operator sees of a server at a glance.
@@ -76,12 +76,12 @@ pub struct PhaseSummary {
 /// The samples of the last day.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    samples: VecDeque<(Instant, Sample)>,
+    samples: VecDeque<(Instant, ServerSample)>,
 }
 
 impl History {
     /// Adds a sample. The oldest goes if there are too many.
-    pub(super) fn note(&mut self, at: Instant, sample: Sample) {
+    pub(super) fn note(&mut self, at: Instant, sample: ServerSample) {
         while self.samples.len() >= KEPT {
             self.samples.pop_front();
         }
@@ -89,8 +89,8 @@ impl History {
     }
 
     /// All samples, and then this one of now.
-    pub(super) fn until(&self, now: Instant, latest: Sample) -> Vec<AgedSample> {
-        let aged = |(at, sample): &(Instant, Sample)| {
+    pub(super) fn until(&self, now: Instant, latest: ServerSample) -> Vec<AgedSample> {
+        let aged = |(at, sample): &(Instant, ServerSample)| {
             let age = now.saturating_duration_since(*at).as_millis();
             AgedSample { age_ms: u64::try_from(age).unwrap_or(u64::MAX), sample: *sample }
         };
@@ -106,7 +106,7 @@ mod tests {
     fn history_is_bounded() {
         let (mut history, began) = (History::default(), Instant::now());
         let minutes = u64::try_from(KEPT).unwrap() + 10;
-        let sample = |runs| Sample { runs, ..Sample::default() };
+        let sample = |runs| ServerSample { runs, ..ServerSample::default() };
         let mut now = began;
         for minute in 0..minutes {
             history.note(now, sample(minute));
@@ -116,6 +116,6 @@ mod tests {
         assert_eq!(kept.len(), KEPT + 1);
         assert_eq!((kept[0].sample.runs, kept[0].age_ms), (10, 24 * 60 * 60 * 1_000));
         assert_eq!(kept.last().map(|last| (last.sample.runs, last.age_ms)), Some((minutes, 0)));
-        assert!(size_of::<(Instant, Sample)>() <= 96);
+        assert!(size_of::<(Instant, ServerSample)>() <= 96);
     }
 }

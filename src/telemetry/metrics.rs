@@ -14,7 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::ids::TenantId;
-use crate::telemetry::history::{History, Overview, PhaseSummary, SAMPLE_INTERVAL, Sample};
+use crate::telemetry::history::{History, Overview, PhaseSummary, SAMPLE_INTERVAL, ServerSample};
 use crate::telemetry::labels::{
     CallLabels, DirectionLabels, OwnerLabels, PhaseLabels, RequestLabels, RouteLabels, RunLabels,
     TenantLabels,
@@ -216,13 +216,13 @@ impl Metrics {
         }
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&self) -> ServerSample {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut sample = Sample {
+        let mut sample = ServerSample {
             runs: count(&self.totals.runs),
             failed: count(&self.totals.failed),
             calls: count(&self.totals.calls),
-            ..Sample::default()
+            ..ServerSample::default()
         };
         let sources = self.sources.lock().clone();
         let parts = sources.iter().flat_map(|source| source.read());
@@ -320,8 +320,8 @@ impl fmt::Debug for Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::source::number_of;
     use crate::telemetry::source::MetricReading;
+    use crate::telemetry::source::number_of;
 
     #[derive(Debug)]
     struct Fixed;
@@ -360,7 +360,8 @@ mod tests {
         let overview = metrics.overview();
         let [first, last] = overview.samples[..] else { panic!("{overview:?}") };
         assert_eq!((first.sample.runs, first.sample.calls), (0, 0));
-        let Sample { runs, failed, calls, queued, busy, idle, resident_bytes, .. } = last.sample;
+        let ServerSample { runs, failed, calls, queued, busy, idle, resident_bytes, .. } =
+            last.sample;
         assert_eq!((runs, failed, calls, queued, busy, idle), (2, 1, 1, 7, 3, 1));
         assert!(resident_bytes > 0);
         let execute = overview.phases.iter().find(|phase| phase.phase == "execute").unwrap();

@@ -17,7 +17,7 @@ mod source;
 pub mod traces;
 
 pub use crate::telemetry::history::{
-    AgedSample, KEPT, Overview, PhaseSummary, SAMPLE_INTERVAL, Sample,
+    AgedSample, KEPT, Overview, PhaseSummary, SAMPLE_INTERVAL, ServerSample,
 };
 pub use crate::telemetry::metrics::{CONTENT_TYPE, Metrics, OpenConnection, RunPhases, RunTraffic};
 pub use crate::telemetry::quantiles::{DurationSummary, RELATIVE_ERROR};

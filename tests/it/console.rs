@@ -71,7 +71,8 @@ fn an_operator_makes_and_revokes_keys_over_http() {
         let made = place.run(&[&arguments[..], &["--scopes", scopes]].concat()).with(0).stdout;
         let made = made.trim_end().to_owned();
         crate::support::eventually(std::time::Duration::from_secs(20), || {
-            (server.client().with_key(&made).get("/v1/caller").status == 200).then_some(made.clone())
+            (server.client().with_key(&made).get("/v1/caller").status == 200)
+                .then_some(made.clone())
         })
     };
     let operator = key("admin");
@@ -90,9 +91,15 @@ fn an_operator_makes_and_revokes_keys_over_http() {
     assert_eq!((status, &refused["error"]["data"]["kind"]), (403, &json!("forbidden")));
     assert_eq!(send(&operator, "/v1/keys", "text/plain", order).0, 415);
     for wrong in [
-        "", "[]", "{}", r#"{"tenant": "beta"}"#, r#"{"tenant": "BETA", "name": "ci"}"#,
-        r#"{"tenant": "beta", "name": "\n"}"#, r#"{"tenant": "b", "name": "c", "scopes": ["root"]}"#,
-        r#"{"tenant": "b", "name": "c", "expires_ms": 0}"#, r#"{"tenant": "b", "name": "c", "x": 1}"#,
+        "",
+        "[]",
+        "{}",
+        r#"{"tenant": "beta"}"#,
+        r#"{"tenant": "BETA", "name": "ci"}"#,
+        r#"{"tenant": "beta", "name": "\n"}"#,
+        r#"{"tenant": "b", "name": "c", "scopes": ["root"]}"#,
+        r#"{"tenant": "b", "name": "c", "expires_ms": 0}"#,
+        r#"{"tenant": "b", "name": "c", "x": 1}"#,
         r#"{"tenant": "b", "tenant": "c", "name": "c"}"#,
         r#"{"tenant": "b", "name": "c", "expires_ms": 18446744073709551615}"#,
     ] {
@@ -121,9 +128,13 @@ fn an_operator_makes_and_revokes_keys_over_http() {
         std::fs::read_to_string(&log).ok().filter(|lines| lines.contains("key_revoked"))
     });
     let by = operator.split('_').nth(1).unwrap();
-    for (event, about) in [("key_created", format!("code by {by}")), ("key_revoked", format!("by {by}"))] {
+    for (event, about) in
+        [("key_created", format!("code by {by}")), ("key_revoked", format!("by {by}"))]
+    {
         let is_told = |line: &str| {
-            line.contains(event) && line.contains(prefix) && line.contains(&format!("\"about\":\"{about}\""))
+            line.contains(event)
+                && line.contains(prefix)
+                && line.contains(&format!("\"about\":\"{about}\""))
         };
         assert!(lines.lines().any(is_told), "{event}: {lines}");
     }
@@ -149,7 +160,8 @@ fn a_server_without_keys_makes_none() {
 fn the_overview_counts_runs_and_tells_their_quantiles() {
     let server = TestServer::start(&[]);
     let client = server.client();
-    let runs = |overview: &serde_json::Value, place: usize| overview["samples"][place]["runs"].as_u64();
+    let runs =
+        |overview: &serde_json::Value, place: usize| overview["samples"][place]["runs"].as_u64();
     let before = client.get("/v1/overview").json();
     client.run("1");
     client.run("1 / 0");
@@ -160,7 +172,8 @@ fn the_overview_counts_runs_and_tells_their_quantiles() {
     assert_eq!(after["samples"][last]["age_ms"], 0);
     let phases = after["phases"].as_array().unwrap();
     let execute = phases.iter().find(|phase| phase["phase"] == "execute").unwrap();
-    let [mean, p50, p99] = ["mean_us", "p50_us", "p99_us"].map(|name| execute[name].as_f64().unwrap());
+    let [mean, p50, p99] =
+        ["mean_us", "p50_us", "p99_us"].map(|name| execute[name].as_f64().unwrap());
     assert!(execute["count"] == 2 && p50 <= p99 && mean <= p99 * 1.06, "{execute}");
 }
 

@@ -46,7 +46,7 @@ fn a_record_keeps_the_program_its_arguments_and_its_output() {
     assert_eq!((&kept["files"][0]["path"], &kept["files_total"]), (&json!("left.txt"), &json!(1)));
     assert_eq!(titles(&client, ""), [json!("Sums of a day")]);
     // A label is the title, and a long program is cut between its letters.
-    let long = format!("'{}'", "ä".repeat(4_000));
+    let long = format!("x = '{}'\n{{'x': x}}", "ä".repeat(4_000));
     let params = json!({"label": "Nightly report", "args": {"text": "x".repeat(3_000)}});
     let id = written(&client, &client.run_with(&long, params));
     let kept = content(&client, &id);
@@ -73,7 +73,8 @@ fn runs_are_searched_and_found_by_their_blobs() {
     let client = server.client();
     let failed = client.run_with("1 / 0", json!({"label": "Über Teilung 100%_x"}));
     written(&client, &failed);
-    let code = "# Writer\nfrom runtime import blobs\n{'b': blobs.write_text('made', kind='text/plain')}";
+    let code =
+        "# Writer\nfrom runtime import blobs\n{'b': blobs.write_text('made', kind='text/plain')}";
     let made = client.run(code);
     let id = written(&client, &made);
     let blob = made["output"]["b"].as_str().unwrap();
@@ -166,7 +167,8 @@ fn content_without_secrets() {
 
 #[test]
 fn an_operator_lists_the_runs_of_all_tenants_without_what_they_wrote() {
-    let server = TestServer::start(&["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"]);
+    let server =
+        TestServer::start(&["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"]);
     let place = Command::new();
     let data = server.data_dir().to_str().unwrap();
     let key = |tenant: &str, scopes: &str| {
@@ -178,11 +180,13 @@ fn an_operator_lists_the_runs_of_all_tenants_without_what_they_wrote() {
     };
     let (acme, beta) = (key("acme", "execute,code,admin"), key("beta", "execute,code"));
     written(&acme, &acme.run("# own title\n1"));
-    let theirs = beta.run("# their title\nclass Chosen(Exception): pass\nraise Chosen('their message')");
+    let theirs =
+        beta.run("# their title\nclass Chosen(Exception): pass\nraise Chosen('their message')");
     let id = written(&beta, &theirs);
     let list = |client: &Client, query: &str| client.get(&format!("/v1/runs{query}"));
     let all = list(&acme, "?tenant=*").json();
-    let shown = |run: &Value| (run["tenant"].clone(), run["title"].clone(), run["error_type"].clone());
+    let shown =
+        |run: &Value| (run["tenant"].clone(), run["title"].clone(), run["error_type"].clone());
     assert_eq!(
         all["runs"].as_array().unwrap().iter().map(shown).collect::<Vec<_>>(),
         [

@@ -1,9 +1,11 @@
-//! `POST /v1/keys` and `POST /v1/keys/{prefix}/revoke`: keys that an operator makes and revokes.
+//! `GET /v1/keys`, `POST /v1/keys` and `POST /v1/keys/{prefix}/revoke`: the keys that an
+//! operator sees, makes and revokes.
 //!
 //! A key is answered once, in the answer to the request that made it, which no cache keeps. The audit
 //! log names who made it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -14,14 +16,57 @@ use serde::Serialize;
 
 use crate::audit::{AuditEvent, AuditKind};
 use crate::http::edge::Edge;
-use crate::http::operator::{Inquiry, KeyView};
+use crate::http::operator::Inquiry;
 use crate::net::audited::PeerAddress;
 use crate::net::body::{ReadBody, is_json};
 use crate::net::respond::{closing, empty, refuse, refuse_body};
-use crate::service::{CallerCredential, CallerIdentity, Methods, NewKey, Status};
+use crate::service::{ApiKey, CallerCredential, CallerIdentity, Methods, NewKey, Status};
+
+/// Memory of one key while the list is made, with its part of the answer.
+const LISTED_KEY: ByteCount = ByteCount::kibibytes(1);
 
 /// Longest order for a key, in bytes.
 const MAX_ORDER: usize = 16 << 10;
+
+/// The answer of `/v1/keys`.
+#[derive(Serialize)]
+struct KeyListView<'a> {
+    /// False if the server takes no keys.
+    accepted: bool,
+    keys: Vec<KeyView<'a>>,
+}
+
+/// A key, without anything secret. Times are in milliseconds since the Unix epoch.
+#[derive(Serialize)]
+struct KeyView<'a> {
+    prefix: &'a str,
+    tenant: &'a str,
+    name: &'a str,
+    scopes: Vec<&'static str>,
+    created_ms: u64,
+    expires_ms: Option<u64>,
+    revoked_ms: Option<u64>,
+    last_used_ms: Option<u64>,
+}
+
+impl<'a> KeyView<'a> {
+    fn of(key: &'a ApiKey) -> Self {
+        Self {
+            prefix: key.prefix.as_str(),
+            tenant: key.tenant.as_str(),
+            name: &key.name,
+            scopes: key.rights.names(),
+            created_ms: milliseconds(key.created),
+            expires_ms: key.expires.map(milliseconds),
+            revoked_ms: key.revoked.map(milliseconds),
+            last_used_ms: key.last_used.map(milliseconds),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
 
 /// The answer to an order: the key, this once, and what lists show of it.
 #[derive(Serialize)]
@@ -40,6 +85,17 @@ struct RevokedKeyView<'a> {
 }
 
 impl<M: Methods + Status> Inquiry<'_, M> {
+    fn list_keys(&self) -> Result<Response, Box<Response>> {
+        self.ensure_operator()?;
+        let ring = self.edge.authentication.keys();
+        let count = ring.map_or(0, |ring| u64::try_from(ring.count()).unwrap_or(u64::MAX));
+        let needed = ByteCount::bytes(LISTED_KEY.as_u64().saturating_mul(count));
+        self.caller.memory.reserve(needed).map_err(|_no_room| self.no_room())?;
+        let keys = ring.map(|ring| ring.list()).unwrap_or_default();
+        let keys = keys.iter().map(KeyView::of).collect();
+        self.json(&KeyListView { accepted: ring.is_some(), keys })
+    }
+
     async fn create_key(&self, request: Request) -> Result<Response, Box<Response>> {
         self.ensure_operator()?;
         if !is_json(request.headers()) {
@@ -100,6 +156,16 @@ impl<M: Methods + Status> Inquiry<'_, M> {
             ..event
         });
     }
+}
+
+/// Answers `GET /v1/keys`: the keys of all tenants, for an operator.
+pub(crate) async fn list<M: Methods + Status>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+) -> Response {
+    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.list_keys());
+    answer.unwrap_or_else(|refusal| *refusal)
 }
 
 /// Answers `POST /v1/keys`: makes a key, for an operator.

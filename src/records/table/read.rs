@@ -48,7 +48,8 @@ impl RunSearch {
     /// The words of a text. `None` if it has none, too many, or is too long.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        let words: Vec<String> = text.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let words: Vec<String> =
+            text.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let fits = text.len() <= Self::MAX_LENGTH && (1..=Self::MAX_WORDS).contains(&words.len());
         fits.then_some(Self(words))
     }
@@ -174,10 +175,8 @@ impl RecordTable {
         statement.push(" AND runs.run_id >= ").push_bind(window.oldest.clone());
         statement.push(" ORDER BY runs.run_id DESC LIMIT 1 OFFSET ");
         statement.push_bind(number(SCANNED.saturating_sub(1)));
-        let last: Option<String> = statement
-            .build_query_scalar()
-            .fetch_optional(self.database.connections())
-            .await?;
+        let last: Option<String> =
+            statement.build_query_scalar().fetch_optional(self.database.connections()).await?;
         if let Some(last) = last {
             window.oldest.clone_from(&last);
             window.end = Some(last);
@@ -339,7 +338,8 @@ fn push_owner(statement: &mut QueryBuilder<Sqlite>, whose: &WhoseRuns) {
 
 /// The statement of a list, without its order.
 fn listing(whose: &WhoseRuns, filter: &RunFilter, window: &Window) -> QueryBuilder<Sqlite> {
-    let mut statement: QueryBuilder<Sqlite> = QueryBuilder::new("SELECT runs.run_id, runs.tenant, ");
+    let mut statement: QueryBuilder<Sqlite> =
+        QueryBuilder::new("SELECT runs.run_id, runs.tenant, ");
     let reader = match whose {
         WhoseRuns::Own(_) => {
             statement.push("titles.title");
@@ -370,7 +370,9 @@ fn listing(whose: &WhoseRuns, filter: &RunFilter, window: &Window) -> QueryBuild
         statement.push(" AND skill = ").push_bind(skill.as_str().to_owned());
     }
     if let Some(blob) = &filter.blob {
-        statement.push(" AND (runs.tenant, runs.run_id) IN (SELECT tenant, run_id FROM run_blobs WHERE ");
+        statement.push(
+            " AND (runs.tenant, runs.run_id) IN (SELECT tenant, run_id FROM run_blobs WHERE ",
+        );
         if let WhoseRuns::Own(tenant) = whose {
             statement.push("tenant = ").push_bind(tenant.as_str().to_owned()).push(" AND ");
         }
@@ -415,7 +417,8 @@ fn one(
 
 /// The summary in these columns; `None` if the id is malformed, which only a damaged file has.
 fn summary(columns: Columns, whose: &WhoseRuns) -> Option<RunSummary> {
-    let (run_id, tenant, title, kind, skill, version, outcome, error_type, started, duration, log) = columns;
+    let (run_id, tenant, title, kind, skill, version, outcome, error_type, started, duration, log) =
+        columns;
     let run_id = RunId::parse(&run_id).ok()?;
     let is_foreign = match whose {
         WhoseRuns::Own(_) => false,

@@ -3,7 +3,16 @@
 use sqlx::{QueryBuilder, Sqlite, Transaction};
 
 use crate::records::record::RunRecord;
-use crate::records::table::write::Row;
+
+/// What a run is found by.
+pub(super) struct TitleRow<'a> {
+    pub(super) tenant: &'a str,
+    pub(super) run_id: &'a str,
+    pub(super) title: Option<&'a str>,
+    pub(super) search: &'a str,
+    /// The blobs that it stored.
+    pub(super) blobs: &'a [String],
+}
 
 /// Longest message of an error that a search reads, in bytes.
 const MAX_MESSAGE: usize = 200;
@@ -29,16 +38,16 @@ pub(super) fn search_text(record: &RunRecord) -> String {
 /// Writes what the runs are found by. What is there already stays.
 pub(super) async fn insert_titles(
     transaction: &mut Transaction<'static, Sqlite>,
-    rows: &[Row],
+    rows: &[TitleRow<'_>],
 ) -> Result<(), sqlx::Error> {
     let mut statement: QueryBuilder<Sqlite> =
         QueryBuilder::new("INSERT INTO run_titles (tenant, run_id, title, search) ");
     statement.push_values(rows, |mut values, row| {
         values
-            .push_bind(row.tenant.as_str())
-            .push_bind(row.run_id.as_str())
-            .push_bind(row.title.as_deref())
-            .push_bind(row.search.as_str());
+            .push_bind(row.tenant)
+            .push_bind(row.run_id)
+            .push_bind(row.title)
+            .push_bind(row.search);
     });
     statement.push(" ON CONFLICT DO NOTHING");
     statement.build().persistent(false).execute(&mut **transaction).await.map(drop)
@@ -47,18 +56,15 @@ pub(super) async fn insert_titles(
 /// Writes which blobs the runs stored.
 pub(super) async fn insert_blobs(
     transaction: &mut Transaction<'static, Sqlite>,
-    rows: &[Row],
+    rows: &[TitleRow<'_>],
 ) -> Result<(), sqlx::Error> {
-    let stored: Vec<(&Row, &String)> =
+    let stored: Vec<(&TitleRow<'_>, &String)> =
         rows.iter().flat_map(|row| row.blobs.iter().map(move |blob| (row, blob))).collect();
     for stored in stored.chunks(BLOBS) {
         let mut statement: QueryBuilder<Sqlite> =
             QueryBuilder::new("INSERT INTO run_blobs (tenant, blob_id, run_id) ");
         statement.push_values(stored, |mut values, (row, blob)| {
-            values
-                .push_bind(row.tenant.as_str())
-                .push_bind(blob.as_str())
-                .push_bind(row.run_id.as_str());
+            values.push_bind(row.tenant).push_bind(blob.as_str()).push_bind(row.run_id);
         });
         statement.push(" ON CONFLICT DO NOTHING");
         statement.build().persistent(false).execute(&mut **transaction).await?;

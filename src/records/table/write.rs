@@ -6,7 +6,7 @@ use sqlx::{QueryBuilder, Sqlite, Transaction};
 
 use crate::database::DatabaseError;
 use crate::records::record::RunRecord;
-use crate::records::table::titles::{insert_blobs, insert_titles, search_text};
+use crate::records::table::titles::{TitleRow, insert_blobs, insert_titles, search_text};
 use crate::records::table::{RecordTable, number};
 use crate::units::ByteCount;
 
@@ -71,6 +71,16 @@ impl Row {
             blobs: record.output_blobs.iter().map(ToString::to_string).collect(),
             is_detached: record.detached,
         })
+    }
+
+    fn found_by(&self) -> TitleRow<'_> {
+        TitleRow {
+            tenant: &self.tenant,
+            run_id: &self.run_id,
+            title: self.title.as_deref(),
+            search: &self.search,
+            blobs: &self.blobs,
+        }
     }
 
     /// Bytes of the log, the result, the document and the content.
@@ -146,8 +156,9 @@ async fn insert_rows(
         statement.push(" ON CONFLICT DO NOTHING");
         statement.build().persistent(false).execute(&mut **transaction).await?;
     }
-    insert_titles(transaction, rows).await?;
-    insert_blobs(transaction, rows).await?;
+    let titles: Vec<TitleRow<'_>> = rows.iter().map(Row::found_by).collect();
+    insert_titles(transaction, &titles).await?;
+    insert_blobs(transaction, &titles).await?;
     let all_new = usize::try_from(written.rows_affected()) == Ok(rows.len());
     let mut sums = Sums::new();
     for row in rows {

@@ -18,7 +18,6 @@ use crate::service::caller::Caller;
 use crate::service::run::label::title_of;
 use crate::service::run::output::head;
 use crate::service::run::plan::RunPlan;
-use crate::service::run::run_record::covered;
 use crate::units::ByteCount;
 
 /// Copies of the texts while the run goes on and its record is made: as they are, and as JSON.
@@ -106,4 +105,10 @@ impl DraftContent {
     pub(super) fn text(self) -> Option<String> {
         serde_json::to_string(&self.content).ok()
     }
+}
+
+/// The arguments with covers over values of secrets.
+pub(super) fn covered(args: &RawValue, masks: &Masks) -> Option<Box<RawValue>> {
+    let text = String::from_utf8(masks.cover_json(args.get().as_bytes().to_vec())).ok()?;
+    RawValue::from_string(text).ok()
 }

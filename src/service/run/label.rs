@@ -44,15 +44,21 @@ fn is_unseen(letter: char) -> bool {
 /// the head of `main`. Without one it is the first line that is not blank.
 pub(crate) fn title_of(source: &str) -> Option<String> {
     let bare = |line: &'_ str| -> Option<String> {
-        let line = line.trim().trim_start_matches(['#', '"', '\'', ' ']).trim_end_matches(['"', '\'', ' ']);
-        let shown: String = head(line, MAX_LINE).chars().filter(|letter| !is_unseen(*letter)).collect();
+        let line = line
+            .trim()
+            .trim_start_matches(['#', '"', '\'', ' '])
+            .trim_end_matches(['"', '\'', ' ']);
+        let shown: String =
+            head(line, MAX_LINE).chars().filter(|letter| !is_unseen(*letter)).collect();
         (!shown.is_empty()).then_some(shown)
     };
     // A program of a megabyte of blank lines is not searched to its end.
     let lines = || head(source, 16 << 10).lines().filter(|line| !line.trim().is_empty());
     let tells = |line: &&str| {
         let line = line.trim();
-        !["import ", "from ", "def main(", "#!", "# -*-"].iter().any(|start| line.starts_with(start))
+        !["import ", "from ", "def main(", "#!", "# -*-"]
+            .iter()
+            .any(|start| line.starts_with(start))
     };
     lines().filter(tells).find_map(bare).or_else(|| lines().find_map(bare))
 }

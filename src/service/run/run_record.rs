@@ -26,7 +26,7 @@ use crate::records::{
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::run::kept_content::{DraftContent, title_of_program};
+use crate::service::run::kept_content::{DraftContent, covered, title_of_program};
 use crate::service::run::network::GuestNetwork;
 use crate::service::run::output::head;
 use crate::service::run::plan::RunPlan;
@@ -406,12 +406,6 @@ async fn hashed<T: Hashed>(caller: &Caller, text: T) -> Result<(T, RecordedConte
 fn recorded(mount: &SkillMount) -> RecordedSkill {
     let (name, version) = (mount.name.clone(), mount.version.clone());
     RecordedSkill { name, version, digest: mount.digest }
-}
-
-/// The arguments with covers over values of secrets.
-pub(super) fn covered(args: &RawValue, masks: &Masks) -> Option<Box<RawValue>> {
-    let text = String::from_utf8(masks.cover_json(args.get().as_bytes().to_vec())).ok()?;
-    RawValue::from_string(text).ok()
 }
 
 fn microseconds(time: Duration) -> u64 {

@@ -10,19 +10,17 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::audit::AuditLog;
-use crate::ids::{BlobId, RunId, SkillName, TenantId};
+use crate::ids::RunId;
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
 use crate::protocol::params_error::ParamsError;
 use crate::records::{
-    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSearch, RunSummary, StoredLog,
-    WhoseRuns, with_result,
+    RecordTable, Recorder, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
 };
-use crate::service::authorisation::ensure_may_operate;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
-use crate::tenants::Right;
+use crate::service::runs::choice::{RunListOrder, visible_kind, whose_runs};
 use crate::units::ByteCount;
 
 /// Most runs of one page of the list.
@@ -119,29 +117,6 @@ struct ReproducibleOfRecord {
 const NOT_KEPT: &str = "its end may not repeat, it used secrets or blobs of a tenant with keys, had \
                         code or arguments of more than 256 KiB, or is too old";
 
-/// The choice of a list, as a caller wrote it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RunListOrder<'a> {
-    /// `next_cursor` of the page before.
-    pub cursor: Option<&'a str>,
-    /// Most runs of the page.
-    pub limit: u64,
-    /// Only runs with this end.
-    pub outcome: Option<&'a str>,
-    /// Only runs of this skill.
-    pub skill: Option<&'a str>,
-    /// Only runs from this time on, in milliseconds since the Unix epoch.
-    pub since_ms: Option<u64>,
-    /// Only runs up to this time, in milliseconds since the Unix epoch.
-    pub until_ms: Option<u64>,
-    /// Only runs in which these words are found.
-    pub search: Option<&'a str>,
-    /// Only runs that stored this blob.
-    pub blob: Option<&'a str>,
-    /// The runs of this tenant, or of all (`*`), for an operator.
-    pub tenant: Option<&'a str>,
-}
-
 /// A page of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunList {
@@ -235,17 +210,7 @@ impl RunHistory {
         if order.limit == 0 {
             return Err(ParamsError::wrong("limit", "at least 1", "0").into());
         }
-        let outcome = order.outcome.map(outcome_named).transpose()?;
-        let skill = order.skill.map(SkillName::parse).transpose()?;
-        let filter = RunFilter {
-            kind,
-            outcome,
-            skill,
-            since_ms: order.since_ms,
-            until_ms: order.until_ms,
-            search: order.search.map(search_for).transpose()?,
-            blob: order.blob.map(blob_named).transpose()?,
-        };
+        let filter = order.filter(kind)?;
         let limit = order.limit.min(MAX_PAGE);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(limit)))?;
         let table = self.table()?;
@@ -498,62 +463,10 @@ impl RunHistory {
     }
 }
 
-/// The only kind of runs that the caller sees; `None` if it sees both.
-fn visible_kind(caller: &Caller) -> Result<Option<RunKind>, ServiceError> {
-    let has = |right| caller.rights.contains(right);
-    match (has(Right::Execute), has(Right::Code)) {
-        (true, true) => Ok(None),
-        (true, false) => Ok(Some(RunKind::ExecuteSkill)),
-        (false, true) => Ok(Some(RunKind::RunCode)),
-        (false, false) => Err(ServiceError::Forbidden { right: Right::Execute.name() }),
-    }
-}
-
-/// Whose runs a list has, and the only kind of them that the caller sees. The runs of other tenants
-/// are for operators.
-fn whose_runs(
-    caller: &Caller,
-    tenant: Option<&str>,
-) -> Result<(WhoseRuns, Option<RunKind>), ServiceError> {
-    let own = || Ok((WhoseRuns::Own(caller.tenant.clone()), visible_kind(caller)?));
-    let Some(name) = tenant else { return own() };
-    ensure_may_operate(caller)?;
-    let tenant = match name {
-        "*" => None,
-        name => Some(TenantId::parse(name)?),
-    };
-    if tenant.as_ref() == Some(&caller.tenant) && visible_kind(caller).is_ok() {
-        return own();
-    }
-    let sees_all = matches!(visible_kind(caller), Ok(None));
-    let reader = sees_all.then(|| caller.tenant.clone());
-    Ok((WhoseRuns::Operator { tenant, reader }, None))
-}
-
-fn search_for(text: &str) -> Result<RunSearch, ParamsError> {
-    RunSearch::of(text).ok_or_else(|| {
-        let (words, bytes) = (RunSearch::MAX_WORDS, RunSearch::MAX_LENGTH);
-        let expected = format!("1 to {words} words, of at most {bytes} bytes together");
-        ParamsError::wrong("search", expected, "something else")
-    })
-}
-
-/// The id in a filter. A malformed one is that of no blob.
-fn blob_named(text: &str) -> Result<BlobId, ServiceError> {
-    BlobId::parse(text).map_err(|_malformed| ServiceError::NoSuchBlob { id: text.to_owned() })
-}
-
 fn parsed(id: &str) -> Result<RunId, ServiceError> {
     RunId::parse(id).map_err(|_malformed| no_such_run(id))
 }
 
 fn no_such_run(id: &str) -> ServiceError {
     ServiceError::NoSuchRun { id: id.to_owned() }
-}
-
-fn outcome_named(name: &str) -> Result<RunOutcomeKind, ParamsError> {
-    RunOutcomeKind::of_name(name).ok_or_else(|| {
-        let names = RunOutcomeKind::ALL.map(|outcome| format!("`{}`", outcome.name()));
-        ParamsError::wrong("outcome", format!("one of {}", names.join(", ")), "something else")
-    })
 }

@@ -12,9 +12,7 @@ use crate::config::Config;
 use crate::ids::{RunId, SkillName, TenantId};
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
-use crate::records::{
-    ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result,
-};
+use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result};
 use crate::service::RunList;
 
 /// Most runs of one page.
