@@ -21,6 +21,7 @@ use crate::net::audited::PeerAddress;
 use crate::net::body::{ReadBody, is_json};
 use crate::net::respond::{closing, empty, refuse, refuse_body};
 use crate::service::{ApiKey, CallerCredential, CallerIdentity, Methods, NewKey, Status};
+use crate::units::ByteCount;
 
 /// Memory of one key while the list is made, with its part of the answer.
 const LISTED_KEY: ByteCount = ByteCount::kibibytes(1);

@@ -5,7 +5,6 @@ pub(crate) mod keys;
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
