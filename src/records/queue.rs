@@ -330,7 +330,9 @@ fn size_of_texts(record: &RunRecord) -> u64 {
     let skills = record.mounted_skills.len().saturating_add(record.layers.len());
     let hosts = record.network.as_ref().map_or(0, |network| network.hosts.len());
     let lists = blobs.saturating_mul(160).saturating_add(skills.saturating_mul(512));
-    let sum = error.saturating_add(value).saturating_add(lists);
+    let titles = [&record.label, &record.title].into_iter().flatten().map(String::len);
+    let titles = titles.fold(0, usize::saturating_add);
+    let sum = error.saturating_add(value).saturating_add(lists).saturating_add(titles);
     // Once as it is, and once as JSON.
     ByteCount::from(sum.saturating_add(hosts.saturating_mul(512)).saturating_mul(2)).as_u64()
 }

@@ -26,8 +26,8 @@ use crate::units::ByteCount;
 /// Most runs of one page of the list.
 const MAX_PAGE: u64 = 1_000;
 
-/// Memory for one run of a page: its members and their JSON.
-const LISTED: u64 = 2 << 10;
+/// Memory for one run of a page: its members, a title of 800 bytes among them, and their JSON.
+const LISTED: u64 = 4 << 10;
 
 /// Memory for a record: each of its lists and texts is bounded, and so is their sum.
 const RECORD: ByteCount = ByteCount::kibibytes(512);
