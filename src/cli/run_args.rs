@@ -22,6 +22,9 @@ pub(crate) enum RunsCommand {
         /// Only runs of this last time, such as `30min`, `2h` or `7d`.
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
+        /// Only runs with these words in their title, skill or error.
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
         /// Most runs that are listed.
         #[arg(long, value_name = "COUNT", default_value_t = 20)]
         limit: usize,

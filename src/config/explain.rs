@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 154] = [
+const EXPLANATIONS: [(&str, &str); 156] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -138,6 +138,8 @@ const EXPLANATIONS: [(&str, &str); 154] = [
     ("records.max_log", "Most bytes of the log of one run that are kept with its record."),
     ("records.log_quota", "Most bytes of all logs of one tenant; for further ones its oldest logs are removed, and their records stay."),
     ("records.arguments", "Whether records hold the values of arguments, and not only their digest."),
+    ("records.programs", "Whether the program, the arguments and the output of a run are kept with its record."),
+    ("records.max_program", "Most bytes of a program, and of its arguments, that are kept so; of longer ones the beginning is."),
     ("records.documents", "Whether the documents of reproducible runs are kept, with their code, arguments, output and log, so that they can be executed again."),
     ("results.memory", "Memory for results of reproducible runs that calls with `cache` may be answered from; 0 keeps none."),
     ("results.max_age", "How long such a result is kept."),

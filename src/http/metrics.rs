@@ -11,7 +11,7 @@ use crate::budget::MemoryBudget;
 use crate::telemetry::{MetricReading, MetricSource, Metrics, number_of};
 
 /// The routes that are counted each by itself.
-const ROUTES: [&str; 20] = [
+const ROUTES: [&str; 23] = [
     "/rpc",
     "/mcp",
     "/v1/blobs",
@@ -21,9 +21,12 @@ const ROUTES: [&str; 20] = [
     "/v1/runs/active",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
+    "/v1/runs/{id}/content",
     "/v1/runs/{id}/log",
     "/v1/caller",
     "/v1/keys",
+    "/v1/keys/{prefix}/revoke",
+    "/v1/overview",
     "/v1/metrics",
     "/console",
     "/console/{file}",

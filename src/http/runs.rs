@@ -1,5 +1,6 @@
 //! Runs and their records: `GET /v1/runs`, `/v1/runs/active`, `/v1/runs/{id}`,
-//! `/v1/runs/{id}/log` and `/v1/runs/{id}/record`, and `POST /v1/runs/{id}/cancel`.
+//! `/v1/runs/{id}/log`, `/v1/runs/{id}/content` and `/v1/runs/{id}/record`, and
+//! `POST /v1/runs/{id}/cancel`.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -97,7 +98,8 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
     }
 
     async fn list(&self, query: Option<&str>) -> Result<Response, Box<Response>> {
-        let known = ["limit", "cursor", "outcome", "skill", "since"];
+        let known =
+            ["limit", "cursor", "outcome", "skill", "since", "until", "search", "blob", "tenant"];
         let parameters = self.parameters(query, &known)?;
         let limit = self.number(&parameters, "limit", "a number from 1 to 1000")?;
         let since = "a time in milliseconds since the Unix epoch";
@@ -107,6 +109,10 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
             outcome: parameters.find("outcome"),
             skill: parameters.find("skill"),
             since_ms: self.number(&parameters, "since", since)?,
+            until_ms: self.number(&parameters, "until", since)?,
+            search: parameters.find("search"),
+            blob: parameters.find("blob"),
+            tenant: parameters.find("tenant"),
         };
         let list = self.runs.list(&self.caller, order).await;
         let page: RunList = list.map_err(|error| Box::new(self.failed(&error)))?;
@@ -185,6 +191,13 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         self.texts([text.as_str()])
     }
 
+    async fn content(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
+        self.parameters(query, &[])?;
+        let found = self.runs.content(&self.caller, id).await;
+        let text = found.map_err(|error| Box::new(self.failed(&error)))?;
+        self.texts([text.as_str()])
+    }
+
     async fn log(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
         let parameters = self.parameters(query, &["format"])?;
         let as_json = match parameters.find("format") {
@@ -214,6 +227,18 @@ pub(crate) async fn document<M: Methods + Status + Runs>(
 ) -> Response {
     let begun = RunRequest::begin(&edge, identity, address);
     whole(async { begun?.document(&named(id), query.as_deref()).await }.await)
+}
+
+/// Answers `GET /v1/runs/{id}/content`.
+pub(crate) async fn content<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    id: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(async { begun?.content(&named(id), query.as_deref()).await }.await)
 }
 
 /// Answers `GET /v1/runs`.

@@ -105,6 +105,15 @@ const REPRODUCIBLE: Parameter = Parameter::optional(
     "Run so that every repetition gives the same result: true, or the seed and the time to use",
 );
 
+/// Longest label of a run, in characters.
+pub const MAX_LABEL: usize = 200;
+
+const LABEL: Parameter = Parameter::optional(
+    "label",
+    Shape::Text(Text::up_to(MAX_LABEL)),
+    "Title of the run in lists and in its record",
+);
+
 /// Longest key of a request, in characters.
 const MAX_REQUEST_KEY: usize = 128;
 
@@ -213,6 +222,7 @@ const EXECUTE_SKILL: Tool = Tool {
             "Execution timeout in milliseconds",
         ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
+        LABEL,
         DETACH,
         IDEMPOTENCY_KEY,
     ],
@@ -254,6 +264,7 @@ const RUN_CODE: Tool = Tool {
             Shape::Limit(Limit::Timeout),
             "Same as limits.timeout_ms",
         ),
+        LABEL,
         DETACH,
         IDEMPOTENCY_KEY,
     ],

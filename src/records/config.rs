@@ -20,6 +20,11 @@ pub struct RecordsConfig {
     pub log_quota: ByteCount,
     /// Whether records hold the values of arguments. Default false.
     pub keeps_arguments: bool,
+    /// Whether the program, the arguments and the output of a run are kept beside its record, and
+    /// whether a line of the program is its title. Default true.
+    pub keeps_programs: bool,
+    /// Most bytes of a program, and of its arguments, that are kept. Default 64 KiB.
+    pub max_program: ByteCount,
     /// Whether the documents of reproducible runs are kept, which have their code, arguments, output
     /// and log. Default false.
     pub keeps_documents: bool,
@@ -34,6 +39,8 @@ impl Default for RecordsConfig {
             max_log: ByteCount::mebibytes(1),
             log_quota: ByteCount::mebibytes(1 << 10),
             keeps_arguments: false,
+            keeps_programs: true,
+            max_program: ByteCount::kibibytes(64),
             keeps_documents: false,
         }
     }

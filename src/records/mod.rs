@@ -3,6 +3,7 @@
 //! | part          | does                                                                       |
 //! | ------------- | -------------------------------------------------------------------------- |
 //! | `record.rs`   | the record of one run, as it is stored and shown                           |
+//! | `content.rs`  | its program, arguments and output, which operators can leave out           |
 //! | `queue.rs`    | records that wait to be written, within a bound                            |
 //! | `writer.rs`   | writes them in batches on one thread, and removes old ones                 |
 //! | `table/`      | the database: all statements on its tables                                 |
@@ -24,6 +25,7 @@
 //! that is full of records damages no key.
 
 mod config;
+mod content;
 mod queue;
 mod record;
 mod table;
@@ -32,6 +34,7 @@ mod tests;
 mod writer;
 
 pub use crate::records::config::RecordsConfig;
+pub use crate::records::content::{KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedFile, RunContent};
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder, RoomForLog};
 pub use crate::records::record::{
     INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, NetworkUse,
@@ -40,6 +43,6 @@ pub use crate::records::record::{
     RunRecord, RunSummary, with_result,
 };
 pub use crate::records::table::detached::{KnownKey, RequestKey};
-pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};
+pub use crate::records::table::read::{ListedRuns, RunFilter, RunSearch, SCANNED, WhoseRuns};
 pub use crate::records::table::{RecordTable, StoredLog};
 pub use crate::records::writer::RecordWriter;

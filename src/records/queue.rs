@@ -69,6 +69,8 @@ pub(super) struct WaitingRecord {
 pub struct RecordTail {
     /// The result of a run in the background as JSON, at most [`MAX_RESULT`](crate::records::MAX_RESULT) bytes.
     pub result: Option<String>,
+    /// What it was given and what it left, as JSON, if that is kept.
+    pub content: Option<String>,
     /// Its document, if it is kept: at most [`MAX_DOCUMENT_KEPT`](crate::records::MAX_DOCUMENT_KEPT)
     /// bytes.
     pub document: Option<String>,
@@ -148,7 +150,8 @@ impl Recorder {
         mut tail: RecordTail,
     ) {
         // The result comes first: only the server has it, and the run can be repeated.
-        let rooms = [&mut tail.result, &mut tail.document].map(|text| self.room_for_text(text));
+        let texts = [&mut tail.result, &mut tail.document, &mut tail.content];
+        let rooms = texts.map(|text| self.room_for_text(text));
         let size = RECORD.saturating_add(size_of_texts(&record));
         let Some(mut memory) = QueueState::reserve(&self.0, size, QUEUE_MEMORY.as_u64()) else {
             self.0.lose(1, "the queue of records is full");
@@ -184,7 +187,8 @@ impl Recorder {
             *text = None;
             self.0.lost_logs.fetch_add(1, Ordering::Relaxed);
             self.0.tell(
-                "the queue of records is full, so the result or the document of a run is not kept",
+                "the queue of records is full, so the result, the document or the program of a run is \
+                 not kept",
             );
         }
         room
@@ -326,7 +330,9 @@ fn size_of_texts(record: &RunRecord) -> u64 {
     let skills = record.mounted_skills.len().saturating_add(record.layers.len());
     let hosts = record.network.as_ref().map_or(0, |network| network.hosts.len());
     let lists = blobs.saturating_mul(160).saturating_add(skills.saturating_mul(512));
-    let sum = error.saturating_add(value).saturating_add(lists);
+    let titles = [&record.label, &record.title].into_iter().flatten().map(String::len);
+    let titles = titles.fold(0, usize::saturating_add);
+    let sum = error.saturating_add(value).saturating_add(lists).saturating_add(titles);
     // Once as it is, and once as JSON.
     ByteCount::from(sum.saturating_add(hosts.saturating_mul(512)).saturating_mul(2)).as_u64()
 }

@@ -39,6 +39,12 @@ pub struct RunRecord {
     /// The trace that the request belongs to, if the server has traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
+    /// The title that its caller gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// A line of its code, if it came with the call and records keep programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The method that was called.
     pub kind: RunKind,
     /// True if it ran in the background.
@@ -391,6 +397,12 @@ pub fn with_result(record: &str, result: Option<&str>) -> String {
 pub struct RunSummary {
     /// Id of the run.
     pub run_id: RunId,
+    /// Its tenant, in a list of runs of other tenants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The title that its caller gave it, or a line of its code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The method that was called.
     pub kind: String,
     /// The skill that was executed.

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::clock::Clock;
 use crate::database::{Database, DatabaseError};
-use crate::ids::{Digest, RunId, SkillName, SkillVersion, TenantId};
+use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{LogChunk, Stream};
 use crate::records::RecordTail;
@@ -18,7 +18,7 @@ use crate::records::table::{Row, SCHEMA};
 use crate::records::{
     KnownKey, QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog,
     RecordedPhases, RecordedSkill, RecordsConfig, RequestKey, RunFilter, RunKind, RunOutcomeKind,
-    RunRecord, SCANNED,
+    RunRecord, RunSearch, SCANNED,
 };
 use crate::units::ByteCount;
 
@@ -69,6 +69,8 @@ fn record(owner: &str, number: u64) -> RunRecord {
         key: None,
         request_id: "req_1".to_owned(),
         trace_id: None,
+        label: None,
+        title: None,
         kind: if skill.is_some() { RunKind::ExecuteSkill } else { RunKind::RunCode },
         detached: false,
         started_ms: START + number,
@@ -181,7 +183,7 @@ async fn filters_and_times_narrow_a_list() {
     let found = numbers(RunFilter { skill: skill.clone(), since_ms, ..RunFilter::default() }).await;
     assert_eq!(found, [38]);
     let kind = Some(RunKind::RunCode);
-    let found = numbers(RunFilter { kind, outcome: timeout, skill, since_ms: None }).await;
+    let found = numbers(RunFilter { kind, outcome: timeout, skill, ..RunFilter::default() }).await;
     assert_eq!(found, [0_u64; 0]);
 }
 
@@ -430,7 +432,7 @@ async fn results_leave_room_for_records_while_they_wait() {
     let mut number = 0;
     while recorder.counts().lost_logs == 0 {
         let (result, document) = (Some("x".repeat(1 << 20)), None);
-        let tail = RecordTail { result, document, until_written: None };
+        let tail = RecordTail { result, document, content: None, until_written: None };
         recorder.hand_over_all(Box::new(detached("acme", number)), None, tail);
         number += 1;
     }
@@ -449,6 +451,7 @@ async fn a_document_without_room_does_not_cost_the_result() {
     let tail = |result: usize, document: usize| RecordTail {
         result: Some("r".repeat(result)),
         document: Some("d".repeat(document)),
+        content: None,
         until_written: None,
     };
     recorder.hand_over_all(Box::new(detached("acme", 0)), None, tail(10 << 20, 10 << 20));
@@ -680,4 +683,44 @@ async fn a_key_belongs_to_one_call_of_one_tenant_longer_than_its_record() {
     assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its time is over");
     // The run that goes on is as old, and its call may come again.
     assert_eq!(note("acme", 21, key("goes on", "d")).await, Some(KnownKey::Run(id(5))));
+}
+
+/// What runs are found by goes with their records, and is that of their tenant alone.
+#[tokio::test]
+async fn titles_and_blobs_are_found_and_expire_with_their_runs() {
+    let place = Place::new().await;
+    let blob = BlobId::of_digest(&Digest::of(b"made"));
+    for owner in ["acme", "beta"] {
+        let rows: Vec<Row> = (0..4)
+            .map(|number| {
+                let title = Some(format!("Sums of {owner} {number}"));
+                let record =
+                    RunRecord { title, output_blobs: vec![blob.clone()], ..record(owner, number) };
+                Row::of(&record, None, None).unwrap()
+            })
+            .collect();
+        // A batch that is written again changes nothing.
+        place.table.insert(&rows, 0).await.unwrap();
+        place.table.insert(&rows, 0).await.unwrap();
+    }
+    let search = |text| RunFilter { search: RunSearch::of(text), ..RunFilter::default() };
+    let by_blob = RunFilter { blob: Some(blob.clone()), ..RunFilter::default() };
+    for (filter, found) in [
+        (search("SUMS acme"), vec![3, 2, 1, 0]),
+        (search("sums 2"), vec![2]),
+        (search("beta"), vec![]),
+        (search("acme.report 1.0.0"), vec![2, 0]),
+        (by_blob.clone(), vec![3, 2, 1, 0]),
+    ] {
+        assert_eq!(listed(&place.table, "acme", &filter, 3).await.0, found, "{filter:?}");
+    }
+    trim(&place.table, &limits(1, u64::MAX)).await;
+    for owner in ["acme", "beta"] {
+        assert_eq!(listed(&place.table, owner, &by_blob, 9).await.0, [3]);
+    }
+    for count in ["SELECT COUNT(*) FROM run_titles", "SELECT COUNT(*) FROM run_blobs"] {
+        let beside = place.beside().await;
+        let left: i64 = sqlx::query_scalar(count).fetch_one(beside.connections()).await.unwrap();
+        assert_eq!(left, 2, "{count}");
+    }
 }

@@ -252,6 +252,6 @@ fn row(waiting: &WaitingRecord) -> Result<Row, serde_json::Error> {
         true => None,
         false => Some(serde_json::to_string(&waiting.log)?),
     };
-    let document = waiting.tail.document.clone();
-    Ok(Row { document, ..Row::of(record, pieces, waiting.tail.result.clone())? })
+    let (document, content) = (waiting.tail.document.clone(), waiting.tail.content.clone());
+    Ok(Row { document, content, ..Row::of(record, pieces, waiting.tail.result.clone())? })
 }

@@ -21,7 +21,7 @@ use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
-use crate::tenants::UnknownCaller;
+use crate::tenants::{InvalidKey, UnknownCaller};
 use crate::units::ByteCount;
 
 /// Errors of method calls.
@@ -121,6 +121,21 @@ pub enum ServiceError {
     /// A run has no document that is kept.
     #[error("there is no document of this run: {reason}")]
     NoDocument {
+        /// The reason.
+        reason: &'static str,
+    },
+    /// A key that is asked for has a wrong name or scope.
+    #[error(transparent)]
+    InvalidKey(#[from] InvalidKey),
+    /// Keys are made for a server that takes none.
+    #[error("this server takes no keys: set `auth.mode` to `keys`, or `auth.jwt.accept_keys`")]
+    TakesNoKeys,
+    /// Keys cannot be written.
+    #[error("the keys of this server cannot be changed now")]
+    Keys(#[source] DatabaseError),
+    /// The program of a run, its arguments and its output are not kept.
+    #[error("the program of this run is not kept: {reason}")]
+    ContentNotKept {
         /// The reason.
         reason: &'static str,
     },
@@ -229,6 +244,8 @@ impl ServiceError {
             | Self::Kind(_)
             | Self::Arguments { .. }
             | Self::KeyOfOtherCall
+            | Self::TakesNoKeys
+            | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
             | Self::LimitsOfRecord
@@ -241,6 +258,7 @@ impl ServiceError {
             | Self::ResultNotKept { .. }
             | Self::LogNotKept
             | Self::NoDocument { .. }
+            | Self::ContentNotKept { .. }
             | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::AfterRun(error) => error.kind(),
@@ -269,6 +287,7 @@ impl ServiceError {
             | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
+            | Self::Keys(_)
             | Self::KnownRun
             | Self::Interrupted(_) => ErrorKind::Internal,
         }

@@ -203,6 +203,7 @@ impl Service {
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },
+                label: None,
                 entrypoint,
                 args,
                 skills: Vec::new(),

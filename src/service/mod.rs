@@ -6,6 +6,7 @@ mod authorisation;
 mod caller;
 mod error;
 mod find;
+mod key_orders;
 mod local_run;
 mod methods;
 mod parts;
@@ -22,6 +23,7 @@ pub use crate::service::authentication::{Authentication, RefusedCaller};
 pub use crate::service::authorisation::ensure_may_operate;
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
+pub use crate::service::key_orders::NewKey;
 pub use crate::service::local_run::{
     LocalProgram, LocalRecord, LocalResult, LocalRun, RepeatedRun,
 };
@@ -50,4 +52,4 @@ pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBl
 pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};
 pub use crate::service::transfers::upload::{BlobUpload, UploadOrder, UploadedBlob};
 pub use crate::service::transfers::{BlobTransfers, Transfers};
-pub use crate::tenants::{ApiKey, CallerCredential, CallerIdentity, Right, Rights};
+pub use crate::tenants::{ApiKey, ApiToken, CallerCredential, CallerIdentity, Right, Rights};

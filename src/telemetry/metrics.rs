@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use prometheus_client::encoding::text;
@@ -14,11 +14,13 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::ids::TenantId;
+use crate::telemetry::history::{History, Overview, PhaseSummary, SAMPLE_INTERVAL, ServerSample};
 use crate::telemetry::labels::{
     CallLabels, DirectionLabels, OwnerLabels, PhaseLabels, RequestLabels, RouteLabels, RunLabels,
     TenantLabels,
 };
 use crate::telemetry::process::ThisProcess;
+use crate::telemetry::quantiles::{self, RELATIVE_ERROR};
 use crate::telemetry::source::{MetricSource, SourceCollector};
 
 /// The media type of [`Metrics::text`].
@@ -36,6 +38,13 @@ type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 /// The metrics of a server. `Debug` shows nothing of them.
 pub struct Metrics {
     registry: Mutex<Registry>,
+    /// The parts whose numbers are read, also for samples.
+    sources: Mutex<Vec<Arc<dyn MetricSource>>>,
+    history: Mutex<History>,
+    /// Counts that samples take: those of all labels together.
+    totals: Totals,
+    /// The phases of runs, for quantiles.
+    phase_times: [(&'static str, quantiles::Durations); 5],
     tenants: TenantLabels,
     runs: Family<RunLabels, Counter>,
     cpu: Family<OwnerLabels, Counter<f64, AtomicU64>>,
@@ -47,6 +56,14 @@ pub struct Metrics {
     egress_requests: Counter,
     egress_refusals: Counter,
     egress_bytes: Family<DirectionLabels, Counter>,
+}
+
+/// Counts over all tenants and methods.
+#[derive(Debug, Default)]
+struct Totals {
+    runs: AtomicU64,
+    failed: AtomicU64,
+    calls: AtomicU64,
 }
 
 /// How long the phases of a run took.
@@ -87,6 +104,16 @@ impl Drop for OpenConnection {
     }
 }
 
+/// A number of metrics as a count. What is below zero or no number is 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the conversion saturates"
+)]
+const fn whole(value: f64) -> u64 {
+    value as u64
+}
+
 fn durations() -> Histogram {
     Histogram::new(SECONDS)
 }
@@ -97,6 +124,11 @@ impl Metrics {
     pub fn new() -> Arc<Self> {
         let metrics = Self {
             registry: Mutex::new(Registry::default()),
+            sources: Mutex::default(),
+            history: Mutex::default(),
+            totals: Totals::default(),
+            phase_times: ["queue", "set_up", "execute", "total", "reset"]
+                .map(|phase| (phase, quantiles::Durations::default())),
             tenants: TenantLabels::default(),
             runs: Family::default(),
             cpu: Family::default(),
@@ -158,7 +190,61 @@ impl Metrics {
 
     /// Adds a part whose numbers are read whenever the metrics are asked for.
     pub fn add(&self, source: impl MetricSource) {
+        let source: Arc<dyn MetricSource> = Arc::new(source);
+        self.sources.lock().push(Arc::clone(&source));
         self.registry.lock().register_collector(Box::new(SourceCollector(source)));
+    }
+
+    /// Keeps a sample of this moment. To be called every [`SAMPLE_INTERVAL`].
+    pub fn take_sample(&self) {
+        let sample = self.sample();
+        self.history.lock().note(Instant::now(), sample);
+    }
+
+    /// The samples that are kept, one of now, and how long the phases of runs took.
+    #[must_use]
+    pub fn overview(&self) -> Overview {
+        let sample = self.sample();
+        let samples = self.history.lock().until(Instant::now(), sample);
+        let phases = self.phase_times.iter();
+        let phases = phases.map(|(phase, times)| PhaseSummary { phase, times: times.summary() });
+        Overview {
+            interval_ms: u64::try_from(SAMPLE_INTERVAL.as_millis()).unwrap_or(u64::MAX),
+            samples,
+            phases: phases.collect(),
+            relative_error: RELATIVE_ERROR,
+        }
+    }
+
+    fn sample(&self) -> ServerSample {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut sample = ServerSample {
+            runs: count(&self.totals.runs),
+            failed: count(&self.totals.failed),
+            calls: count(&self.totals.calls),
+            ..ServerSample::default()
+        };
+        let sources = self.sources.lock().clone();
+        let parts = sources.iter().flat_map(|source| source.read());
+        for reading in parts.chain(ThisProcess.read()) {
+            for (label, value) in &reading.values {
+                let place = match (reading.name, label.as_str()) {
+                    ("wardian_runs_queued", _) => &mut sample.queued,
+                    ("wardian_runs_running", _) => &mut sample.running,
+                    ("wardian_workers", "busy") => &mut sample.busy,
+                    ("wardian_workers", "idle") => &mut sample.idle,
+                    ("wardian_request_memory_bytes", _) => &mut sample.request_bytes,
+                    ("process_resident_memory_bytes", _) => &mut sample.resident_bytes,
+                    ("process_cpu_seconds", _) => {
+                        sample.cpu_ms = whole(*value * 1_000.0);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                *place = whole(*value);
+            }
+        }
+        sample
     }
 
     /// Counts a run of a caller. `outcome` is the word of records for its end.
@@ -168,11 +254,18 @@ impl Metrics {
         let owner = OwnerLabels { tenant: Arc::clone(&tenant) };
         self.cpu.get_or_create(&owner).inc_by(cpu.as_secs_f64());
         self.runs.get_or_create(&RunLabels { tenant, outcome }).inc();
+        self.totals.runs.fetch_add(1, Ordering::Relaxed);
+        if outcome != "completed" {
+            self.totals.failed.fetch_add(1, Ordering::Relaxed);
+        }
         let set_up = total.saturating_sub(queued).saturating_sub(ran);
         let times = [("queue", queued), ("set_up", set_up), ("execute", ran), ("total", total)];
         for (phase, time) in times.into_iter().chain(reset.map(|reset| ("reset", reset))) {
             let times = self.phases.get_or_create(&PhaseLabels { phase });
             times.observe(time.as_secs_f64());
+            if let Some((_, times)) = self.phase_times.iter().find(|(name, _)| *name == phase) {
+                times.count(time);
+            }
         }
     }
 
@@ -189,6 +282,7 @@ impl Metrics {
     /// Counts a call of a method. `result` is `ok`, or the kind of its error.
     pub fn count_call(&self, method: &'static str, result: &'static str) {
         self.calls.get_or_create(&CallLabels { method, result }).inc();
+        self.totals.calls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a request. `time` is that to the head of its answer.
@@ -227,6 +321,7 @@ impl fmt::Debug for Metrics {
 mod tests {
     use super::*;
     use crate::telemetry::source::MetricReading;
+    use crate::telemetry::source::number_of;
 
     #[derive(Debug)]
     struct Fixed;
@@ -238,6 +333,40 @@ mod tests {
                 MetricReading::counter("x_events", "Events", 0.0).by("kind", [("a\"\n", 2.0)]),
             ]
         }
+    }
+
+    #[test]
+    fn samples_count_what_the_server_did() {
+        #[derive(Debug)]
+        struct Workers(f64);
+        impl MetricSource for Workers {
+            fn read(&self) -> Vec<MetricReading> {
+                vec![
+                    MetricReading::gauge("wardian_workers", "Workers", 0.0)
+                        .by("state", [("idle", 1.0), ("busy", self.0)]),
+                    MetricReading::gauge("wardian_runs_queued", "Waiting", number_of(7)),
+                ]
+            }
+        }
+        let metrics = Metrics::new();
+        metrics.add(Workers(3.0));
+        metrics.take_sample();
+        let tenant = TenantId::parse("acme").unwrap();
+        let ran = Duration::from_micros(18);
+        let phases = RunPhases { ran, total: ran, ..RunPhases::default() };
+        metrics.count_run(&tenant, "completed", phases);
+        metrics.count_run(&tenant, "timeout", phases);
+        metrics.count_call("run_code", "ok");
+        let overview = metrics.overview();
+        let [first, last] = overview.samples[..] else { panic!("{overview:?}") };
+        assert_eq!((first.sample.runs, first.sample.calls), (0, 0));
+        let ServerSample { runs, failed, calls, queued, busy, idle, resident_bytes, .. } =
+            last.sample;
+        assert_eq!((runs, failed, calls, queued, busy, idle), (2, 1, 1, 7, 3, 1));
+        assert!(resident_bytes > 0);
+        let execute = overview.phases.iter().find(|phase| phase.phase == "execute").unwrap();
+        // The bound of the first bucket of the metrics is 100 µs.
+        assert!(execute.times.count == 2 && (17.0..19.0).contains(&execute.times.p99_us));
     }
 
     #[test]

@@ -8,11 +8,17 @@
 //! INVARIANT(bounded-label-sets): no client decides how many series there are. Labels have values
 //! from fixed sets, and tenants beyond the first thousand share one.
 
+mod history;
 mod labels;
 mod metrics;
 mod process;
+mod quantiles;
 mod source;
 pub mod traces;
 
+pub use crate::telemetry::history::{
+    AgedSample, KEPT, Overview, PhaseSummary, SAMPLE_INTERVAL, ServerSample,
+};
 pub use crate::telemetry::metrics::{CONTENT_TYPE, Metrics, OpenConnection, RunPhases, RunTraffic};
+pub use crate::telemetry::quantiles::{DurationSummary, RELATIVE_ERROR};
 pub use crate::telemetry::source::{MetricKind, MetricReading, MetricSource, number_of};

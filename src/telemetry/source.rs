@@ -1,6 +1,7 @@
 //! Numbers that are read when the metrics are asked for.
 
 use std::fmt;
+use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
@@ -10,6 +11,12 @@ use prometheus_client::metrics::MetricType;
 pub trait MetricSource: fmt::Debug + Send + Sync + 'static {
     /// Reads them.
     fn read(&self) -> Vec<MetricReading>;
+}
+
+impl MetricSource for Arc<dyn MetricSource> {
+    fn read(&self) -> Vec<MetricReading> {
+        (**self).read()
+    }
 }
 
 /// A metric, read at one moment.

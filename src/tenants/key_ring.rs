@@ -17,10 +17,10 @@ use crate::crypto::is_equal;
 use crate::database::DatabaseError;
 use crate::error::CauseChain;
 use crate::ids::Digest;
-use crate::tenants::api_key::{ApiKey, StoredKey};
+use crate::tenants::api_key::{ApiKey, KeyOrder, StoredKey};
 use crate::tenants::caller::{CallerCredential, CallerIdentity, UnknownCaller};
-use crate::tenants::key_table::KeyTable;
-use crate::tenants::token::{KeyPrefix, prefix_of};
+use crate::tenants::key_table::{KeyTable, Revocation};
+use crate::tenants::token::{ApiToken, KeyPrefix, prefix_of};
 
 /// The interval of asking for changes: a revoked key works no longer than this, and the time of one
 /// query, after its revocation.
@@ -110,6 +110,38 @@ impl KeyRing {
             (text(key.tenant.as_str()), key.created, text(key.prefix.as_str()))
         });
         listed
+    }
+
+    /// The time of day by which keys end.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    /// Makes a key, which is known here when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn create(
+        &self,
+        order: &KeyOrder,
+        now: Duration,
+    ) -> Result<(ApiToken, ApiKey), DatabaseError> {
+        let made = self.table.create(order, now).await?;
+        self.refresh().await?;
+        Ok(made)
+    }
+
+    /// Revokes a key, which is refused here when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn revoke(&self, prefix: &KeyPrefix) -> Result<Revocation, DatabaseError> {
+        let ended = self.table.revoke(prefix, self.clock.now()).await?;
+        self.refresh().await?;
+        Ok(ended)
     }
 
     /// Finds the caller that presents this credential.
@@ -267,7 +299,7 @@ mod tests {
     use super::*;
     use crate::database::Database;
     use crate::ids::TenantId;
-    use crate::tenants::{ApiToken, KeyName, KeyOrder, Revocation, Right, Rights};
+    use crate::tenants::{KeyName, Right, Rights};
 
     const NOW: Duration = Duration::from_secs(1_790_000_000);
 

@@ -31,7 +31,8 @@ def seed(server):
     for name in ("Ada", "Grace", "Barbara"):
         server.call("execute_skill", {"name": "hello.world", "args": {"name": name}})
     server.call("run_code", {"language": "python", "code": "def main(args):\n    return 1 / args['people']", "args": {"people": 0}})
-    server.call("run_code", {"language": "python", "code": "while True: pass", "timeout_ms": 300})
+    server.call("run_code", {"language": "python", "label": "A loop without an end", "code": "while True: pass", "timeout_ms": 300})
+    server.call("run_code", {"language": "python", "code": PROGRAM, "args": {"sales": f"/blobs/{csv}", "whole": 45000}, "input_blobs": [csv]})
     server.blob(json.dumps({"city": "Bern", "people": 134000}).encode(), "application/json")
     server.send("GET", f"/v1/runs/{drawn['run_id']}?wait_ms=5000")
     return csv, drawn["run_id"]

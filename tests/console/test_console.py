@@ -7,6 +7,7 @@ import json
 import tempfile
 import time
 import unittest
+import urllib.error
 from pathlib import Path
 
 from browser import Browser, wait
@@ -150,7 +151,7 @@ class MainPaths(InBrowser):
         self.server.call("execute_skill", {"name": "hello.world", "args": {"name": "Ada"}})
         self.show("/overview")
         self.browser.wait_text("ready")
-        for title in ("Runs ended", "Workers", "Queue", "Images", "Phases of runs", "Latest runs"):
+        for title in ("Runs ended", "Workers", "Queue", "Images", "The last day", "median", "Latest runs"):
             self.browser.wait_text(title)
         self.browser.wait_text("hello.world@")
         # Without a second look there is no rate.
@@ -175,6 +176,8 @@ class MainPaths(InBrowser):
         self.assertGreater(self.browser.run("return document.querySelectorAll('.py-keyword').length"), 0)
 
     def test_a_wrong_argument_is_told_beside_the_form(self):
+        # The form keeps what another test has typed.
+        self.browser.run("sessionStorage.clear()")
         self.show("/skills/data.csv.profile")
         self.browser.click(".inputs button[type=submit]")
         self.browser.wait_text("csv_blob: is required", ".inputs")
@@ -236,6 +239,84 @@ class MainPaths(InBrowser):
         self.browser.wait_text("5", ".run")
         self.browser.click_text("button", "Share")
         wait(lambda: "copied" in self.browser.text("#notes") or f"playground?run=" in self.browser.text("#notes"), "the link")
+
+    def test_a_form_keeps_its_values_while_another_tab_or_page_shows(self):
+        self.show("/skills/data.csv.profile")
+        self.browser.fill(".inputs input", "blob:typed")
+        value = "return document.querySelector('.inputs input')?.value"
+        self.browser.click_text("[role=tab]", "Execute")
+        self.assertEqual(self.browser.run(value), "blob:typed")
+        self.browser.click_text("[role=tab]", "Read me")
+        self.browser.find(".prose")
+        self.browser.click_text("[role=tab]", "Execute")
+        self.assertEqual(self.browser.run(value), "blob:typed")
+        self.browser.run("location.hash = '#/blobs'")
+        self.browser.wait_text("Drop files here")
+        self.browser.run("history.back()")
+        wait(lambda: self.browser.run(value) == "blob:typed", "the form with its value")
+
+    def test_cells_of_tables_stand_on_one_line(self):
+        lines = "".join(f"2025-01-{day:02d},integer,a longer text of some words {day}\n" for day in range(1, 29))
+        csv = self.server.blob(("day_of_the_year,kind_of_value,remark\n" + lines).encode(), "text/csv")
+        self.show("/skills/data.csv.profile")
+        self.browser.fill(".inputs input", csv)
+        self.browser.click(".inputs button[type=submit]")
+        self.browser.wait_text("28 rows", ".run")
+        heights = self.browser.run("return [...document.querySelectorAll('.run table td:not(.long)')].map((cell) => cell.getBoundingClientRect().height)")
+        self.assertGreater(len(heights), 5)
+        self.assertLess(max(heights), 45)
+        rows = self.browser.run("return [...document.querySelectorAll('.run tbody tr')].map((row) => row.getBoundingClientRect().height)")
+        self.assertLess(max(rows), 200)
+
+    def test_a_run_shows_its_program_arguments_output_and_title(self):
+        code = "import json\n# Sums of a day\ndef main(args):\n    open('left.txt', 'w').write('x')\n    return {'rows': [{'n': args['n']}]}"
+        made = self.server.call("run_code", {"language": "python", "code": code, "args": {"n": 41}, "keep_files": False})
+        labelled = self.server.call("run_code", {"language": "python", "code": "1 / 0", "label": "Nightly <b>report</b>"})
+        for run in (made, labelled):
+            self.server.send("GET", f"/v1/runs/{run['run_id']}?wait_ms=5000")
+        self.show("/runs")
+        self.browser.wait_text("Sums of a day", "table")
+        self.browser.wait_text("Nightly <b>report</b>", "table")
+        self.browser.fill("input[type=search]", "nightly")
+        wait(lambda: "Sums of a day" not in self.browser.text("table") and "Nightly" in self.browser.text("table"), "the run that was searched for")
+        self.show("/runs?search=no+such+run")
+        self.browser.wait_text("No run fits these filters")
+        self.show(f"/runs/{made['run_id']}")
+        self.browser.wait_text("Sums of a day", "h1")
+        self.assertIn(made["run_id"], self.browser.text(".run-head"))
+        self.browser.wait_text("def main(args):", ".panel pre")
+        self.assertIn("41", self.browser.text(".panel table"))
+        self.browser.wait_text("left.txt", ".panel")
+        self.assertIn("n: 41", self.browser.text(".panel .boxed"))
+        self.browser.click_text("button", "Run again and keep the files")
+        wait(lambda: "Sums of a day" in self.browser.run("return document.querySelector('textarea.code')?.value ?? ''"), "the program")
+        self.assertTrue(self.browser.run("return document.getElementById('keep-files').checked"))
+        self.browser.click_text("button", "Run")
+        self.browser.wait_text("left.txt", ".run .preview-bar")
+        self.browser.wait_text("Download", ".run .preview-bar")
+
+    def test_a_file_that_was_not_kept_is_kept_by_a_button(self):
+        self.show("/playground")
+        self.browser.fill("textarea.code", "open('peaks.csv', 'w').write('k,peak\\n0,1\\n')")
+        self.browser.click("#keep-files")
+        self.browser.click_text("button", "Run")
+        self.browser.wait_text("peaks.csv", ".run .plain-list")
+        self.browser.click_text(".run button", "Run again and keep the files")
+        self.browser.wait_text("peaks.csv", ".run .preview-bar")
+        self.browser.click("#keep-files")
+
+    def test_blobs_are_listed_by_time_and_lead_to_the_run_that_made_them(self):
+        old = self.server.blob(b"the older one", "text/plain")
+        time.sleep(0.05)
+        made = self.server.call("run_code", {"language": "python", "code": "# Writer of a blob\nfrom runtime import blobs\n{'b': blobs.write_text('the newer one', kind='text/plain')}"})
+        blob = made["output"]["b"]
+        self.server.send("GET", f"/v1/runs/{made['run_id']}?wait_ms=5000")
+        self.show("/blobs")
+        order = self.browser.run("return [...document.querySelectorAll('tbody a')].map((link) => decodeURIComponent(link.getAttribute('href')).slice(8))")
+        self.assertLess(order.index(blob), order.index(old))
+        self.show(f"/blobs/{blob.replace(':', '%3A')}")
+        self.browser.click_text("#main a", "Writer of a blob")
+        self.browser.wait_text("Writer of a blob", "h1")
 
     def test_two_runs_are_compared(self):
         ids = [self.server.call("run_code", {"language": "python", "code": f"print({n})\n{n}"})["run_id"] for n in (1, 2)]
@@ -335,7 +416,7 @@ class Hostile(InBrowser):
         self.server.send("GET", f"/v1{run}?wait_ms=5000")
         self.show(run)
         self.browser.wait_text(SEEN, "#main")
-        for tab in ("Log", "Blobs", "Record"):
+        for tab in ("Log", "Blobs", "Details"):
             self.browser.click_text("[role=tab]", tab)
             wait(lambda: "Loading…" not in self.browser.text(".panel"), tab)
             self.assert_clean()
@@ -430,6 +511,24 @@ class WithKeys(InBrowser):
         self.browser.wait_text(SEEN, "#main")
         self.assert_clean()
         self.assertNotIn(self.admin, self.browser.run("return document.documentElement.outerHTML"))
+
+    def test_an_operator_makes_a_key_that_shows_once_and_revokes_it(self):
+        self.sign_in(self.admin)
+        self.show("/tenants")
+        self.browser.fill("form input[placeholder=acme]", "gamma")
+        self.browser.fill("form input[placeholder=ci]", "made here")
+        self.browser.click_text("button", "Create key")
+        self.browser.wait_text("It is shown this once")
+        made = self.browser.text(".secret")
+        caller = json.loads(self.server.send("GET", "/v1/caller", key=made))
+        self.assertEqual((caller["tenant"], caller["scopes"]), ("gamma", ["discover", "execute", "code", "blobs"]))
+        self.browser.click_text("button", "Done")
+        self.assertNotIn(made, self.browser.run("return document.documentElement.outerHTML + JSON.stringify({...sessionStorage})"))
+        self.browser.click(f"button[aria-label='Revoke {made.split('_')[1]}']")
+        self.browser.click_text("[role=alertdialog] button", "Revoke")
+        self.browser.wait_text("is revoked", "#notes")
+        with self.assertRaises(urllib.error.HTTPError):
+            self.server.send("GET", "/v1/caller", key=made)
 
     def test_pages_are_those_of_the_scopes(self):
         self.sign_in(self.reader)

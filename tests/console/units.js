@@ -6,8 +6,8 @@ import { numberColumns, parse, separator } from "/console/csv.js";
 import { h } from "/console/dom.js";
 import { ago, bytes, micros, short } from "/console/format.js";
 import { link, markdown } from "/console/markdown.js";
-import { quantile, readMetrics } from "/console/overview.js";
-import { sortOf, tree } from "/console/preview.js";
+import { perMinute, readMetrics } from "/console/overview.js";
+import { namesIn, output, sortOf, tree } from "/console/preview.js";
 import { highlight, tokens } from "/console/python.js";
 import { inputControl } from "/console/skills.js";
 
@@ -70,7 +70,7 @@ same(parse("\ufeffa;b\r\n1;2\r\n").rows, [["a", "b"], ["1", "2"]], "semicolons, 
 same(separator("a\tb\n1\t2"), "\t", "tabs");
 same(parse("a,b\n1,2\n3", { cut: true }), { rows: [["a", "b"], ["1", "2"]], more: true }, "the last row is cut");
 same(parse(`${"a,".repeat(500)}\n`).rows[0].length, 60, "columns are bounded");
-same(parse("a\n".repeat(5000)).rows.length, 200, "rows are bounded");
+same(parse("a\n".repeat(5000)).rows.length, 201, "rows are bounded: 200 below the names of the columns");
 same(parse(`a,b\n${"x".repeat(9000)},1`).rows[1][0].length, 301, "cells are bounded");
 same(parse('"never closed\n1,2').rows.length <= 1, true, "an open quote");
 same(numberColumns([["a", "b", "c"], ["1", "x", "-2.5e3"], ["", "2", "50 %"]]), [0, 2], "columns of numbers");
@@ -104,7 +104,15 @@ same(value({ type: "string", enum: ["a", "b"] }, '"b"'), "b", "choices");
 // Metrics and events
 const metrics = readMetrics('# HELP x\na_total{t="x",o="y\\"}"} 3\na_total{t="z"} 4.5\nb 1e3\nc{le="+Inf"} 2\nnonsense\n');
 same([...metrics], [["a_total", [[{ t: "x", o: 'y"}' }, 3], [{ t: "z" }, 4.5]]], ["b", [[{}, 1000]]], ["c", [[{ le: "+Inf" }, 2]]]], "metrics");
-same([quantile([[1, 5], [2, 9], [Infinity, 10]], 0.5), quantile([[1, 5], [2, 9], [Infinity, 10]], 0.99) === Infinity, quantile([], 0.5)], [1, true, null], "quantiles");
+same([perMinute({ age_ms: 0, runs: 9 }, { age_ms: 30_000, runs: 4 }, "runs"), perMinute({ age_ms: 0, runs: 1 }, { age_ms: 60_000, runs: 4 }, "runs"), perMinute({ age_ms: 5, runs: 9 }, { age_ms: 5, runs: 4 }, "runs")], [10, 0, 0], "rates per minute");
+const blob = `blob:${"a".repeat(52)}`;
+same(namesIn({ charts: { histogram: blob }, list: [blob] }), [[blob, "histogram"], [blob, "list 1"]], "names of members");
+same([namesIn(null), namesIn(blob), namesIn({ a: "blob:x" })], [[], [], []], "no names");
+const heads = (value, converted) => [...output(value, converted).querySelectorAll("h4")].map((node) => node.textContent);
+same(heads({ a: [{ x: 1 }], b: [{ y: 1 }], c: [1], d: [] }), ["a", "b"], "tables of an output");
+same(heads({ a: [{ x: 1 }], b: [{ y: 1 }] }, [{ path: "$.b", from: "pandas.DataFrame" }]), ["b", "a"], "a frame comes first");
+same(output({ result: Array.from({ length: 300 }, (_, n) => ({ n })) }).querySelector("p").textContent, "The first 200 of 300 rows", "rows of an output");
+same(output([{ text: "y".repeat(80), n: 1 }]).querySelectorAll("td.long").length, 1, "long cells are wrapped, others are not");
 const pieces = ['event: out', 'put\ndata: {"te', 'xt":"é"}\n\n: still here\n\nevent: response\ndata: {}\n\nevent: cut\nda'];
 const heard = [];
 await readEvents(new Blob([pieces.join("")]).stream(), (event, data) => heard.push([event, data]));

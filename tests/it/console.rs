@@ -57,6 +57,128 @@ fn the_console_is_there_before_a_key_is() {
 }
 
 #[test]
+fn an_operator_makes_and_revokes_keys_over_http() {
+    let place = Command::new();
+    let data = place.folder().join("data");
+    let log = place.folder().join("audit.log");
+    let file = format!("audit.file={}", log.display());
+    let server = TestServer::start_on(
+        &data,
+        &["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false", "--set", &file],
+    );
+    let key = |scopes: &str| {
+        let data = data.to_str().unwrap();
+        let arguments = ["--data-dir", data, "keys", "create", "--tenant", "acme", "--name", "k"];
+        let made = place.run(&[&arguments[..], &["--scopes", scopes]].concat()).with(0).stdout;
+        let made = made.trim_end().to_owned();
+        crate::support::eventually(std::time::Duration::from_secs(20), || {
+            (server.client().with_key(&made).get("/v1/caller").status == 200)
+                .then_some(made.clone())
+        })
+    };
+    let operator = key("admin");
+    let usual = key("discover,execute,code,blobs");
+    let send = |key: &str, path: &str, kind: &str, body: &str| {
+        let request = ureq::post(format!("http://{}{path}", server.address));
+        let request = request.header("Authorization", format!("Bearer {key}"));
+        let request = request.config().http_status_as_error(false).build();
+        let mut answer = request.header("Content-Type", kind).send(body).unwrap();
+        let text = answer.body_mut().read_to_string().unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (answer.status().as_u16(), value)
+    };
+    let order = r#"{"tenant": "beta", "name": "ci", "scopes": ["code"], "expires_ms": 60000}"#;
+    let (status, refused) = send(&usual, "/v1/keys", "application/json", order);
+    assert_eq!((status, &refused["error"]["data"]["kind"]), (403, &json!("forbidden")));
+    assert_eq!(send(&operator, "/v1/keys", "text/plain", order).0, 415);
+    for wrong in [
+        "",
+        "[]",
+        "{}",
+        r#"{"tenant": "beta"}"#,
+        r#"{"tenant": "BETA", "name": "ci"}"#,
+        r#"{"tenant": "beta", "name": "\n"}"#,
+        r#"{"tenant": "b", "name": "c", "scopes": ["root"]}"#,
+        r#"{"tenant": "b", "name": "c", "expires_ms": 0}"#,
+        r#"{"tenant": "b", "name": "c", "x": 1}"#,
+        r#"{"tenant": "b", "tenant": "c", "name": "c"}"#,
+        r#"{"tenant": "b", "name": "c", "expires_ms": 18446744073709551615}"#,
+    ] {
+        assert_eq!(send(&operator, "/v1/keys", "application/json", wrong).0, 400, "{wrong}");
+    }
+    let (status, made) = send(&operator, "/v1/keys", "application/json", order);
+    assert_eq!(status, 201, "{made}");
+    let (secret, prefix) = (made["key"].as_str().unwrap(), made["prefix"].as_str().unwrap());
+    // It works at once, and is shown in no list.
+    let caller = server.client().with_key(secret).get("/v1/caller").json();
+    assert_eq!((&caller["tenant"], &caller["scopes"]), (&json!("beta"), &json!(["code"])));
+    let listed = server.client().with_key(&operator).get("/v1/keys").json().to_string();
+    assert!(listed.contains(prefix) && !listed.contains(secret.rsplit('_').next().unwrap()));
+    let path = format!("/v1/keys/{prefix}/revoke");
+    assert_eq!(send(&usual, &path, "application/json", "").0, 403);
+    for revoked in [true, false] {
+        let (status, ended) = send(&operator, &path, "application/json", "");
+        assert_eq!((status, &ended["revoked"]), (200, &json!(revoked)));
+        assert_eq!(server.client().with_key(secret).get("/v1/caller").status, 401);
+    }
+    for unknown in ["k3v5w2aa", "x", "%2E%2E"] {
+        let path = format!("/v1/keys/{unknown}/revoke");
+        assert_eq!(send(&operator, &path, "application/json", "").0, 400, "{unknown}");
+    }
+    let lines = crate::support::eventually(std::time::Duration::from_secs(20), || {
+        std::fs::read_to_string(&log).ok().filter(|lines| lines.contains("key_revoked"))
+    });
+    let by = operator.split('_').nth(1).unwrap();
+    for (event, about) in
+        [("key_created", format!("code by {by}")), ("key_revoked", format!("by {by}"))]
+    {
+        let is_told = |line: &str| {
+            line.contains(event)
+                && line.contains(prefix)
+                && line.contains(&format!("\"about\":\"{about}\""))
+        };
+        assert!(lines.lines().any(is_told), "{event}: {lines}");
+    }
+    assert!(!lines.contains(secret));
+    let overview = server.client().with_key(&operator).get("/v1/overview");
+    assert_eq!(overview.status, 200);
+    assert!(!overview.json()["samples"].as_array().unwrap().is_empty());
+    assert_eq!(server.client().with_key(&usual).get("/v1/overview").status, 403);
+}
+
+#[test]
+fn a_server_without_keys_makes_none() {
+    let server = TestServer::start(&[]);
+    let request = ureq::post(format!("http://{}/v1/keys", server.address));
+    let request = request.config().http_status_as_error(false).build();
+    let order = r#"{"tenant": "beta", "name": "ci"}"#;
+    let mut answer = request.header("Content-Type", "application/json").send(order).unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    assert!(answer.status() == 400 && text.contains("takes no keys"), "{text}");
+}
+
+#[test]
+fn the_overview_counts_runs_and_tells_their_quantiles() {
+    let server = TestServer::start(&[]);
+    let client = server.client();
+    let runs =
+        |overview: &serde_json::Value, place: usize| overview["samples"][place]["runs"].as_u64();
+    let before = client.get("/v1/overview").json();
+    client.run("1");
+    client.run("1 / 0");
+    let after = client.get("/v1/overview").json();
+    let last = after["samples"].as_array().unwrap().len() - 1;
+    assert_eq!((runs(&before, 0), runs(&after, 0)), (Some(0), Some(0)));
+    assert_eq!((runs(&after, last), &after["samples"][last]["failed"]), (Some(2), &json!(1)));
+    assert_eq!(after["samples"][last]["age_ms"], 0);
+    let phases = after["phases"].as_array().unwrap();
+    let execute = phases.iter().find(|phase| phase["phase"] == "execute").unwrap();
+    let [mean, p50, p99] =
+        ["mean_us", "p50_us", "p99_us"].map(|name| execute[name].as_f64().unwrap());
+    assert!(execute["count"] == 2 && p50 <= p99 && mean <= p99 * 1.06, "{execute}");
+}
+
+#[test]
 fn the_console_can_be_turned_off() {
     let server = TestServer::start(&["--set", "console.enabled=false"]);
     assert_eq!(server.client().get("/console").status, 404);

@@ -55,6 +55,7 @@ mod records;
 mod reproducible;
 mod results;
 mod rpc;
+mod run_content;
 mod run_events;
 mod run_records;
 mod scale;

@@ -280,7 +280,7 @@ fn own_records_only_are_shown_to_a_tenant_and_to_a_scope() {
     assert_eq!(made["key"].as_str().unwrap().len(), 8);
     // Another tenant gets the answer of a run that does not exist, but for its id.
     let unknown = format!("run_{}", "0".repeat(32));
-    for path in ["", "/log", "/record"] {
+    for path in ["", "/content", "/log", "/record"] {
         let [theirs, nobodys] = [&code, &unknown].map(|id| {
             let answer = beta.get(&format!("/v1/runs/{id}{path}"));
             let text = String::from_utf8(answer.body.clone()).unwrap().replace(id.as_str(), "");

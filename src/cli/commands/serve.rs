@@ -31,7 +31,7 @@ use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals};
 use crate::mcp;
 use crate::service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, SAMPLE_INTERVAL};
 use crate::units::ByteCount;
 
 /// Warns if a tenant without a run may have to wait for the end of a long run of others.
@@ -156,6 +156,7 @@ async fn listen(
     }
     warn_of_long_turns(config);
     let following = tokio::spawn(follow_keys(authentication.clone()));
+    let sampling = tokio::spawn(take_samples(Arc::clone(server.metrics())));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
@@ -179,6 +180,7 @@ async fn listen(
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
+    sampling.abort();
     reloading.abort();
     following.abort();
     administering.iter().for_each(JoinHandle::abort);
@@ -222,6 +224,16 @@ async fn open_callers(
 async fn follow_keys(authentication: Authentication) {
     if let Some(keys) = authentication.keys() {
         keys.follow().await;
+    }
+}
+
+/// Keeps the numbers of the last day, for the overview of operators.
+async fn take_samples(metrics: Arc<Metrics>) {
+    let mut clock = tokio::time::interval(SAMPLE_INTERVAL);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        metrics.take_sample();
     }
 }
 

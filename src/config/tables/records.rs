@@ -31,6 +31,12 @@ pub(crate) fn read_records(reader: &mut Reader) -> RecordsConfig {
             largest..=ByteCount::mebibytes(16 << 20),
         ),
         keeps_arguments: reader.read("records.arguments", usual.keeps_arguments),
+        keeps_programs: reader.read("records.programs", usual.keeps_programs),
+        max_program: reader.read_within(
+            "records.max_program",
+            usual.max_program,
+            ByteCount::kibibytes(1)..=ByteCount::mebibytes(1),
+        ),
         keeps_documents: reader.read("records.documents", usual.keeps_documents),
     }
 }

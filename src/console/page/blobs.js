@@ -1,25 +1,102 @@
 // Blobs: the list, uploads, and one blob with what it holds.
 
-import { blobPath, getJson, request, upload } from "./api.js";
-import { add, button, copy, empty, fill, h, note, problem } from "./dom.js";
+import { blobPath, getJson, may, request, upload } from "./api.js";
+import { add, button, copy, empty, field, fill, h, note, problem } from "./dom.js";
 import { ago, bytes, moment, short } from "./format.js";
 import { preview } from "./preview.js";
+import { titleOf } from "./runs.js";
 
-const PAGE = 50;
+/** Blobs of a request, and blobs that are listed at most. */
+const PAGE = 1000;
+const MOST = 5000;
+/** Rows that show at first, and with each *Show more*. */
+const ROWS = 100;
 
 export async function blobsPage(main, { parts, signal }) {
   if (parts[0]) return one(main, parts[0], signal);
   const list = h("div", {});
+  const search = h("input", { type: "search", placeholder: "Name, kind or id" });
+  const order = h("select", {}, [["time", "newest first"], ["name", "by name"], ["size", "largest first"]].map(([value, text]) => h("option", { value }, text)));
+  const count = h("p", { class: "quiet", role: "status" });
+  let found = { blobs: [], hasMore: false };
+  const draw = () => drawList(list, count, found, search.value, order.value);
+  search.addEventListener("input", draw);
+  order.addEventListener("change", draw);
+  const look = async () => {
+    found = await all(signal);
+    draw();
+  };
   add(main, h("h1", {}, "Blobs"), dropZone(async (files) => {
     for (const file of files) {
       const { blob_id: id, size_bytes: size } = await upload(file);
       note(`${file.name} is stored: ${bytes(size)}`);
       if (files.length === 1) location.hash = `#/blobs/${encodeURIComponent(id)}`;
     }
-    fill(list);
-    await more(list, null, signal);
-  }), list);
-  await more(list, null, signal);
+    await look();
+  }), h("div", { class: "search" }, field("Search", search), field("Order", order), count), list);
+  await look();
+}
+
+/** The blobs of the caller. The server lists them by their ids, so their order by time is made here. */
+async function all(signal) {
+  const blobs = [];
+  let cursor = null;
+  do {
+    const page = await getJson(`/v1/blobs?limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, { signal });
+    blobs.push(...page.blobs);
+    cursor = page.next_cursor;
+  } while (cursor && blobs.length < MOST);
+  return { blobs, hasMore: Boolean(cursor) };
+}
+
+function drawList(place, count, { blobs, hasMore }, text, order) {
+  if (!blobs.length) {
+    fill(count);
+    fill(place, empty("No blobs yet", "Drop a file above, or let a run write one with ", h("code", {}, "runtime.blobs"), "."));
+    return;
+  }
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (blob) => {
+    const all = [blob.name ?? "", blob.kind ?? "", blob.blob_id].join(" ").toLowerCase();
+    return words.every((word) => all.includes(word));
+  };
+  const compare = {
+    time: (one, other) => (other.created_ms ?? 0) - (one.created_ms ?? 0),
+    size: (one, other) => (other.size_bytes ?? 0) - (one.size_bytes ?? 0),
+    // Blobs without a name come last.
+    name: (one, other) => (one.name === undefined) - (other.name === undefined) || (one.name ?? "").localeCompare(other.name ?? ""),
+  }[order];
+  const shown = blobs.filter(fits).sort(compare);
+  fill(count, `${shown.length} of ${blobs.length}${hasMore ? ` – only the first ${MOST} by id are listed` : ""}`);
+  if (!shown.length) { fill(place, empty("No blob fits", "Try fewer words.")); return; }
+  const body = h("tbody");
+  fill(place, h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Blobs" }, h("table", {},
+    h("caption", { class: "unseen" }, "Blobs"),
+    h("thead", {}, h("tr", {}, [["Name"], ["Kind"], ["Size", "number"], ["Stored", "number"], ["Last use", "number wide-only"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
+  let at = 0;
+  const more = () => {
+    add(body, shown.slice(at, at + ROWS).map(row));
+    at += ROWS;
+    if (at < shown.length) {
+      const next = button("Show more", () => { next.remove(); more(); });
+      add(place, next);
+    }
+  };
+  more();
+}
+
+const row = (blob) => h("tr", {},
+  h("td", {}, h("a", { href: `#/blobs/${encodeURIComponent(blob.blob_id)}`, title: blob.blob_id, class: "cut" }, blob.name ?? h("code", {}, short(blob.blob_id)))),
+  h("td", { class: "kind" }, blob.kind ?? h("span", { class: "badge badge-bad" }, "damaged")),
+  h("td", { class: "number" }, bytes(blob.size_bytes)),
+  h("td", { class: "number", title: moment(blob.created_ms) }, ago(blob.created_ms)),
+  h("td", { class: "number wide-only", title: moment(blob.last_used_ms) }, ago(blob.last_used_ms)));
+
+/** The runs that stored a blob, for those who see runs. */
+async function madeBy(place, id, signal) {
+  if (!may("execute") && !may("code")) return;
+  const { runs } = await getJson(`/v1/runs?limit=5&blob=${encodeURIComponent(id)}`, { signal });
+  if (runs.length) fill(place, h("span", { class: "quiet" }, "Made by "), runs.map((run, at) => [at ? ", " : null, h("a", { href: `#/runs/${run.run_id}` }, titleOf(run)), h("span", { class: "quiet" }, ` ${ago(run.started_ms)}`)]));
 }
 
 /** A place to drop files on, and a button that chooses them. */
@@ -48,36 +125,9 @@ export function dropZone(take, text = "Drop files here to store them as blobs") 
   return zone;
 }
 
-async function more(place, cursor, signal) {
-  const page = await getJson(`/v1/blobs?limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, { signal });
-  if (!page.blobs.length && !cursor) {
-    fill(place, empty("No blobs yet", "Drop a file above, or let a run write one with ", h("code", {}, "runtime.blobs"), "."));
-    return;
-  }
-  let body = place.querySelector("tbody");
-  if (!body) {
-    body = h("tbody");
-    add(place, h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Blobs" }, h("table", {},
-      h("caption", { class: "unseen" }, "Blobs"),
-      h("thead", {}, h("tr", {}, [["Blob"], ["Kind"], ["Size", "number"], ["Stored", "number wide-only"], ["Last use", "number wide-only"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
-  }
-  add(body, page.blobs.map((blob) => h("tr", {},
-    h("td", {}, h("a", { href: `#/blobs/${encodeURIComponent(blob.blob_id)}`, title: blob.blob_id }, h("code", {}, short(blob.blob_id)))),
-    h("td", { class: "kind" }, blob.kind ?? h("span", { class: "badge badge-bad" }, "damaged")),
-    h("td", { class: "number" }, bytes(blob.size_bytes)),
-    h("td", { class: "number wide-only", title: moment(blob.created_ms) }, ago(blob.created_ms)),
-    h("td", { class: "number wide-only", title: moment(blob.last_used_ms) }, ago(blob.last_used_ms)))));
-  if (page.next_cursor) {
-    const next = button("Show more", () => {
-      next.remove();
-      more(place, page.next_cursor, signal).catch((error) => add(place, problem(error)));
-    });
-    add(place, next);
-  }
-}
-
 async function one(main, id, signal) {
   const answers = h("div", { role: "status" });
+  const makers = h("p", {});
   const verify = async () => {
     const { intact } = await (await request(`${blobPath(id)}/verify`, { method: "POST", signal })).json();
     fill(answers, h("p", {}, intact ? h("span", { class: "badge badge-good" }, "intact") : h("span", { class: "badge badge-bad" }, "damaged"),
@@ -97,5 +147,7 @@ async function one(main, id, signal) {
   add(main, h("p", { class: "trail" }, h("a", { href: "#/blobs" }, "Blobs")), h("h1", { class: "mono" }, short(id, 20)),
     h("div", { class: "actions" }, button("Copy the id", () => copy(id, "The id")), button("Verify", guarded(verify)), button("Delete", guarded(remove)),
       h("a", { class: "button", href: `#/playground?blob=${encodeURIComponent(id)}` }, "Use in the playground")),
-    answers, preview(id, { signal }));
+    answers, makers, preview(id, { signal }));
+  // Who made it is beside the point where records are not kept.
+  madeBy(makers, id, signal).catch(() => {});
 }

@@ -1,7 +1,7 @@
 // Reads CSV for a preview: quotes, doubled quotes, line breaks in quotes, and the separator by looking.
 
-/** Rows and columns of a preview. */
-const MOST_ROWS = 200;
+/** Rows of a preview, the first of which names the columns, and columns. */
+const MOST_ROWS = 201;
 const MOST_COLUMNS = 60;
 /** Letters of a cell that are shown. */
 const LONGEST_CELL = 300;

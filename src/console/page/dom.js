@@ -116,10 +116,18 @@ export function table(caption, columns, rows, { right = [], wide = false } = {})
       h("caption", { class: "unseen" }, caption),
       h("thead", {}, h("tr", {}, columns.map((name, at) => h("th", { scope: "col", class: side(at) }, name)))),
       h("tbody", {}, rows.map((cells) => h("tr", {},
-        cells.map((cell, at) => h("td", { class: side(at) }, cell)))))));
+        cells.map((cell, at) => h("td", { class: [side(at), isLong(cell) ? "long" : null].filter(Boolean).join(" ") || null }, cell)))))));
 }
 
-/** Tabs: names with functions that fill a panel, of which one shows. Arrow keys move between them. */
+/** Letters of a cell that stands on one line. A longer one is wrapped, at blanks as far as there are some. */
+const ONE_LINE = 60;
+
+const isLong = (cell) => typeof cell === "string" && cell.length > ONE_LINE;
+
+/**
+ * Tabs: names with functions that fill a panel, of which one shows. A panel is filled when it first
+ * shows and kept, so forms keep what was typed into them. Arrow keys move between them.
+ */
 export function tabs(label, entries, { chosen = 0, onchoose } = {}) {
   const base = freshId("tabs");
   const panel = h("div", { role: "tabpanel", id: `${base}-panel`, class: "panel", tabindex: 0 });
@@ -128,6 +136,7 @@ export function tabs(label, entries, { chosen = 0, onchoose } = {}) {
     type: "button", role: "tab", id: `${base}-${at}`, "aria-controls": panel.id,
     on: { click: () => choose(at), keydown: (event) => move(event, at) },
   }, name));
+  const parts = entries.map(() => null);
   function choose(at, focus = false) {
     buttons.forEach((tab, other) => {
       tab.setAttribute("aria-selected", String(other === at));
@@ -135,8 +144,11 @@ export function tabs(label, entries, { chosen = 0, onchoose } = {}) {
     });
     if (focus) buttons[at].focus();
     panel.setAttribute("aria-labelledby", buttons[at].id);
-    fill(panel);
-    entries[at][1](panel);
+    if (!parts[at]) {
+      parts[at] = h("div", { class: "part" });
+      entries[at][1](parts[at]);
+    }
+    if (panel.firstChild !== parts[at]) fill(panel, parts[at]);
     onchoose?.(at);
   }
   function move(event, at) {

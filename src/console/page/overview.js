@@ -3,15 +3,23 @@
 import { getJson, may, request } from "./api.js";
 import { meter, sparkline } from "./chart.js";
 import { add, empty, fill, h, problem } from "./dom.js";
-import { ago, bytes, micros, number, short } from "./format.js";
+import { ago, bytes, micros, number } from "./format.js";
 import { badge } from "./run_panel.js";
+import { titleOf } from "./runs.js";
 
-/** The time between two looks, and how many the charts show. */
+/** The time between two looks, and how many rates of now are made from. */
 const PERIOD = 2000;
 const KEPT = 90;
 
+/** Looks after which the history is asked for again. */
+const LOOKS = 15;
+
 /** Readings of the last minutes, kept while the tab is open. */
 const samples = [];
+
+/** What the server kept of its last day, and how often it was looked at. */
+let history = null;
+let looks = 0;
 
 /** Reads the text format of OpenMetrics: names with lists of `[labels, value]`. */
 export function readMetrics(text) {
@@ -84,7 +92,10 @@ async function readiness(place, signal) {
 async function drawMetrics(place, signal) {
   let values;
   try {
-    values = readMetrics(await (await request("/v1/metrics", { signal })).text());
+    const asked = [request("/v1/metrics", { signal }).then((answer) => answer.text())];
+    if (!history || looks % LOOKS === 0) asked.push(getJson("/v1/overview", { signal }).then((found) => { history = found; }));
+    looks += 1;
+    values = readMetrics((await Promise.all(asked))[0]);
   } catch (error) {
     if (error.name !== "AbortError") fill(place, problem(error));
     return;
@@ -92,7 +103,7 @@ async function drawMetrics(place, signal) {
   samples.push({ at: performance.now(), values });
   // A tab that was hidden has a gap, and rates over a gap would mislead.
   while (samples.length > KEPT || (samples.length > 1 && samples.at(-1).at - samples[0].at > KEPT * PERIOD * 2)) samples.shift();
-  fill(place, cards(samples), phases(values), tenants(samples));
+  fill(place, cards(samples), past(), phases(), tenants(samples));
 }
 
 /** Differences per second between neighbours. */
@@ -111,13 +122,12 @@ function cards() {
   const idle = total(values, "wardian_workers", ({ state }) => state === "idle");
   const waiting = total(values, "wardian_runs_queued");
   const ends = rates("wardian_runs_total");
-  const failed = rates("wardian_runs_total", ({ outcome }) => outcome !== "completed");
   const calls = rates("wardian_rpc_calls_total");
   const used = total(values, "wardian_request_memory_bytes");
   const limit = total(values, "wardian_request_memory_limit_bytes");
   const now = (list) => list.length ? number(list.slice(-3).reduce((sum, value) => sum + value, 0) / Math.min(3, list.length)) : "–";
   return h("div", { class: "cards" },
-    card("Runs ended", now(ends), "per second", [sparkline(ends, "Runs ended in a second"), small(`${now(failed)} failed · ${number(total(values, "wardian_runs_total"), 0)} since the start`)]),
+    card("Runs ended", now(ends), "per second", [sparkline(ends, "Runs ended in a second"), small(`since the start ${number(total(values, "wardian_runs_total"), 0)}, of which ${number(total(values, "wardian_runs_total", ({ outcome }) => outcome !== "completed"), 0)} did not complete`)]),
     card("Calls", now(calls), "per second", [sparkline(calls, "Calls in a second"), small(`open connections: ${number(total(values, "wardian_http_connections"), 0)}`)]),
     card("Workers", `${busy}`, `of ${busy + idle} busy`, [meter([["busy", busy, "accent"], ["idle", idle, "idle"]], Math.max(busy + idle, total(values, "wardian_worker_slots")), "Workers"),
       small(`${number(total(values, "wardian_worker_events_total", ({ event }) => event === "run_crashed"), 0)} crashed runs · ${number(total(values, "wardian_worker_events_total", ({ event }) => event === "started"), 0)} workers started`)]),
@@ -134,31 +144,44 @@ function card(title, value, unit, rest) {
     h("p", { class: "figure" }, h("strong", {}, value), " ", h("span", {}, unit)), rest);
 }
 
-const PHASES = ["queue", "set_up", "execute", "total", "reset"];
+/** The charts of the last day: a label, what one shows of a sample and the one before, and its text. */
+const PAST = [
+  ["Runs per minute", (now, before) => perMinute(now, before, "runs"), (value) => number(value)],
+  ["Failed runs per minute", (now, before) => perMinute(now, before, "failed"), (value) => number(value)],
+  ["Calls per minute", (now, before) => perMinute(now, before, "calls"), (value) => number(value)],
+  ["Runs that wait", (now) => now.queued, (value) => number(value, 0)],
+  ["Busy workers", (now) => now.busy, (value) => number(value, 0)],
+  ["Memory of the gateway", (now) => now.resident_bytes, bytes],
+];
 
-/** The value below which a part of the runs is, by the bounds of a histogram. */
-export function quantile(buckets, part) {
-  const sorted = [...buckets].sort((one, other) => one[0] - other[0]);
-  const whole = sorted.at(-1)?.[1] ?? 0;
-  return whole ? sorted.find(([, count]) => count >= whole * part)?.[0] ?? null : null;
+/** The change of a counter in a minute. The last sample is of now, so its distance varies. */
+export function perMinute(now, before, name) {
+  const minutes = (before.age_ms - now.age_ms) / 60_000;
+  return minutes > 0 ? Math.max(0, now[name] - before[name]) / minutes : 0;
 }
 
-function phases(values) {
-  const counts = by(values, "wardian_run_phase_seconds_count", "phase");
-  const sums = by(values, "wardian_run_phase_seconds_sum", "phase");
-  const rows = PHASES.filter((phase) => counts.get(phase)).map((phase) => {
-    const buckets = (values.get("wardian_run_phase_seconds_bucket") ?? []).filter(([labels]) => labels.phase === phase)
-      .map(([labels, count]) => [labels.le === "+Inf" ? Infinity : Number(labels.le), count]);
-    const within = (part) => {
-      const bound = quantile(buckets, part);
-      return bound === null ? "–" : bound === Infinity ? "longer" : micros(bound * 1e6);
-    };
-    return h("tr", {}, h("th", { scope: "row" }, phase.replace("_", " ")),
-      [micros(1e6 * sums.get(phase) / counts.get(phase)), within(0.5), within(0.99)].map((text) => h("td", { class: "number" }, text)));
-  });
+function past() {
+  const taken = history?.samples ?? [];
+  // The newest of them is of the moment of the question: a rate over a second would jump.
+  const told = taken.filter((sample, at) => at < taken.length - 1 || taken.length < 3 || taken[at - 1].age_ms - sample.age_ms > 20_000);
+  if (told.length < 2) return h("section", { class: "card", "aria-labelledby": "past" }, h("h2", { id: "past" }, "The last day"), empty("Nothing to show yet", "The server keeps one sample a minute for 24 hours."));
+  const span = told[0].age_ms - told.at(-1).age_ms;
+  const since = span >= 7_200_000 ? `${number(span / 3_600_000, 0)} hours ago` : `${number(Math.max(1, span / 60_000), 0)} min ago`;
+  return h("section", { class: "card past", "aria-labelledby": "past" }, h("h2", { id: "past" }, "The last day"), h("div", { class: "past-charts" }, PAST.map(([label, of, show]) => {
+    const values = told.slice(1).map((sample, at) => of(sample, told[at]));
+    return h("figure", { class: "plain-figure" }, h("figcaption", {}, h("strong", {}, label), h("span", { class: "quiet" }, `at most ${show(Math.max(...values))}`)), sparkline(values.length > 1 ? values : [values[0], values[0]], label),
+      h("p", { class: "spark-times" }, h("span", {}, since), h("span", {}, "now")));
+  })));
+}
+
+function phases() {
+  const found = (history?.phases ?? []).filter((phase) => phase.count);
+  const rows = found.map((phase) => h("tr", {}, h("th", { scope: "row" }, phase.phase.replace("_", " ")),
+    [number(phase.count, 0), ...["mean_us", "p50_us", "p90_us", "p99_us"].map((name) => micros(phase[name]))].map((text) => h("td", { class: "number" }, text))));
   return h("section", { class: "card", "aria-labelledby": "phases" }, h("h2", { id: "phases" }, "Phases of runs since the start"),
-    rows.length ? h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Phase"),
-      ["mean", "half within", "99 % within"].map((text) => h("th", { scope: "col", class: "number" }, text)))), h("tbody", {}, rows))
+    rows.length ? [h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Phases of runs" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Phase"),
+      ["runs", "mean", "median", "90 %", "99 %"].map((text) => h("th", { scope: "col", class: "number" }, text)))), h("tbody", {}, rows))),
+    small(`Quantiles differ from the true ones by ${number(100 * history.relative_error, 0)} % at most.`)]
       : empty("No run has ended yet", "Execute a skill, or run code in the playground."));
 }
 
@@ -191,9 +214,9 @@ async function drawRuns(place, signal) {
   }
   const rows = [...active.runs.slice(0, 5).map((run) => [run, run.status]), ...latest.runs.map((run) => [run, run.outcome])];
   fill(place, h("h2", { id: "latest" }, "Latest runs"), rows.length ? h("ul", { class: "run-list" }, rows.map(([run, outcome]) => h("li", {},
-    badge(outcome), h("a", { href: `#/runs/${run.run_id}`, class: "cut" }, run.skill ? `${run.skill}@${run.version}` : "run_code"),
+    badge(outcome), h("a", { href: `#/runs/${run.run_id}`, class: "cut" }, titleOf(run)),
     h("span", { class: "quiet number" }, run.duration_us === undefined ? "" : micros(run.duration_us)),
     h("span", { class: "quiet number" }, ago(run.started_ms)),
-    h("code", { class: "quiet run-id" }, short(run.run_id, 16)))))
+    h("code", { class: "quiet run-id" }, run.run_id))))
     : empty("No runs yet", "Execute a ", h("a", { href: "#/skills" }, "skill"), ", or try the ", h("a", { href: "#/playground" }, "playground"), "."));
 }

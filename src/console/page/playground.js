@@ -30,8 +30,8 @@ function readDraft() {
   try {
     const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null");
     if (typeof draft?.code === "string" && typeof draft.args === "string" && Array.isArray(draft.skills) && Array.isArray(draft.blobs)) return draft;
-  } catch { /* Begin anew. */ }
-  return { code: FIRST, args: "{}", skills: [], blobs: [], reproducible: false };
+  } catch { /* Begin with the example. */ }
+  return { code: FIRST, args: "{}", label: "", skills: [], blobs: [], reproducible: false, keep: true };
 }
 
 export async function playgroundPage(main, { query, signal }) {
@@ -58,6 +58,10 @@ export async function playgroundPage(main, { query, signal }) {
   const reproducible = h("input", { type: "checkbox", checked: draft.reproducible });
   reproducible.addEventListener("change", () => { draft.reproducible = reproducible.checked; keep(); });
   reproducible.id = "reproducible";
+  const keeping = h("input", { type: "checkbox", checked: draft.keep !== false, id: "keep-files" });
+  keeping.addEventListener("change", () => { draft.keep = keeping.checked; keep(); });
+  const label = h("input", { type: "text", maxlength: 200, value: draft.label ?? "", placeholder: "The first line of the program" });
+  label.addEventListener("input", () => { draft.label = label.value; keep(); });
   const start = button("Run", () => run(), { class: "primary", title: "Control and Enter" });
   const panel = runPanel({
     jump: (line) => code.jump(line), onbusy: (busy) => { start.disabled = busy; }, onend: (result) => { latest = result; },
@@ -80,43 +84,57 @@ export async function playgroundPage(main, { query, signal }) {
     if (draft.skills.length) params.mount_skills = draft.skills;
     if (draft.blobs.length) params.input_blobs = draft.blobs.map((blob) => blob.id);
     if (reproducible.checked) params.reproducible = true;
+    if (label.value.trim()) params.label = label.value.trim();
+    params.keep_files = keeping.checked;
     latest = null;
     await panel.start("run_code", params);
   }
 
   async function share() {
-    if (!latest) { note("Run the program first: a record is shared, not a draft"); return; }
+    if (!latest) { note("Run the program first: a run is shared, not a draft"); return; }
     try {
-      await document_(latest.run_id, signal);
+      await programOf(latest.run_id, signal);
       await copy(`${location.origin}/console#/playground?run=${latest.run_id}`, "The link");
     } catch (error) {
-      fill(place, problem(error), h("p", { class: "quiet" }, "A run is shared by its document. Tick “Reproducible” and run it again; the operator keeps documents with ",
-        h("code", {}, "records.documents = true"), "."));
+      fill(place, problem(error), h("p", { class: "quiet" }, "A run is shared by its record. The operator keeps programs in records with ",
+        h("code", {}, "records.programs = true"), "."));
     }
   }
 
   add(main, h("div", { class: "title" }, h("h1", {}, "Playground"), h("div", { class: "actions" }, start,
-    button("Share", share), button("Begin anew", () => { sessionStorage.removeItem(DRAFT); location.hash = location.hash.startsWith("#/playground?") ? "#/playground" : "#/playground?new=1"; }))),
+    button("Share", share), button("Reset", () => { sessionStorage.removeItem(DRAFT); location.hash = location.hash.startsWith("#/playground?") ? "#/playground" : "#/playground?new=1"; }))),
   place, h("div", { class: "split play" }, h("div", {}, code.node, h("div", { class: "settings" },
     field("Arguments", args, "A JSON object, which main gets."),
+    field("Title", label, "Shown in lists of runs."),
+    h("div", { class: "field check" }, keeping, h("label", { for: "keep-files" }, "Keep files"),
+      h("p", { class: "hint" }, "Files that the program leaves in its working directory can be downloaded.")),
     h("div", { class: "field check" }, reproducible, h("label", { for: "reproducible" }, "Reproducible"),
       h("p", { class: "hint" }, "Fixed clock and seed: the run can be repeated, verified and shared.")),
     may("discover") ? skillPicker(draft, keep, signal) : null, may("blobs") ? blobPicker(draft, keep, code) : null)), panel.node));
 }
 
-/** The document of a reproducible run. */
-const document_ = (id, signal) => getJson(`/v1/runs/${encodeURIComponent(id)}/record`, { signal });
-
-/** What a document holds for the playground. */
+/** What the playground needs to run the program of a record again. */
 export async function programOf(id, signal) {
-  const { inputs } = await document_(id, signal);
-  const source = inputs?.program?.code?.source?.text;
-  if (typeof source !== "string") throw new Error("this run executed a skill, and no code of its own");
-  return {
-    code: source, args: inputs.arguments?.text ?? "{}", reproducible: true,
-    skills: (inputs.skills ?? []).map((skill) => skill.name).filter((name) => typeof name === "string"),
-    blobs: (inputs.blobs ?? []).map((blob) => ({ id: blob.id ?? blob.blob_id, name: null })).filter((blob) => typeof blob.id === "string"),
+  const path = `/v1/runs/${encodeURIComponent(id)}`;
+  // A record that was just handed over may not be written yet.
+  const run = await getJson(`${path}?wait_ms=3000`, { signal });
+  if (run.status !== "ended") throw new Error("this run has not ended");
+  if (run.kind !== "run_code") throw new Error("this run executed a skill, and no code of its own");
+  const known = {
+    label: run.label ?? "", reproducible: Boolean(run.reproducible), skills: (run.mounted_skills ?? []).map((skill) => skill.name),
+    blobs: (run.input_blobs ?? []).map((blob) => ({ id: blob, name: null })),
   };
+  try {
+    const { code, arguments: args } = await getJson(`${path}/content`, { signal });
+    if (code && !code.cut && args && !args.cut) return { ...known, code: code.text, args: args.text };
+  } catch (error) {
+    if (!run.reproducible) throw error;
+  }
+  if (!run.reproducible) throw new Error("only the beginning of this program is kept");
+  const { inputs } = await getJson(`${path}/record`, { signal });
+  const source = inputs?.program?.code?.source?.text;
+  if (typeof source !== "string") throw new Error("the document of this run has no code");
+  return { ...known, code: source, args: inputs.arguments?.text ?? "{}" };
 }
 
 function skillPicker(draft, keep, signal) {

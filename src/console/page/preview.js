@@ -140,7 +140,7 @@ export function json(shown) {
   } catch {
     return text(shown, false);
   }
-  return tree(value);
+  return output(value);
 }
 
 /** Entries of an object or array that are shown at once. */
@@ -195,19 +195,49 @@ function hexadecimal(content, size) {
     size > content.length ? h("p", { class: "quiet" }, `The first ${content.length} bytes are shown.`) : null);
 }
 
-/** A value that a run returned: a table if it is one, and the tree. */
-export function output(value) {
-  const rows = tableIn(value);
-  return h("div", {}, rows ? table("Rows of the output", rows.columns, rows.rows, { right: numberColumns([rows.columns, ...rows.rows]) }) : null, tree(value));
+/** Rows, columns, letters of a cell and tables of an output that are shown. */
+const ROWS = 200;
+const COLUMNS = 30;
+const CELL = 300;
+const TABLES = 5;
+
+/** A value that a run returned: the tables in it, and the tree. `converted` names what were tables in the program. */
+export function output(value, converted = []) {
+  const wasTable = new Set((converted ?? []).filter((one) => one.from === "pandas.DataFrame").map((one) => one.path));
+  const tables = tablesIn(value, wasTable);
+  return h("div", { class: "column" }, tables.slice(0, TABLES).map(({ name, columns, rows, total }) => h("section", {}, name ? h("h4", {}, name) : null,
+    table(`Rows of ${name ?? "the output"}`, columns, rows, { right: numberColumns([columns, ...rows]) }),
+    h("p", { class: "quiet" }, total > rows.length ? `The first ${rows.length} of ${total} rows` : `${total} ${total === 1 ? "row" : "rows"}`))), tree(value));
 }
 
-/** The first list of objects in an output, as columns and rows. */
-function tableIn(value) {
-  const lists = Array.isArray(value) ? [value] : Object.values(value ?? {}).filter(Array.isArray);
+/** The lists of objects in an output, as columns and rows. */
+function tablesIn(value, wasTable) {
   const isRow = (row) => row && typeof row === "object" && !Array.isArray(row);
-  const list = lists.find((items) => items.length > 0 && items.slice(0, 50).every(isRow));
-  if (!list) return null;
-  const columns = [...new Set(list.slice(0, 50).flatMap((row) => Object.keys(row)))].slice(0, 20);
-  const cell = (item) => item === null || item === undefined ? "" : typeof item === "object" ? JSON.stringify(item).slice(0, 120) : String(item).slice(0, 300);
-  return { columns, rows: list.slice(0, 50).map((row) => columns.map((name) => cell(Object.hasOwn(row, name) ? row[name] : null))) };
+  const isTable = (items) => Array.isArray(items) && items.length > 0 && items.slice(0, ROWS).every(isRow);
+  const cell = (item) => item === null || item === undefined ? "" : typeof item === "object" ? JSON.stringify(item).slice(0, CELL) : String(item).slice(0, CELL);
+  const lists = Array.isArray(value) ? [[null, value]] : Object.entries(isRow(value) ? value : {});
+  const found = lists.filter(([, items]) => isTable(items));
+  // What was a table in the program comes first.
+  const rank = ([name]) => wasTable.has(name === null ? "$" : `$.${name}`) ? 0 : 1;
+  return found.sort((one, other) => rank(one) - rank(other)).map(([name, items]) => {
+    const columns = [...new Set(items.slice(0, ROWS).flatMap((row) => Object.keys(row)))].slice(0, COLUMNS);
+    const rows = items.slice(0, ROWS).map((row) => columns.map((column) => cell(Object.hasOwn(row, column) ? row[column] : null)));
+    return { name: name === "result" ? null : name, columns, rows, total: items.length };
+  });
+}
+
+/** The members of an output that are ids of blobs: pairs of id and name. */
+export function namesIn(value, most = 200) {
+  const found = [];
+  let left = 2000;
+  const look = (item, name, level) => {
+    left -= 1;
+    if (found.length >= most || left < 0 || level > 6) return;
+    if (typeof item === "string") {
+      if (name && /^blob:[a-z2-7]{52}$/.test(item)) found.push([item, name]);
+    } else if (Array.isArray(item)) item.forEach((part, at) => look(part, name ? `${name} ${at + 1}` : null, level + 1));
+    else if (item && typeof item === "object") for (const [key, part] of Object.entries(item)) look(part, key.slice(0, 80), level + 1);
+  };
+  look(value, null, 0);
+  return found;
 }

@@ -3,7 +3,7 @@
 import { callListening } from "./api.js";
 import { add, button, fill, h, problem } from "./dom.js";
 import { bytes, short } from "./format.js";
-import { output, preview } from "./preview.js";
+import { namesIn, output, preview } from "./preview.js";
 
 /** Characters of the log that are kept on the page. */
 const LONGEST_LOG = 400_000;
@@ -26,11 +26,11 @@ export function logView(label = "Log") {
   };
 }
 
-/** The tone of an end. */
+/** The tone of an outcome. */
 export const toneOf = (outcome) => outcome === "completed" ? "good" : outcome === "running" || outcome === "queued" ? "busy"
   : outcome === "cancelled" || outcome === "refused" || outcome === "interrupted" ? "dim" : "bad";
 
-/** A word about the end of a run, with a colour that is never alone. */
+/** The outcome of a run, with a colour that is never alone. */
 export const badge = (outcome) => h("span", { class: `badge badge-${toneOf(outcome)}` }, outcome.replaceAll("_", " "));
 
 /** The lines of a traceback; those of the program's own file lead there. */
@@ -48,28 +48,29 @@ export function traceback(text, jump) {
   return pre;
 }
 
-/** The parts of a finished run. */
-export function resultView(result, { jump = null, signal = null } = {}) {
+/** The parts of a finished run. `again()` runs it anew and keeps its files. */
+export function resultView(result, { jump = null, signal = null, again = null } = {}) {
   const parts = [];
   if (result.error) {
     parts.push(h("section", { class: "problem", "aria-label": "Error" }, h("strong", {}, result.error.type), ": ",
       h("span", { class: "message" }, result.error.message), result.error.traceback ? traceback(result.error.traceback, jump) : null));
   }
-  const named = new Map((result.files ?? []).filter((file) => file.blob_id).map((file) => [file.blob_id, file.path]));
+  const named = new Map([...namesIn(result.output), ...(result.files ?? []).filter((file) => file.blob_id).map((file) => [file.blob_id, file.path])]);
   const blobs = [...new Set([...(result.output_blobs ?? [])])];
   if (blobs.length) {
-    parts.push(h("section", {}, h("h3", {}, blobs.length === 1 ? "Blob" : `${blobs.length} blobs`),
+    parts.push(h("section", {}, h("h3", {}, blobs.length === 1 ? "File" : `${blobs.length} files`),
       h("div", { class: "previews" }, blobs.slice(0, 12).map((id) => preview(id, { signal, name: named.get(id), compact: true }))),
-      blobs.length > 12 ? h("ul", {}, blobs.slice(12).map((id) => h("li", {}, h("a", { href: `#/blobs/${encodeURIComponent(id)}` }, short(id))))) : null));
+      blobs.length > 12 ? h("ul", {}, blobs.slice(12).map((id) => h("li", {}, h("a", { href: `#/blobs/${encodeURIComponent(id)}` }, named.get(id) ?? short(id))))) : null));
   }
   if (result.output !== null && result.output !== undefined) {
-    parts.push(h("section", {}, h("h3", {}, "Output"), output(result.output)));
+    parts.push(h("section", {}, h("h3", {}, "Output"), output(result.output, result.converted)));
   }
   const others = (result.files ?? []).filter((file) => !file.blob_id);
   if (others.length) {
     parts.push(h("section", {}, h("h3", {}, "Files that were not kept"),
       h("ul", { class: "plain-list" }, others.map((file) => h("li", {}, h("code", {}, file.path), " ",
-        h("span", { class: "quiet" }, bytes(file.size_bytes), file.not_kept ? ` – ${file.not_kept}` : ""))))));
+        h("span", { class: "quiet" }, bytes(file.size_bytes), file.not_kept ? ` – ${file.not_kept}` : "")))),
+      again ? h("p", {}, button("Run again and keep the files", again)) : null));
   }
   return parts;
 }
@@ -117,8 +118,9 @@ export function runPanel({ jump = null, onend = null, onbusy = null, hint } = {}
       }
       const ended = result.status === "completed" ? "completed" : "failed";
       fill(status, badge(ended), h("span", {}, result.summary), h("span", { class: "quiet" },
-        `${result.duration_ms} ms · ${bytes(result.memory_peak_bytes)}`), h("a", { href: `#/runs/${result.run_id}` }, "Record"));
-      place.prepend(...resultView(result, { jump }));
+        `${result.duration_ms} ms · ${bytes(result.memory_peak_bytes)}`), h("a", { href: `#/runs/${result.run_id}` }, "Details"));
+      const again = params.keep_files === true ? null : () => start(method, { ...params, keep_files: true });
+      place.prepend(...resultView(result, { jump, again }));
       onend?.(result);
       return result;
     } catch (error) {

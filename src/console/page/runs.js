@@ -1,10 +1,11 @@
 // Runs: the list with filters, one run, and two beside each other.
 
-import { getJson, may, request, save } from "./api.js";
+import { getJson, may, request, save, session } from "./api.js";
 import { timeline } from "./chart.js";
 import { add, button, copy, empty, field, fill, h, problem, tabs } from "./dom.js";
 import { ago, bytes, micros, moment, number, short } from "./format.js";
 import { preview, tree } from "./preview.js";
+import { highlight } from "./python.js";
 import { badge, logView, resultView, traceback } from "./run_panel.js";
 import { rememberArguments } from "./skills.js";
 
@@ -15,9 +16,12 @@ const PAGE = 50;
 export async function runsPage(main, { parts, query, signal }) {
   if (parts[0] === "compare") return compare(main, parts[1], parts[2], signal);
   if (parts[0]) return one(main, parts[0], signal);
+  const search = h("input", { type: "search", maxlength: 200, placeholder: "Title, skill or error", value: query.get("search") ?? "" });
   const outcome = h("select", {}, h("option", { value: "" }, "any"), OUTCOMES.map((name) => h("option", { value: name, selected: query.get("outcome") === name }, name.replaceAll("_", " "))));
   const skill = h("input", { type: "text", placeholder: "data.csv.profile", value: query.get("skill") ?? "" });
   const since = h("select", {}, PERIODS.map(([value, text]) => h("option", { value, selected: query.get("since") === value }, text)));
+  const tenant = may("admin") ? h("input", { type: "text", maxlength: 64, placeholder: "own; * for all", value: query.get("tenant") ?? "" }) : null;
+  const controls = [["search", search], ["outcome", outcome], ["skill", skill], ["since", since], ["tenant", tenant]].filter(([, control]) => control);
   const chosen = new Set();
   const comparing = h("div", { class: "actions", role: "status" });
   const active = h("div", {});
@@ -26,14 +30,15 @@ export async function runsPage(main, { parts, query, signal }) {
     ? h("a", { class: "button primary", href: `#/runs/compare/${[...chosen].map(encodeURIComponent).join("/")}` }, "Compare the two") : chosen.size === 1 ? h("span", { class: "quiet" }, "Choose another run to compare") : null);
   const filter = () => {
     const wanted = new URLSearchParams();
-    for (const [name, control] of [["outcome", outcome], ["skill", skill], ["since", since]]) if (control.value) wanted.set(name, control.value.trim());
+    for (const [name, control] of controls) if (control.value.trim()) wanted.set(name, control.value.trim());
     location.hash = `#/runs${wanted.size ? `?${wanted}` : ""}`;
   };
-  for (const control of [outcome, skill, since]) control.addEventListener("change", filter);
+  for (const [, control] of controls) control.addEventListener("change", filter);
   add(main, h("div", { class: "title" }, h("h1", {}, "Runs"), comparing),
-    h("form", { class: "filters", "aria-label": "Filter", on: { submit: (event) => { event.preventDefault(); filter(); } } }, field("End", outcome), field("Skill", skill), field("Began", since)), active, list);
+    h("form", { class: "filters", "aria-label": "Filter", on: { submit: (event) => { event.preventDefault(); filter(); } } },
+      field("Search", search), field("Outcome", outcome), field("Skill", skill), field("Began", since), tenant ? field("Tenant", tenant) : null), active, list);
   const wanted = new URLSearchParams({ limit: PAGE });
-  for (const name of ["outcome", "skill"]) if (query.get(name)) wanted.set(name, query.get(name));
+  for (const name of ["search", "outcome", "skill", ...(tenant ? ["tenant"] : [])]) if (query.get(name)) wanted.set(name, query.get(name));
   if (Number(query.get("since"))) wanted.set("since", Math.max(0, Date.now() - Number(query.get("since"))));
   const pick = (id, isChosen) => {
     if (isChosen) chosen.add(id);
@@ -52,7 +57,7 @@ async function drawActive(place, signal) {
   const { runs } = await getJson("/v1/runs/active", { signal });
   if (!runs.length) { fill(place); return; }
   fill(place, h("section", { class: "card" }, h("h2", {}, "Now"), h("ul", { class: "run-list" }, runs.slice(0, 50).map((run) => h("li", {},
-    badge(run.status), h("a", { href: `#/runs/${run.run_id}`, class: "cut" }, programName(run)), h("span", { class: "quiet" }, run.progress?.message ?? ""),
+    badge(run.status), h("a", { href: `#/runs/${run.run_id}`, class: "cut" }, titleOf(run)), h("span", { class: "quiet" }, run.progress?.message ?? ""),
     h("span", { class: "quiet number" }, ago(run.started_ms)), cancelButton(run.run_id, () => drawActive(place, signal).catch(() => {})))))));
 }
 
@@ -74,6 +79,12 @@ const programName = (run) => {
   return skill ? `${skill.name}@${skill.version}` : "run_code";
 };
 
+/** True for runs whose records the caller sees. An operator sees of others that they were. */
+const isOwn = (run) => (run.tenant ?? session.caller.tenant) === session.caller.tenant && may(run.skill ? "execute" : "code");
+
+/** The title of a run: what its caller called it, a line of its program, or the skill. */
+export const titleOf = (run) => run.label ?? run.title ?? programName(run);
+
 async function more(place, wanted, cursor, pick, signal) {
   if (cursor) wanted.set("cursor", cursor);
   const page = await getJson(`/v1/runs?${wanted}`, { signal });
@@ -82,18 +93,20 @@ async function more(place, wanted, cursor, pick, signal) {
     body = h("tbody");
     add(place, h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Runs" }, h("table", { class: "runs" }, h("caption", { class: "unseen" }, "Runs, newest first"),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "unseen" }, "Compare")),
-        [["End"], ["Program"], ["Error", "wide-only"], ["Time", "number"], ["Log", "number wide-only"], ["Began", "number"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
+        [["Outcome"], ["Title"], ["Program", "wide-only"], ...(wanted.get("tenant") ? [["Tenant"]] : []), ["Error", "wide-only"], ["Time", "number"], ["Log", "number wide-only"], ["Began", "number"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
   }
   add(body, page.runs.map((run) => h("tr", {},
-    h("td", {}, h("input", { type: "checkbox", value: run.run_id, "aria-label": `Compare ${programName(run)} of ${moment(run.started_ms)}`, on: { change: (event) => pick(run.run_id, event.target.checked) } })),
+    h("td", {}, isOwn(run) ? h("input", { type: "checkbox", value: run.run_id, "aria-label": `Compare ${titleOf(run)} of ${moment(run.started_ms)}`, on: { change: (event) => pick(run.run_id, event.target.checked) } }) : null),
     h("td", {}, badge(run.outcome)),
-    h("td", {}, h("a", { href: `#/runs/${run.run_id}`, title: run.run_id }, programName(run))),
+    h("td", {}, isOwn(run) ? h("a", { href: `#/runs/${run.run_id}`, title: `${titleOf(run)} (${run.run_id})`, class: "cut" }, titleOf(run)) : h("span", { class: "quiet", title: run.run_id }, programName(run))),
+    h("td", { class: "wide-only quiet" }, programName(run)),
+    wanted.get("tenant") ? h("td", {}, run.tenant ?? session.caller.tenant) : null,
     h("td", { class: "wide-only quiet" }, run.error_type ?? ""),
     h("td", { class: "number" }, micros(run.duration_us)),
     h("td", { class: "number wide-only" }, run.log_bytes ? bytes(run.log_bytes) : "–"),
     h("td", { class: "number", title: moment(run.started_ms) }, ago(run.started_ms)))));
   if (!body.childElementCount && !page.next_cursor) {
-    const filtered = ["outcome", "skill", "since"].some((name) => wanted.get(name));
+    const filtered = ["search", "outcome", "skill", "since", "tenant"].some((name) => wanted.get(name));
     fill(place, filtered ? empty("No run fits these filters", "Choose others above.")
       : empty("No runs yet", "Execute a ", h("a", { href: "#/skills" }, "skill"), " or try the ", h("a", { href: "#/playground" }, "playground"), ". A server with records.enabled = false keeps none."));
   } else if (page.next_cursor) {
@@ -104,11 +117,19 @@ async function more(place, wanted, cursor, pick, signal) {
 
 async function one(main, id, signal) {
   const body = h("div", {});
-  add(main, h("p", { class: "trail" }, h("a", { href: "#/runs" }, "Runs")), h("h1", { class: "mono" }, short(id, 24)), body);
+  add(main, h("p", { class: "trail" }, h("a", { href: "#/runs" }, "Runs")), h("h1", {}, "Run"), h("p", { class: "run-head" }, h("code", { class: "quiet" }, id), button("Copy", () => copy(id, "The id"), { class: "plain", "aria-label": "Copy the id" })), body);
   body.className = "stack";
   for (;;) {
     const run = await getJson(`/v1/runs/${encodeURIComponent(id)}`, { signal });
-    if (run.status === "ended") { fill(body); return record(body, run, signal); }
+    fill(main.querySelector("h1"), titleOf(run));
+    if (run.status === "ended") {
+      const content = await getJson(`/v1/runs/${encodeURIComponent(id)}/content`, { signal }).catch((error) => {
+        if (error.name === "AbortError") throw error;
+        return { missing: error.message };
+      });
+      fill(body);
+      return record(body, run, content, signal);
+    }
     fill(body, h("p", { role: "status" }, badge(run.status), " ", programName(run), " began ", ago(run.started_ms), ". ", run.progress?.message ?? "", " "), cancelButton(id, () => {}));
     await getJson(`/v1/runs/${encodeURIComponent(id)}?wait_ms=5000`, { signal });
   }
@@ -130,29 +151,54 @@ function summaryFacts(run) {
   ]);
 }
 
-function record(place, run, signal) {
-  const actions = h("div", { class: "actions" }, ...repeatActions(run, place), button("Copy the id", () => copy(run.run_id, "The id")));
+/** The program, what it was given, what it returned, and the files that it left. */
+function shown(run, content, signal) {
+  const cut = (text) => text.cut ? h("p", { class: "quiet" }, "Only the beginning is kept: records.max_program.") : null;
+  const given = content.arguments ? parsed(content.arguments) : run.arguments?.value;
+  const left = { output: run.result?.output ?? content.output, converted: run.result?.converted ?? content.converted, output_blobs: run.output_blobs, files: content.files ?? run.result?.files };
+  const again = may(run.skill ? "execute" : "code") && !run.skill ? () => { location.hash = `#/playground?run=${encodeURIComponent(run.run_id)}&keep=1`; } : null;
+  const results = resultView(left, { signal, again });
+  return h("div", { class: "split even" }, h("div", { class: "column" },
+    content.code ? h("section", {}, h("h2", {}, "Program"), h("pre", { tabindex: 0, "aria-label": "Program" }, highlight(content.code.text)), cut(content.code)) : null,
+    run.skill ? h("section", {}, h("h2", {}, "Program"), h("p", {}, h("a", { href: `#/skills/${encodeURIComponent(run.skill.name)}` }, programName(run)))) : null,
+    given === undefined || given === null ? null : h("section", {}, h("h2", {}, "Arguments"), typeof given === "string" ? h("pre", { tabindex: 0 }, given) : h("div", { class: "boxed" }, tree(given)), content.arguments ? cut(content.arguments) : null),
+    content.missing ? h("p", { class: "quiet" }, content.missing) : null),
+  h("div", { class: "column" }, results.length ? results : h("section", {}, h("h2", {}, "Output"), h("p", { class: "quiet" }, run.outcome === "completed" ? "The program returned nothing." : "None: the run did not complete."))));
+}
+
+/** Arguments as a value, or as text if their end is missing. */
+function parsed({ text, cut }) {
+  if (cut) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function record(place, run, content, signal) {
+  const actions = h("div", { class: "actions" }, ...repeatActions(run, content, place));
   add(place, h("div", { class: "title" }, badge(run.outcome), run.error ? h("span", { class: "message" }, h("strong", {}, run.error.type), " ", run.error.message) : null), actions,
     tabs("Parts of the record", [
-      ["Summary", (panel) => add(panel, h("h2", {}, "Phases"), timeline(run.phases_us ?? {}, run.duration_us), run.error?.traceback ? [h("h2", {}, "Traceback"), traceback(run.error.traceback, null)] : null,
-        h("h2", {}, "About"), summaryFacts(run), run.arguments?.value !== undefined && run.arguments.value !== null ? [h("h2", {}, "Arguments"), h("div", { class: "boxed" }, tree(run.arguments.value))] : null,
-        run.result ? [h("h2", {}, "Result"), resultView(run.result, { signal })] : null)],
+      ["Summary", (panel) => add(panel, run.error?.traceback ? [h("h2", {}, "Traceback"), traceback(run.error.traceback, null)] : null, shown(run, content, signal),
+        h("h2", {}, "Phases"), timeline(run.phases_us ?? {}, run.duration_us), h("h2", {}, "About"), summaryFacts(run))],
       ["Log", (panel) => drawLog(panel, run, signal)],
       ["Blobs", (panel) => blobs(panel, run, signal)],
-      ["Record", (panel) => add(panel, h("div", { class: "boxed" }, tree(run)))],
+      ["Details", (panel) => add(panel, h("div", { class: "boxed" }, tree(run)))],
     ]));
 }
 
-function repeatActions(run, place) {
+function repeatActions(run, content, place) {
   const made = [];
   if (run.skill && may("execute")) {
-    const values = run.arguments?.value;
+    const kept = content.arguments ? parsed(content.arguments) : run.arguments?.value;
+    const values = kept && typeof kept === "object" ? kept : null;
     // Arguments are handed over in the tab: an address stays in histories.
     const hand = () => { if (values) rememberArguments(run.skill.name, values); };
     made.push(h("a", { class: "button primary", href: `#/skills/${encodeURIComponent(run.skill.name)}?version=${encodeURIComponent(run.skill.version)}`, on: { click: hand } }, values ? "Repeat" : "Execute again"));
   }
+  if (!run.skill && may("code") && (run.reproducible || (content.code && !content.code.cut))) made.push(h("a", { class: "button primary", href: `#/playground?run=${encodeURIComponent(run.run_id)}` }, "Repeat"));
   if (run.reproducible) {
-    if (!run.skill && may("code")) made.push(h("a", { class: "button primary", href: `#/playground?run=${encodeURIComponent(run.run_id)}` }, "Repeat"));
     made.push(button("Save to verify", async () => {
       try {
         const answer = await request(`/v1/runs/${encodeURIComponent(run.run_id)}/record`);
@@ -188,7 +234,7 @@ function blobs(panel, run, signal) {
 
 /** Rows that two runs are compared by: a name, and what reads the value. */
 const COMPARED = [
-  ["End", (run) => run.outcome], ["Error", (run) => run.error ? `${run.error.type}: ${run.error.message}` : "–"], ["Program", programName],
+  ["Outcome", (run) => run.outcome], ["Title", titleOf], ["Error", (run) => run.error ? `${run.error.type}: ${run.error.message}` : "–"], ["Program", programName],
   ["Code or skill", (run) => short((run.code ?? run.skill)?.digest ?? "–", 16)], ["Arguments", (run) => short(run.arguments?.digest ?? "–", 16)], ["Output", (run) => run.output ? `${short(run.output.digest, 16)}, ${bytes(run.output.size_bytes)}` : "–"],
   ["Blobs", (run) => String(run.output_blobs_total ?? 0)], ["Took", (run) => micros(run.duration_us), (run) => run.duration_us], ["Processor", (run) => micros(run.cpu_us), (run) => run.cpu_us],
   ["Memory", (run) => bytes(run.memory_peak_bytes), (run) => run.memory_peak_bytes], ["Fuel", (run) => run.fuel ? number(run.fuel, 0) : "–"], ["Log", (run) => bytes(run.log?.bytes ?? 0)],

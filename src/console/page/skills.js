@@ -119,11 +119,23 @@ function executor(panel, which, manifest, signal) {
     controls.set(name, control);
     return control.node;
   };
+  // What was typed stays in the tab, also while another page shows. What cannot be read yet is left out.
+  const remember = () => {
+    const typed = {};
+    for (const [name, control] of controls) {
+      try {
+        const value = control.read();
+        if (value !== undefined) typed[name] = value;
+      } catch { /* It is still being typed. */ }
+    }
+    rememberArguments(which.name, typed);
+  };
   const submit = h("button", { type: "submit", class: "primary" }, "Execute");
   const place = h("div", {});
   const run = runPanel({ hint: "Fill in the form and execute the skill: its log, output and blobs appear here.", onbusy: (busy) => { submit.disabled = busy; } });
   const form = h("form", {
     class: "inputs", "aria-label": "Arguments", novalidate: true, on: {
+      input: remember, change: remember,
       submit: (event) => {
         event.preventDefault();
         fill(place);
@@ -183,7 +195,7 @@ export function inputControl(name, input, given, signal) {
   if (input.type === "blob") {
     const control = h("input", { type: "text", placeholder: "blob:…", value: shown, class: "mono" });
     const node = field(name, control, hint, mark);
-    if (may("blobs")) add(node, dropZone(async ([file]) => { control.value = (await upload(file)).blob_id; }, "Drop a file"));
+    if (may("blobs")) add(node, dropZone(async ([file]) => { control.value = (await upload(file)).blob_id; control.dispatchEvent(new Event("input", { bubbles: true })); }, "Drop a file"));
     return { node, read: () => needed(control, control.value.trim()) ? control.value.trim() : undefined };
   }
   if (input.type === "integer" || input.type === "number") {

@@ -106,7 +106,7 @@ fn methods_of_blob(path: &str) -> Option<&'static str> {
 /// The methods of a path below `/v1/runs/`.
 fn methods_of_run(path: &str) -> Option<&'static str> {
     match path.split_once('/') {
-        None | Some((_, "log" | "record")) => Some("GET"),
+        None | Some((_, "content" | "log" | "record")) => Some("GET"),
         Some((_, "cancel")) => Some("POST"),
         Some(_) => None,
     }

@@ -1,9 +1,10 @@
 //! What a caller may know of itself and, with the scope `admin`, of the server: `GET /v1/caller`,
-//! `/v1/metrics` and `/v1/keys`. Nothing here changes anything.
+//! `/v1/metrics`, `/v1/overview` and `/v1/keys`. Only `keys.rs` changes anything.
+
+pub(crate) mod keys;
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
@@ -14,20 +15,21 @@ use tracing::error;
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
+use crate::http::blobs::status_of;
 use crate::http::edge::Edge;
 use crate::net::answer::Answer;
 use crate::net::audited::{PeerAddress, note_refusal};
 use crate::net::respond::{Failure, json_bytes};
 use crate::protocol::request_id::RequestId;
 use crate::service::{
-    ApiKey, Caller, CallerCredential, CallerIdentity, Methods, ServiceError, Status,
-    ensure_may_operate,
+    Caller, CallerCredential, CallerIdentity, Methods, ServiceError, Status, ensure_may_operate,
 };
 use crate::telemetry::CONTENT_TYPE;
 use crate::units::ByteCount;
 
-/// Memory of one key while the list is made, with its part of the answer.
-const LISTED_KEY: ByteCount = ByteCount::kibibytes(1);
+/// Memory of one sample of the overview while it is answered, and the most of them.
+const SAMPLE: ByteCount = ByteCount::bytes(104);
+const SAMPLES: u64 = 24 * 60 + 1;
 
 /// The answer of `/v1/caller`.
 #[derive(Serialize)]
@@ -36,46 +38,6 @@ struct CallerView<'a> {
     scopes: Vec<&'static str>,
     /// The prefix of a key, or `token:` and the subject of a token.
     credential: Option<&'a str>,
-}
-
-/// The answer of `/v1/keys`.
-#[derive(Serialize)]
-struct KeyListView<'a> {
-    /// False if the server takes no keys.
-    accepted: bool,
-    keys: Vec<KeyView<'a>>,
-}
-
-/// A key, without anything secret. Times are in milliseconds since the Unix epoch.
-#[derive(Serialize)]
-struct KeyView<'a> {
-    prefix: &'a str,
-    tenant: &'a str,
-    name: &'a str,
-    scopes: Vec<&'static str>,
-    created_ms: u64,
-    expires_ms: Option<u64>,
-    revoked_ms: Option<u64>,
-    last_used_ms: Option<u64>,
-}
-
-impl<'a> KeyView<'a> {
-    fn of(key: &'a ApiKey) -> Self {
-        Self {
-            prefix: key.prefix.as_str(),
-            tenant: key.tenant.as_str(),
-            name: &key.name,
-            scopes: key.rights.names(),
-            created_ms: milliseconds(key.created),
-            expires_ms: key.expires.map(milliseconds),
-            revoked_ms: key.revoked.map(milliseconds),
-            last_used_ms: key.last_used.map(milliseconds),
-        }
-    }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// One request about the caller or the server.
@@ -131,15 +93,19 @@ impl<'a, M: Methods + Status> Inquiry<'a, M> {
         })
     }
 
-    fn keys(&self) -> Result<Response, Box<Response>> {
+    fn overview(&self) -> Result<Response, Box<Response>> {
         self.ensure_operator()?;
-        let ring = self.edge.authentication.keys();
-        let count = ring.map_or(0, |ring| u64::try_from(ring.count()).unwrap_or(u64::MAX));
-        let needed = ByteCount::bytes(LISTED_KEY.as_u64().saturating_mul(count));
+        let needed = ByteCount::bytes(SAMPLE.as_u64().saturating_mul(SAMPLES));
         self.caller.memory.reserve(needed).map_err(|_no_room| self.no_room())?;
-        let keys = ring.map(|ring| ring.list()).unwrap_or_default();
-        let keys = keys.iter().map(KeyView::of).collect();
-        self.json(&KeyListView { accepted: ring.is_some(), keys })
+        self.json(&self.edge.metrics.overview())
+    }
+
+    /// The answer to a request that failed, with the status that requests outside `/rpc` have.
+    fn failed_with_status(&self, error: &ServiceError) -> Box<Response> {
+        note_refusal(&self.edge.audit, &self.caller, error);
+        let mut failure = Failure::of(error, &self.request_id);
+        failure.status = status_of(error.kind());
+        Box::new(failure.into_response(RequestId::Null, &self.request_id))
     }
 
     fn metrics(&self) -> Result<Response, Box<Response>> {
@@ -167,13 +133,13 @@ pub(crate) async fn caller<M: Methods + Status>(
     answer.unwrap_or_else(|refusal| *refusal)
 }
 
-/// Answers `GET /v1/keys`: the keys of all tenants, for an operator.
-pub(crate) async fn keys<M: Methods + Status>(
+/// Answers `GET /v1/overview`: the last day of the server, for an operator.
+pub(crate) async fn overview<M: Methods + Status>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
     address: Option<Extension<PeerAddress>>,
 ) -> Response {
-    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.keys());
+    let answer = Inquiry::begin(&edge, identity, address).and_then(|inquiry| inquiry.overview());
     answer.unwrap_or_else(|refusal| *refusal)
 }
 

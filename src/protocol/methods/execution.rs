@@ -39,6 +39,8 @@ pub struct ExecuteSkillParams {
     pub strict_output: bool,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// The title of the run.
+    pub label: Option<String>,
     /// True if the call returns while the run goes on.
     #[serde(default)]
     pub detach: bool,
@@ -61,6 +63,7 @@ impl ExecuteSkillParams {
             keep_files: None,
             strict_output: false,
             reproducible: None,
+            label: None,
             detach: false,
             idempotency_key: None,
             timeout_ms: None,
@@ -118,6 +121,8 @@ pub struct RunCodeParams {
     pub strict_output: bool,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// The title of the run.
+    pub label: Option<String>,
     /// True if the call returns while the run goes on.
     #[serde(default)]
     pub detach: bool,

@@ -5,6 +5,7 @@ pub(crate) mod detached;
 mod names;
 pub(crate) mod read;
 mod retention;
+mod titles;
 mod write;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("schema/3_blob_keys.sql"),
         include_str!("schema/4_documents.sql"),
         include_str!("schema/5_names.sql"),
+        include_str!("schema/6_titles.sql"),
     ],
     content: "records of runs",
     durability: Durability::SurvivesKill,

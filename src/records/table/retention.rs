@@ -2,6 +2,7 @@
 
 use crate::database::DatabaseError;
 use crate::records::config::RecordsConfig;
+use crate::records::table::titles::forget_titles;
 use crate::records::table::write::add_to_totals;
 use crate::records::table::{RecordTable, bound_at, count, number};
 
@@ -112,6 +113,7 @@ impl RecordTable {
             .bind(bound.clone())
             .execute(&mut *transaction)
             .await?;
+        forget_titles(&mut transaction, tenant, &bound).await?;
         let removed = sqlx::query("DELETE FROM runs WHERE tenant = $1 AND run_id < $2")
             .bind(tenant.to_owned())
             .bind(bound)

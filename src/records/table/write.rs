@@ -6,6 +6,7 @@ use sqlx::{QueryBuilder, Sqlite, Transaction};
 
 use crate::database::DatabaseError;
 use crate::records::record::RunRecord;
+use crate::records::table::titles::{TitleRow, insert_blobs, insert_titles, search_text};
 use crate::records::table::{RecordTable, number};
 use crate::units::ByteCount;
 
@@ -32,6 +33,13 @@ pub(in crate::records) struct Row {
     pub(in crate::records) result: Option<String>,
     /// The document of a reproducible run.
     pub(in crate::records) document: Option<String>,
+    /// What the run was given and what it left, as JSON.
+    pub(in crate::records) content: Option<String>,
+    pub(in crate::records) title: Option<String>,
+    /// What a search reads.
+    pub(in crate::records) search: String,
+    /// The blobs that it stored.
+    pub(in crate::records) blobs: Vec<String>,
     pub(in crate::records) is_detached: bool,
 }
 
@@ -57,13 +65,27 @@ impl Row {
             pieces,
             result,
             document: None,
+            content: None,
+            title: record.label.as_ref().or(record.title.as_ref()).cloned(),
+            search: search_text(record),
+            blobs: record.output_blobs.iter().map(ToString::to_string).collect(),
             is_detached: record.detached,
         })
     }
 
-    /// Bytes of the log, the result and the document.
+    fn found_by(&self) -> TitleRow<'_> {
+        TitleRow {
+            tenant: &self.tenant,
+            run_id: &self.run_id,
+            title: self.title.as_deref(),
+            search: &self.search,
+            blobs: &self.blobs,
+        }
+    }
+
+    /// Bytes of the log, the result, the document and the content.
     fn kept_bytes(&self) -> u64 {
-        let texts = [&self.pieces, &self.result, &self.document];
+        let texts = [&self.pieces, &self.result, &self.document, &self.content];
         texts.into_iter().flatten().map(|text| length(text)).sum()
     }
 }
@@ -119,7 +141,7 @@ async fn insert_rows(
     let logged: Vec<&Row> = rows.iter().filter(|row| row.kept_bytes() > 0).collect();
     if !logged.is_empty() {
         let mut statement: QueryBuilder<Sqlite> = QueryBuilder::new(
-            "INSERT INTO run_logs (tenant, run_id, bytes, pieces, result, document) ",
+            "INSERT INTO run_logs (tenant, run_id, bytes, pieces, result, document, content) ",
         );
         statement.push_values(logged, |mut values, row| {
             values
@@ -128,11 +150,15 @@ async fn insert_rows(
                 .push_bind(number(row.kept_bytes()))
                 .push_bind(row.pieces.as_deref().unwrap_or("[]"))
                 .push_bind(row.result.as_deref())
-                .push_bind(row.document.as_deref());
+                .push_bind(row.document.as_deref())
+                .push_bind(row.content.as_deref());
         });
         statement.push(" ON CONFLICT DO NOTHING");
         statement.build().persistent(false).execute(&mut **transaction).await?;
     }
+    let titles: Vec<TitleRow<'_>> = rows.iter().map(Row::found_by).collect();
+    insert_titles(transaction, &titles).await?;
+    insert_blobs(transaction, &titles).await?;
     let all_new = usize::try_from(written.rows_affected()) == Ok(rows.len());
     let mut sums = Sums::new();
     for row in rows {

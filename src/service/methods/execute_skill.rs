@@ -18,6 +18,7 @@ use crate::service::error::ServiceError;
 use crate::service::methods::run_code::no_arguments;
 use crate::service::parts::Service;
 use crate::service::run::call_form::{CallForm, CallPieces};
+use crate::service::run::label::RunLabel;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -51,18 +52,21 @@ impl Service {
             keep_files: params.keep_files.as_ref(),
             strict_output: params.strict_output,
             reproducible: params.reproducible,
+            label: params.label.as_deref(),
         };
         let form = CallForm::of(caller, params.detach, params.idempotency_key, pieces).await?;
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
         let (version, reproducible) = (params.version.as_deref(), params.reproducible);
+        let label = params.label.map(RunLabel::parse).transpose()?;
         let plan =
             self.plan_skill(caller, &params.name, version, params.args, &limits, reproducible);
         let plan = plan.await?.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
         plan.strict_output |= params.strict_output;
+        plan.label = label;
         plan.listener = listener;
         self.perform_call(caller, plan, form).await
     }
@@ -95,6 +99,7 @@ impl Service {
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
         Ok(RunPlan {
             program,
+            label: None,
             entrypoint,
             args,
             skills,

@@ -11,6 +11,7 @@ use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::parts::Service;
 use crate::service::run::call_form::{CallForm, CallPieces};
+use crate::service::run::label::RunLabel;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -45,6 +46,7 @@ impl Service {
             keep_files: params.keep_files.as_ref(),
             strict_output: params.strict_output,
             reproducible: params.reproducible,
+            label: params.label.as_deref(),
         };
         let form =
             CallForm::of(caller, params.detach, params.idempotency_key.clone(), pieces).await?;
@@ -54,6 +56,7 @@ impl Service {
         let policy = self.limits.for_caller(caller.limits).for_reproducible(params.reproducible);
         let limits = policy.resolve(&params.limits())?;
         let Language::Python = params.language;
+        let label = params.label.map(RunLabel::parse).transpose()?;
         // Code can read the files of the skills that it mounts.
         if !params.mount_skills.is_empty() {
             ensure_has(caller, Right::Discover)?;
@@ -66,6 +69,7 @@ impl Service {
         let args = params.args.unwrap_or_else(no_arguments);
         let plan = RunPlan {
             program,
+            label,
             entrypoint,
             args,
             skills,

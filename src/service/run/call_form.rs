@@ -42,6 +42,7 @@ pub(crate) struct CallPieces<'a> {
     pub(crate) keep_files: Option<&'a KeepFilesParam>,
     pub(crate) strict_output: bool,
     pub(crate) reproducible: Option<ReproducibleParam>,
+    pub(crate) label: Option<&'a str>,
 }
 
 impl CallForm {
@@ -120,6 +121,10 @@ impl CallPieces<'_> {
         if self.strict_output {
             add(Some("strict_output"));
         }
+        // Calls of clients that know no labels keep their digest.
+        if let Some(label) = self.label {
+            add(Some(&format!("label {label}")));
+        }
         text
     }
 }
@@ -149,6 +154,7 @@ mod tests {
             keep_files: None,
             strict_output: false,
             reproducible: None,
+            label: None,
         };
         let limits = |change: fn(&mut RequestedLimits)| {
             let mut limits = RequestedLimits::default();
@@ -178,6 +184,8 @@ mod tests {
             CallPieces { reproducible: Some(inputs(1, 2)), ..base },
             CallPieces { reproducible: Some(inputs(2, 1)), ..base },
             CallPieces { strict_output: true, ..base },
+            CallPieces { label: Some(""), ..base },
+            CallPieces { label: Some("a"), ..base },
         ];
         let texts: BTreeSet<String> = calls.iter().map(CallPieces::text).collect();
         assert_eq!(texts.len(), calls.len());

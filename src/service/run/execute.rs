@@ -14,7 +14,7 @@ use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
 use crate::job::{BlobMount, KeepFiles, Program, RunSpec, SkillMount};
 use crate::provenance::RunInputs;
-use crate::records::RunKind;
+use crate::records::{Recorder, RunKind};
 use crate::secrets::mask::Masks;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
@@ -25,6 +25,7 @@ use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::document::inputs_of;
 use crate::service::run::host::{HostParts, TenantHost};
+use crate::service::run::kept_content::title_of_program;
 use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
@@ -110,6 +111,12 @@ impl Service {
     /// Gives a run its id, and lets callers find it from now on.
     pub(crate) fn enter(&self, caller: &Caller, plan: &RunPlan, is_detached: bool) -> EnteredRun {
         let mut run = active_run(caller, plan);
+        let keeps = |recorder: &Recorder| recorder.config().keeps_programs;
+        let line = || match self.runs.recorder().is_some_and(keeps) {
+            true => title_of_program(&plan.program),
+            false => None,
+        };
+        run.title = plan.label.as_ref().map(|label| label.as_str().to_owned()).or_else(line);
         run.is_detached = is_detached;
         let (active, place) = self.runs.active().enter(run);
         EnteredRun { active, place: Some(place) }

@@ -16,6 +16,7 @@ use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::document::DocumentOrder;
+use crate::service::run::label::RunLabel;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
@@ -33,6 +34,8 @@ const UNLIMITED: Fuel = Fuel(1 << 62);
 /// The plan of a run: everything is looked up and nothing is started.
 pub(crate) struct RunPlan {
     pub(crate) program: Program,
+    /// The title that the caller gave the run.
+    pub(crate) label: Option<RunLabel>,
     pub(crate) entrypoint: Option<String>,
     /// Text of a JSON object.
     pub(crate) args: Box<RawValue>,
@@ -163,6 +166,7 @@ mod tests {
     fn plan(blobs: Vec<BlobId>) -> RunPlan {
         RunPlan {
             program: Program::Code { source: String::new(), file_name: String::new() },
+            label: None,
             entrypoint: None,
             args: Box::default(),
             skills: Vec::new(),

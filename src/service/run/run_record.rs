@@ -26,6 +26,7 @@ use crate::records::{
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
+use crate::service::run::kept_content::{DraftContent, covered, title_of_program};
 use crate::service::run::network::GuestNetwork;
 use crate::service::run::output::head;
 use crate::service::run::plan::RunPlan;
@@ -63,6 +64,8 @@ pub(crate) struct DraftRecord {
     is_acknowledged: bool,
     /// The result of a run in the background, and what is dropped once the record is written.
     tail: RecordTail,
+    /// What the run was given and what it left, if that is kept.
+    content: Option<DraftContent>,
 }
 
 impl DraftRecord {
@@ -75,6 +78,9 @@ impl DraftRecord {
         plan: &mut RunPlan,
     ) -> Result<Self, ServiceError> {
         let opened = Instant::now();
+        let shown = DraftContent::begin(recorder.config(), caller, plan);
+        let keeps_title = recorder.config().keeps_programs;
+        let title = keeps_title.then(|| title_of_program(&plan.program)).flatten();
         let (kind, code) = hashed_program(caller, &mut plan.program).await?;
         let (args, content) = hashed(caller, std::mem::take(&mut plan.args)).await?;
         plan.args = args;
@@ -91,6 +97,8 @@ impl DraftRecord {
             key: caller.credential.as_ref().map(|one| one.name().to_owned()),
             request_id: caller.request_id.clone(),
             trace_id: caller.trace.trace_id().map(|id| id.to_string()),
+            label: plan.label.as_ref().map(|label| label.as_str().to_owned()),
+            title,
             kind,
             detached: plan.detach.is_some(),
             started_ms: run_id.began_ms(),
@@ -131,6 +139,7 @@ impl DraftRecord {
             is_left_out: false,
             is_acknowledged: false,
             tail: RecordTail::default(),
+            content: shown,
         })
     }
 
@@ -170,6 +179,12 @@ impl DraftRecord {
         record.layers = spec.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
         record.image =
             Some(RecordedImage { name: image.name().to_owned(), digest: image.digest() });
+        if let (Some(masks), Some(label)) = (masks, &mut record.label) {
+            masks.cover_text(label);
+        }
+        if let Some(content) = &mut self.content {
+            content.note_arguments(&spec.args, masks);
+        }
         if self.recorder.config().keeps_arguments && spec.args.get().len() <= MAX_VALUE {
             record.arguments.value = match masks {
                 None => Some(spec.args.clone()),
@@ -252,6 +267,9 @@ impl DraftRecord {
         match result {
             Ok(result) => {
                 self.note_answer(result);
+                if let Some(content) = &mut self.content {
+                    content.note_result(result);
+                }
                 if self.record.detached {
                     self.tail.result = kept_result(result);
                 }
@@ -314,6 +332,7 @@ impl DraftRecord {
         }
         self.record.network = network.and_then(|network| network.used());
         self.record.duration_us = microseconds(self.opened.elapsed());
+        self.tail.content = self.content.and_then(DraftContent::text);
         self.recorder.hand_over_all(self.record, self.log, self.tail);
     }
 }
@@ -396,12 +415,6 @@ async fn hashed<T: Hashed>(caller: &Caller, text: T) -> Result<(T, RecordedConte
 fn recorded(mount: &SkillMount) -> RecordedSkill {
     let (name, version) = (mount.name.clone(), mount.version.clone());
     RecordedSkill { name, version, digest: mount.digest }
-}
-
-/// The arguments with covers over values of secrets.
-fn covered(args: &RawValue, masks: &Masks) -> Option<Box<RawValue>> {
-    let text = String::from_utf8(masks.cover_json(args.get().as_bytes().to_vec())).ok()?;
-    RawValue::from_string(text).ok()
 }
 
 fn microseconds(time: Duration) -> u64 {

@@ -88,6 +88,8 @@ pub(crate) struct ActiveRun {
     pub(crate) tenant: TenantId,
     pub(crate) kind: RunKind,
     pub(crate) skill: Option<(SkillName, SkillVersion)>,
+    /// The title that its caller gave it, or a line of its code.
+    pub(crate) title: Option<String>,
     pub(crate) is_detached: bool,
     step: watch::Sender<RunStep>,
     stop: watch::Sender<Option<StopReason>>,
@@ -125,6 +127,9 @@ pub struct ActiveRunView {
     pub run_id: RunId,
     /// How far it is.
     pub status: RunProgress,
+    /// The title that its caller gave it, or a line of its code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The method that was called.
     pub kind: RunKind,
     /// The skill that is executed.
@@ -300,6 +305,7 @@ impl ActiveRun {
             tenant,
             kind,
             skill: None,
+            title: None,
             is_detached: false,
             step: watch::Sender::new(RunStep::Preparing),
             stop: watch::Sender::new(None),
@@ -390,6 +396,7 @@ impl ActiveRun {
         ActiveRunView {
             run_id: self.id.clone(),
             status,
+            title: self.title.clone(),
             kind: self.kind,
             skill,
             version,

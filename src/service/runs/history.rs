@@ -10,17 +10,18 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::audit::AuditLog;
-use crate::ids::{RunId, SkillName};
+use crate::ids::RunId;
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
 use crate::protocol::params_error::ParamsError;
 use crate::quotas::FairShare;
 use crate::records::{
-    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
+    RecordTable, Recorder, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
 };
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
+use crate::service::runs::choice::{RunListOrder, visible_kind, whose_runs};
 use crate::service::runs::waits::WaitPermit;
 use crate::tenants::Right;
 use crate::units::ByteCount;
@@ -28,14 +29,18 @@ use crate::units::ByteCount;
 /// Most runs of one page of the list.
 const MAX_PAGE: u64 = 1_000;
 
-/// Memory for one run of a page: its members and their JSON.
-const LISTED: u64 = 2 << 10;
+/// Memory for one run of a page: its members, a title of 800 bytes among them, and their JSON.
+const LISTED: u64 = 4 << 10;
 
 /// Memory for a record: each of its lists and texts is bounded, and so is their sum.
 const RECORD: ByteCount = ByteCount::kibibytes(512);
 
 /// Copies of a result while it is answered: as it was read, and in the record.
 const COPIES: u64 = 2;
+
+/// Most bytes of the content of a run, as JSON: its code and its arguments, of which a byte takes up to
+/// six with its escapes, and the rest.
+const MAX_CONTENT: u64 = 13 << 20;
 
 /// The time in which the record of a run that is over is usually written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
@@ -116,21 +121,6 @@ struct ReproducibleOfRecord {
 /// Why the document of a reproducible run may not be kept.
 const NOT_KEPT: &str = "its end may not repeat, it used secrets or blobs of a tenant with keys, had \
                         code or arguments of more than 256 KiB, or is too old";
-
-/// The choice of a list, as a caller wrote it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RunListOrder<'a> {
-    /// `next_cursor` of the page before.
-    pub cursor: Option<&'a str>,
-    /// Most runs of the page.
-    pub limit: u64,
-    /// Only runs with this end.
-    pub outcome: Option<&'a str>,
-    /// Only runs of this skill.
-    pub skill: Option<&'a str>,
-    /// Only runs from this time on, in milliseconds since the Unix epoch.
-    pub since_ms: Option<u64>,
-}
 
 /// A page of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,7 +207,7 @@ impl RunHistory {
         caller: &Caller,
         order: RunListOrder<'_>,
     ) -> Result<RunList, ServiceError> {
-        let kind = visible_kind(caller)?;
+        let (whose, kind) = whose_runs(caller, order.tenant)?;
         let cursor = order.cursor.map(|letters| RunId::parse(&format!("run_{letters}")));
         let cursor = cursor.transpose().map_err(|_invalid| {
             ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
@@ -225,15 +215,13 @@ impl RunHistory {
         if order.limit == 0 {
             return Err(ParamsError::wrong("limit", "at least 1", "0").into());
         }
-        let outcome = order.outcome.map(outcome_named).transpose()?;
-        let skill = order.skill.map(SkillName::parse).transpose()?;
-        let filter = RunFilter { kind, outcome, skill, since_ms: order.since_ms };
+        let filter = order.filter(kind)?;
         let limit = order.limit.min(MAX_PAGE);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(limit)))?;
         let table = self.table()?;
         // The semaphore is never closed.
         let _turn = self.readers.acquire().await.ok();
-        let page = table.list(&caller.tenant, &filter, cursor.as_ref(), limit).await?;
+        let page = table.list_of(&whose, &filter, cursor.as_ref(), limit).await?;
         let next_cursor = page.next.map(|id| id.as_str().trim_start_matches("run_").to_owned());
         Ok(RunList { runs: page.runs, next_cursor })
     }
@@ -283,6 +271,32 @@ impl RunHistory {
         };
         let result = self.kept_result(caller, &run).await?;
         Ok(FoundRun::Ended(with_result(&record, result.as_deref())))
+    }
+
+    /// What a run of the caller's tenant was given and what it left, as JSON.
+    ///
+    /// # Errors
+    ///
+    /// The caller has no such run, it goes on, this is not kept, or the database failed.
+    pub async fn content(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let run = parsed(id)?;
+        if self.wait_for_record(caller, kind, &run, Duration::ZERO).await?.is_some() {
+            return Err(ServiceError::RecordNotWritten);
+        }
+        let table = self.table()?;
+        // The semaphore is never closed.
+        let _turn = self.readers.acquire().await.ok();
+        let found = table.find_log(&caller.tenant, kind, &run).await?;
+        let size = found.ok_or_else(|| no_such_run(id))?.size.unwrap_or(0);
+        caller.memory.reserve(ByteCount::bytes(size.min(MAX_CONTENT).saturating_mul(COPIES)))?;
+        let content = table.read_content(&caller.tenant, &run).await?;
+        content.ok_or_else(|| ServiceError::ContentNotKept {
+            reason: match self.recorder().is_some_and(|recorder| recorder.config().keeps_programs) {
+                true => "it is of an earlier version, its log was too old, or there was no memory",
+                false => "this server keeps no programs: `records.programs`",
+            },
+        })
     }
 
     /// The document of a reproducible run of the caller's tenant, in canonical form.
@@ -472,28 +486,10 @@ impl RunHistory {
     }
 }
 
-/// The only kind of runs that the caller sees; `None` if it sees both.
-fn visible_kind(caller: &Caller) -> Result<Option<RunKind>, ServiceError> {
-    let has = |right| caller.rights.contains(right);
-    match (has(Right::Execute), has(Right::Code)) {
-        (true, true) => Ok(None),
-        (true, false) => Ok(Some(RunKind::ExecuteSkill)),
-        (false, true) => Ok(Some(RunKind::RunCode)),
-        (false, false) => Err(ServiceError::Forbidden { right: Right::Execute.name() }),
-    }
-}
-
 fn parsed(id: &str) -> Result<RunId, ServiceError> {
     RunId::parse(id).map_err(|_malformed| no_such_run(id))
 }
 
 fn no_such_run(id: &str) -> ServiceError {
     ServiceError::NoSuchRun { id: id.to_owned() }
-}
-
-fn outcome_named(name: &str) -> Result<RunOutcomeKind, ParamsError> {
-    RunOutcomeKind::of_name(name).ok_or_else(|| {
-        let names = RunOutcomeKind::ALL.map(|outcome| format!("`{}`", outcome.name()));
-        ParamsError::wrong("outcome", format!("one of {}", names.join(", ")), "something else")
-    })
 }

@@ -5,6 +5,7 @@
 //! that do not exist.
 
 pub(crate) mod active;
+mod choice;
 pub(crate) mod history;
 mod of_service;
 mod waits;
@@ -12,8 +13,9 @@ mod waits;
 use std::sync::Arc;
 
 pub use crate::service::runs::active::{ActiveRunView, ActiveRuns};
+pub use crate::service::runs::choice::RunListOrder;
 pub use crate::service::runs::history::{
-    ActiveRunList, CancelledRun, FoundRun, Journal, RunHistory, RunList, RunListOrder, RunLogText,
+    ActiveRunList, CancelledRun, FoundRun, Journal, RunHistory, RunList, RunLogText,
 };
 
 /// The interface of the records of runs for the edges.

@@ -32,6 +32,7 @@ class RunOptions(TypedDict, total=False):
     reproducible: bool | Reproducible
     timeout_ms: int
     limits: Limits
+    label: str
     idempotency_key: str
 
 

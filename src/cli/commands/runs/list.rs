@@ -98,7 +98,7 @@ pub(super) fn print_all(runs: &[TenantRun], as_json: bool) {
         print_line("there are no such runs");
     } else {
         let now = Clock::System.now();
-        let columns = ["tenant", "run", "started", "program", "outcome", "time", "log"];
+        let columns = ["tenant", "run", "started", "program", "outcome", "time", "log", "title"];
         let rows =
             runs.iter().map(|found| [vec![found.tenant.clone()], row(&found.run, now)].concat());
         print_table(&columns, rows.collect());
@@ -112,7 +112,7 @@ fn print_list(runs: &[RunSummary], as_json: bool) {
         print_line("there are no such runs");
     } else {
         let now = Clock::System.now();
-        let columns = ["run", "started", "program", "outcome", "time", "log"];
+        let columns = ["run", "started", "program", "outcome", "time", "log", "title"];
         print_table(&columns, runs.iter().map(|run| row(run, now)).collect());
     }
 }

@@ -31,11 +31,12 @@ pub(crate) fn runs(
 ) -> Result<Exit, Failed> {
     block_on(async {
         match command {
-            RunsCommand::List { outcome, skill, since, limit, all_tenants, json, of } => {
+            RunsCommand::List { outcome, skill, since, search, limit, all_tenants, json, of } => {
                 let choice = RunChoice {
                     outcome: outcome.as_deref().map(outcome_named).transpose()?,
                     skill: skill.as_deref().map(SkillName::parse).transpose()?,
                     since_ms: since.as_deref().map(start_of).transpose()?,
+                    search: search.clone(),
                 };
                 let source = RecordSource::open(config, of, api_key).await?;
                 let listed = if *all_tenants {

@@ -11,6 +11,9 @@ use crate::units::ByteCount;
 /// Width of the names in front of values.
 const NAMES: usize = 11;
 
+/// Letters of a title in a list.
+const WIDEST_TITLE: usize = 48;
+
 /// A row of a list.
 pub(super) fn row(run: &RunSummary, now: Duration) -> Vec<String> {
     let program = match (&run.skill, &run.version) {
@@ -34,7 +37,18 @@ pub(super) fn row(run: &RunSummary, now: Duration) -> Vec<String> {
         outcome,
         took(run.duration_us),
         log,
+        run.title.as_deref().map_or_else(|| "-".to_owned(), short_title),
     ]
+}
+
+/// A title as a column of a terminal has room for it.
+fn short_title(title: &str) -> String {
+    let mut letters = title.chars();
+    let begin: String = letters.by_ref().take(WIDEST_TITLE).collect();
+    match letters.next() {
+        Some(_) => format!("{begin}…"),
+        None => begin,
+    }
 }
 
 /// A duration with three digits or so.
@@ -55,6 +69,7 @@ pub(super) fn lines(record: &RunRecord, started: Duration) -> Vec<String> {
         }
     };
     add("run", record.run_id.to_string());
+    add("title", record.label.as_ref().or(record.title.as_ref()).cloned().unwrap_or_default());
     let key = record.key.as_ref().map(|key| format!(", key {key}")).unwrap_or_default();
     add("caller", format!("tenant {}{key}, request {}", record.tenant, record.request_id));
     add("trace", record.trace_id.clone().unwrap_or_default());

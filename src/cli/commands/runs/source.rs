@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::ids::{RunId, SkillName, TenantId};
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
-use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind, with_result};
+use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result};
 use crate::service::RunList;
 
 /// Most runs of one page.
@@ -32,6 +32,7 @@ pub(super) struct RunChoice {
     pub(super) outcome: Option<RunOutcomeKind>,
     pub(super) skill: Option<SkillName>,
     pub(super) since_ms: Option<u64>,
+    pub(super) search: Option<String>,
 }
 
 /// The member of the answer to `GET /v1/runs/{id}` that tells whether it is a record.
@@ -111,7 +112,8 @@ impl RecordSource {
             Self::Local(table, tenant) => {
                 let (outcome, skill) = (choice.outcome, choice.skill.clone());
                 let since_ms = choice.since_ms;
-                let filter = RunFilter { kind: None, outcome, skill, since_ms };
+                let search = choice.search.as_deref().map(search_for).transpose()?;
+                let filter = RunFilter { outcome, skill, since_ms, search, ..RunFilter::default() };
                 let limit = u64::try_from(limit).unwrap_or(u64::MAX);
                 Ok(table.list(tenant, &filter, cursor, limit).await?)
             }
@@ -184,11 +186,20 @@ impl RecordSource {
     }
 }
 
+fn search_for(text: &str) -> Result<RunSearch, Failed> {
+    RunSearch::of(text).ok_or_else(|| {
+        let (words, bytes) = (RunSearch::MAX_WORDS, RunSearch::MAX_LENGTH);
+        Failed::usage(format!(
+            "`--search` must be 1 to {words} words, of at most {bytes} bytes together"
+        ))
+    })
+}
+
 fn no_such_run(id: &RunId) -> Failed {
     Failed::usage(format!("there is no record of a run `{id}`"))
 }
 
-/// The path of a page. All values are letters that need no encoding.
+/// The path of a page. All values but the search are letters that need no encoding.
 fn address(choice: &RunChoice, cursor: Option<&RunId>, limit: usize) -> String {
     let mut path = format!("/v1/runs?limit={limit}");
     let mut add = |name: &str, value: &str| {
@@ -206,6 +217,10 @@ fn address(choice: &RunChoice, cursor: Option<&RunId>, limit: usize) -> String {
     }
     if let Some(since) = choice.since_ms {
         add("since", &since.to_string());
+    }
+    if let Some(search) = &choice.search {
+        let escaped: String = search.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        add("search", &escaped);
     }
     path
 }
