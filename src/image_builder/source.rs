@@ -35,6 +35,8 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/import_hooks.py",
     "_wardian/importer.py",
     "_wardian/jpeg.py",
+    "_wardian/levenshtein.py",
+    "_wardian/libraries.py",
     "_wardian/library.py",
     "_wardian/locks.py",
     "_wardian/mapping.py",
