@@ -114,3 +114,9 @@ def refuse_django_server(module: Any) -> None:
     """`runserver` of Django says how a program calls its views instead."""
     advice = "call the views with django.test.Client or RequestFactory"
     module.run = _refusing(module.run, advice)
+
+
+def spare_own_modules(module: Any) -> None:
+    """pyfakefs gives every loaded module a false `os`; the real one is implemented in those of ours."""
+    own = [one for name, one in sys.modules.items() if name.startswith("_wardian.")]
+    module.Patcher.SKIPMODULES.update(own)

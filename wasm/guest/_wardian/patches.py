@@ -48,6 +48,7 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
     "nltk.data": libraries.add_nltk_data,
     "nltk.downloader": libraries.answer_nltk_downloads,
     "pandas.io.parquet": parquet.add_engine,
+    "pyfakefs.fake_filesystem_unittest": libraries.spare_own_modules,
     "werkzeug.serving": libraries.refuse_servers,
 }
 """Modules that are changed after they have been executed."""

@@ -11,7 +11,7 @@ def main(args):
         return Response(f"{request.method} {request.path} {request.args.get('q')}", status=201)
 
     answer = Client(application).get("/a/b?q=1")
-    hashed = generate_password_hash("pass word")
+    hashed = generate_password_hash("pass word", method="scrypt:256:8:1")
     return [
         answer.status, answer.text, secure_filename("../../etc/pass wd.txt"),
         check_password_hash(hashed, "pass word"), check_password_hash(hashed, "other"),
