@@ -63,9 +63,14 @@ mod tests {
         let requirements = Requirements::parse(requirements).unwrap();
         assert_eq!(lock.requirements, requirements.digest(), "lock the batteries again");
         assert!(lock.packages.iter().all(|package| package.url.is_some()));
-        let found: Vec<&str> =
-            lock.packages.iter().filter(|one| one.is_partial()).map(|one| one.wheel.as_str()).collect();
-        let partial = ["llama_index_core-0.14.25-py3-none-any.whl", "sendgrid-6.12.4-py3-none-any.whl"];
+        let found: Vec<&str> = lock
+            .packages
+            .iter()
+            .filter(|one| one.is_partial())
+            .map(|one| one.wheel.as_str())
+            .collect();
+        let partial =
+            ["llama_index_core-0.14.25-py3-none-any.whl", "sendgrid-6.12.4-py3-none-any.whl"];
         assert_eq!(found, partial);
     }
 }
