@@ -1,4 +1,4 @@
-"""Changes to packages of the batteries and to ctypes, made when a program imports them.
+"""Changes to packages of the batteries, made when a program imports them.
 
 NLTK finds the data that every run has, and says of other data how to bring it along. Web frameworks
 work as libraries; starting their servers says what to do instead.
@@ -120,10 +120,3 @@ def spare_own_modules(module: Any) -> None:
     """pyfakefs gives every loaded module a false `os`; the real one is implemented in those of ours."""
     own = [one for name, one in sys.modules.items() if name.startswith("_wardian.")]
     module.Patcher.SKIPMODULES.update(own)
-
-
-def complete_ctypes(module: Any) -> None:
-    """The class of libraries has the attributes that every library natively begins with."""
-    for name, value in (("_name", "<uninitialized>"), ("_handle", 0)):
-        if not hasattr(module.CDLL, name):
-            setattr(module.CDLL, name, value)

@@ -44,7 +44,6 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
     "PIL.Image": _image,
     "PIL.PdfParser": pdf.read_without_mapping,
     "PIL.WebPImagePlugin": webp.replace_save,
-    "ctypes": libraries.complete_ctypes,
     "django.core.servers.basehttp": libraries.refuse_django_server,
     "nltk.data": libraries.add_nltk_data,
     "nltk.downloader": libraries.answer_nltk_downloads,
