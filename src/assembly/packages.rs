@@ -100,7 +100,8 @@ pub struct BatteriesReport {
 pub fn batteries(config: &Config) -> Result<BatteriesReport, AssemblyError> {
     let lock = batteries::lock()?;
     let is_there = lock.layer().is_none_or(|key| layer_store(config).has(key));
-    let wheels = lock.packages.iter().map(|one| &one.wheel);
+    let packages = lock.packages.iter().filter(|one| !one.is_partial());
+    let wheels = packages.map(|one| &one.wheel);
     let packages = wheels.map(|wheel| (wheel.package.to_string(), wheel.version.to_string()));
     Ok(BatteriesReport { is_there, packages: packages.collect() })
 }

@@ -39,6 +39,8 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/jpeg.py",
     "_wardian/late.py",
     "_wardian/leaves.py",
+    "_wardian/levenshtein.py",
+    "_wardian/libraries.py",
     "_wardian/library.py",
     "_wardian/locks.py",
     "_wardian/mapping.py",

@@ -96,7 +96,7 @@ pub fn lock_wheels(
 ) -> Result<(Vec<LockedPackage>, LayerDraft), FetchError> {
     let wanted: Vec<Wanted<'_>> = wheels
         .iter()
-        .map(|one| Wanted { name: &one.name, sha256: one.sha256, size: None })
+        .map(|one| Wanted { name: &one.name, sha256: one.sha256, size: None, folders: None })
         .collect();
     let (sizes, draft) = fetch(&wanted, guest, python, source, advanced)?;
     let locked = wheels.iter().map(|wheel| LockedPackage {
@@ -104,6 +104,7 @@ pub fn lock_wheels(
         url: wheel.url.clone(),
         size: sizes.get(wheel.name.as_str()).copied().unwrap_or_default(),
         sha256: wheel.sha256,
+        folders: BTreeMap::new(),
     });
     Ok((locked.collect(), draft))
 }
@@ -128,7 +129,12 @@ pub fn sync_wheels(
     }
     let wanted: Vec<Wanted<'_>> = packages
         .iter()
-        .map(|one| Wanted { name: &one.wheel, sha256: one.sha256, size: Some(one.size) })
+        .map(|one| Wanted {
+            name: &one.wheel,
+            sha256: one.sha256,
+            size: Some(one.size),
+            folders: one.is_partial().then_some(&one.folders),
+        })
         .collect();
     Ok(fetch(&wanted, guest, python, source, advanced)?.1)
 }
@@ -138,6 +144,8 @@ struct Wanted<'a> {
     name: &'a WheelName,
     sha256: Digest,
     size: Option<u64>,
+    /// The folders to unpack, with their paths in the layer; `None` for all.
+    folders: Option<&'a BTreeMap<String, String>>,
 }
 
 fn fetch(
@@ -160,7 +168,10 @@ fn fetch(
     for wheel in wanted {
         advanced(wheel.name);
         let bytes = read(wheel, folder)?;
-        let unpacked = unpack(wheel.name, &bytes, &WheelLimits::DEFAULT)?;
+        let mut unpacked = unpack(wheel.name, &bytes, &WheelLimits::DEFAULT)?;
+        if let Some(folders) = wheel.folders {
+            unpacked.keep_only(folders);
+        }
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         sizes.insert(wheel.name.as_str().to_owned(), size);
         let WheelName { package, version, .. } = wheel.name.clone();
@@ -252,7 +263,7 @@ mod tests {
     fn the_words_of_pip_become_the_documented_messages() {
         let name = WheelName::parse("a_b-1.0-py3-none-any.whl").unwrap();
         let (locked, found) = (Digest::of(b"a"), Digest::of(b"b"));
-        let wanted = [Wanted { name: &name, sha256: locked, size: None }];
+        let wanted = [Wanted { name: &name, sha256: locked, size: None, folders: None }];
         let other = format!(
             "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, please update the hashes.\n    a-b==1.0 from x:\n        Expected sha256 {locked}\n             Got        {found}"
         );

@@ -71,6 +71,26 @@ pub struct LockedPackage {
     pub size: u64,
     /// Its digest.
     pub sha256: Digest,
+    /// For a wheel that is unpacked in part: its folders, each with its path in the layer. Empty for
+    /// a package, of which everything is unpacked.
+    pub folders: BTreeMap<String, String>,
+}
+
+impl LockedPackage {
+    /// True for a wheel that is unpacked in part, so that it does not count as the package.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
+    /// Names what the layer has of the wheel.
+    fn content(&self) -> Digest {
+        if self.folders.is_empty() {
+            return self.sha256;
+        }
+        let lines = self.folders.iter().map(|(from, to)| format!("{from} -> {to}\n"));
+        Digest::of(format!("{}\n{}", self.sha256, lines.collect::<String>()).as_bytes())
+    }
 }
 
 /// The part of PEP 751 that is read. Other tables and keys are for other tools.
@@ -171,7 +191,7 @@ impl Lock {
         let mut line = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").unwrap_or_default();
         line(format_args!("requires-python = \"=={}.*\"", self.python));
         line(format_args!("environments = [\"sys_platform == 'wasi'\"]"));
-        for LockedPackage { wheel, url, size, sha256 } in &self.packages {
+        for LockedPackage { wheel, url, size, sha256, .. } in &self.packages {
             line(format_args!("\n[[packages]]\nname = \"{}\"", wheel.package));
             line(format_args!("version = \"{}\"\n\n[[packages.wheels]]", wheel.version));
             line(format_args!("name = \"{}\"", wheel.as_str()));
@@ -193,7 +213,7 @@ impl Lock {
     /// Names the layer of the locked wheels; `None` if the engine has all that is needed.
     #[must_use]
     pub fn layer(&self) -> Option<LayerKey> {
-        let wheels = self.packages.iter().map(|package| package.sha256);
+        let wheels = self.packages.iter().map(LockedPackage::content);
         (!self.packages.is_empty()).then(|| LayerKey::of(wheels))
     }
 
@@ -265,7 +285,7 @@ fn locked(package: FilePackage) -> Result<LockedPackage, LockError> {
     if size > MAX_WHEEL {
         return Err(refuse("has a wheel of more than 64 MiB"));
     }
-    Ok(LockedPackage { wheel: parsed, url: wheel.url, size, sha256 })
+    Ok(LockedPackage { wheel: parsed, url: wheel.url, size, sha256, folders: BTreeMap::new() })
 }
 
 #[cfg(test)]
@@ -279,6 +299,7 @@ mod tests {
             url: url.map(str::to_owned),
             size: 7,
             sha256: Digest::of(file.as_bytes()),
+            folders: BTreeMap::new(),
         };
         let version = Version::from_str("2.5.2").unwrap();
         Lock {
@@ -303,6 +324,18 @@ mod tests {
         assert_eq!(read.to_text(), text);
         let empty = Lock { packages: Vec::new(), ..lock() };
         assert_eq!(Lock::parse(empty.to_text().as_bytes()).unwrap().layer(), None);
+    }
+
+    #[test]
+    fn a_part_of_a_wheel_makes_another_layer_than_the_whole() {
+        let whole = lock();
+        let mut data = lock();
+        data.packages[1].folders.insert("c/data".to_owned(), "c-data".to_owned());
+        assert!(data.packages[1].is_partial() && !whole.packages[1].is_partial());
+        assert_ne!(data.layer(), whole.layer());
+        let mut elsewhere = data.clone();
+        elsewhere.packages[1].folders.insert("c/data".to_owned(), "other".to_owned());
+        assert_ne!(elsewhere.layer(), data.layer());
     }
 
     #[test]

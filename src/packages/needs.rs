@@ -114,7 +114,8 @@ fn without_lock(
             }
             continue;
         }
-        let locked = batteries.packages.iter().map(|one| &one.wheel);
+        let packages = batteries.packages.iter().filter(|one| !one.is_partial());
+        let locked = packages.map(|one| &one.wheel);
         let battery = locked.clone().find(|wheel| wheel.package == requirement.name);
         if !battery.is_some_and(|wheel| admits(requirement, &wheel.version)) {
             return Err(not_locked());
@@ -145,6 +146,7 @@ mod tests {
             url: None,
             size: 1,
             sha256: Digest::of(file.as_bytes()),
+            folders: std::collections::BTreeMap::new(),
         };
         Lock {
             packages: wheels.iter().map(locked).collect(),

@@ -354,3 +354,13 @@ fn archives_of_all_common_forms_are_accepted() {
     }
     unpacked(&writer.finish().unwrap().into_inner()).unwrap();
 }
+
+#[test]
+fn only_the_named_folders_are_kept_at_their_new_paths() {
+    let file = |path: &str| UnpackedFile { path: path.to_owned(), content: Vec::new() };
+    let files = ["a/data/x", "a/data/y/z", "a/database", "a/data", "b.py"].map(file).into();
+    let mut unpacked = Unpacked { files };
+    unpacked.keep_only(&[("a/data".to_owned(), "c-d".to_owned())].into());
+    let kept: Vec<&str> = unpacked.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(kept, ["c-d/x", "c-d/y/z"]);
+}

@@ -1,6 +1,6 @@
 //! Unpacks one wheel into memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Cursor, Read, Seek};
 
 use zip::read::ZipFile;
@@ -67,6 +67,25 @@ pub struct UnpackedFile {
 pub struct Unpacked {
     /// The files, in the order of the archive.
     pub files: Vec<UnpackedFile>,
+}
+
+impl Unpacked {
+    /// Keeps the files below some folders alone, and moves each folder to its new path.
+    pub fn keep_only(&mut self, folders: &BTreeMap<String, String>) {
+        let moved = |path: &str| {
+            folders.iter().find_map(|(from, to)| {
+                let rest = path.strip_prefix(from.as_str())?.strip_prefix('/')?;
+                Some(format!("{to}/{rest}"))
+            })
+        };
+        self.files.retain_mut(|file| match moved(&file.path) {
+            Some(path) => {
+                file.path = path;
+                true
+            }
+            None => false,
+        });
+    }
 }
 
 /// Unpacks the wheel called `name`.

@@ -121,6 +121,9 @@ def _csv(module: Any) -> None:
 def _ctypes(module: Any) -> None:
     """Sizes are C `long`, with 64 bits, as on 64-bit Linux."""
     module.c_size_t, module.c_ssize_t, module.c_time_t = module.c_ulong, module.c_long, module.c_long
+    for name, value in (("_name", "<uninitialized>"), ("_handle", 0)):
+        if not hasattr(module.CDLL, name):  # mocks copy the attributes of the class
+            setattr(module.CDLL, name, value)
 
 
 def _functools(module: Any) -> None:

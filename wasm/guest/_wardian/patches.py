@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from _wardian import avif, fonts, import_hooks, jpeg, mapping, parquet, pdf, pillow, webp
+from _wardian import (
+    avif,
+    fonts,
+    import_hooks,
+    jpeg,
+    levenshtein,
+    libraries,
+    mapping,
+    parquet,
+    pdf,
+    pillow,
+    webp,
+)
 
 
 def _image(module: Any) -> None:
@@ -19,6 +31,7 @@ def _image(module: Any) -> None:
 
 
 _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
+    "Levenshtein": levenshtein.fill_module,
     "PIL._imagingcms": pillow.refuse_colours,
     "PIL._imagingft": fonts.fill_module,
     "PIL._webp": webp.fill_module,
@@ -31,7 +44,12 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
     "PIL.Image": _image,
     "PIL.PdfParser": pdf.read_without_mapping,
     "PIL.WebPImagePlugin": webp.replace_save,
+    "django.core.servers.basehttp": libraries.refuse_django_server,
+    "nltk.data": libraries.add_nltk_data,
+    "nltk.downloader": libraries.answer_nltk_downloads,
     "pandas.io.parquet": parquet.add_engine,
+    "pyfakefs.fake_filesystem_unittest": libraries.spare_own_modules,
+    "werkzeug.serving": libraries.refuse_servers,
 }
 """Modules that are changed after they have been executed."""
 

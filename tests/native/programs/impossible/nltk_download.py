@@ -1,4 +1,0 @@
-# refused: ModuleNotFoundError: nltk
-import nltk
-
-nltk.download("punkt")
