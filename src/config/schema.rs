@@ -423,16 +423,12 @@ fn read_limits(reader: &mut Reader, memory: ByteCount) -> LimitsConfig {
 fn read_keep_bounds(reader: &mut Reader) -> KeepBounds {
     let usual = KeepBounds::DEFAULT;
     let most = u32::try_from(MAX_LEFT_FILES).unwrap_or(u32::MAX);
-    let sizes = ByteCount::bytes(0)..=PAYLOAD_MAX;
-    KeepBounds {
-        count: reader.read_within("limits.keep_files.count", usual.count, 0..=most),
-        max_size: reader.read_within("limits.keep_files.max_size", usual.max_size, sizes),
-        total_size: reader.read_within(
-            "limits.keep_files.total_size",
-            usual.total_size,
-            ByteCount::bytes(0)..=ByteCount::mebibytes(64 << 10),
-        ),
-    }
+    let count = reader.read_within("limits.keep_files.count", usual.count, 0..=most);
+    let (none, total) = (ByteCount::bytes(0), ByteCount::mebibytes(64 << 10));
+    let mut size = |key, usual, most| reader.read_within(key, usual, none..=most);
+    let max_size = size("limits.keep_files.max_size", usual.max_size, PAYLOAD_MAX);
+    let total_size = size("limits.keep_files.total_size", usual.total_size, total);
+    KeepBounds { count, max_size, total_size }
 }
 
 /// One limit, to compare it with another of its kind.

@@ -243,7 +243,10 @@ impl Service {
         };
         plan.strict_output |= strict_output;
         plan.listener = listener;
-        plan.keep_files = keep_files.unwrap_or(plan.keep_files);
+        // What a self-test leaves is nobody's.
+        let is_own = purpose == RunPurpose::SelfTest;
+        let usual = if is_own { KeepFiles::Nothing } else { plan.keep_files };
+        plan.keep_files = keep_files.unwrap_or(usual);
         if let Some(recording) = recording {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
