@@ -102,9 +102,10 @@ impl Stores {
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         let rates = CallRates::of(&config.tenants);
         let max_transfers = config.http.max_transfers;
+        let published = open_published(config)?;
         let read = move || {
             let registry = Arc::new(Registry::open(settings, &built_in)?);
-            let parts = DiscoveryParts { registry, blobs, rates, max_transfers };
+            let parts = DiscoveryParts { registry, blobs, rates, max_transfers, published };
             let discovery = Discovery::new(parts);
             opened(&discovery);
             Ok(discovery)

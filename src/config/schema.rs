@@ -112,6 +112,7 @@ fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings
             roots.into_iter().map(|root| surroundings.absolute(root)).collect()
         }),
         bundled: reader.read("skills.bundled", true),
+        publishing: reader.read("skills.publishing", true),
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     }

@@ -132,6 +132,8 @@ impl Transfers for Fake {
     }
 }
 
+impl crate::service::Publishing for Fake {}
+
 impl Runs for Fake {
     fn runs(&self) -> &RunHistory {
         &self.runs
