@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use criterion::Criterion;
-use wardian::assembly::{MeteredCode, Runtime, SkillsRead};
+use wardian::assembly::{MeteredCode, Runtime, SkillsRead, Stores};
 use wardian::config::{Config, Flags, Surroundings};
 use wardian::dispatch::{CheckedPayload, Job, Pool, RunHost};
 use wardian::engine::progress::Lines;
@@ -60,9 +60,11 @@ fn main() -> Result<ExitCode> {
 }
 
 async fn started(config: &Config) -> Result<Runtime> {
-    let (metered, skills) = (MeteredCode::IfThere, SkillsRead::Once);
+    let metered = MeteredCode::IfThere;
+    let stores = Stores::open(config, SkillsRead::Once, |_| {})?;
+    let read = move || stores.read();
     let progress = Lines::new(std::io::stderr());
-    let runtime = Runtime::start(config, metered, skills, Metrics::new(), None, &progress).await?;
+    let runtime = Runtime::start(config, metered, read, Metrics::new(), None, &progress).await?;
     runtime.ready().await?;
     Ok(runtime)
 }

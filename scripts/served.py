@@ -55,6 +55,15 @@ def find_program(chosen):
     return built[0]
 
 
+def own_environment():
+    """The variables of this process without Wardian's settings, but for the cache that it names."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("WARDIAN_") or name == "WARDIAN_CACHE_DIR"
+    }
+
+
 class Server:
     """A running server with an empty data folder, or with `data`; a context manager.
 
@@ -68,7 +77,7 @@ class Server:
         self.folder = pathlib.Path(self._folder.name)
         config, self.log = self.folder / "none.toml", self.folder / "log"
         config.write_text("")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("WARDIAN_")}
+        kept = own_environment()
         command = [*before, program, "serve", "--listen", "127.0.0.1:0", *arguments]
         if "user" in start:
             os.chown(self.folder, start["user"], start["user"])

@@ -7,6 +7,10 @@
     reason = "a test may panic; that is how it fails; what stacks took is worth seeing"
 )]
 
+#[path = "it/support/cache.rs"]
+#[expect(dead_code, reason = "these tests start no commands")]
+mod cache;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -52,7 +56,7 @@ static TIMED: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(sandbox(Var
 static METERED: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(sandbox(Variant::Metered)));
 
 fn sandbox(variant: Variant) -> Sandbox {
-    let folder = dirs::cache_dir().unwrap().join("wardian");
+    let folder = cache::own_cache();
     let origin = EngineOrigin::Registry { python: "python3".into() };
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&folder, origin, Clock::System).unwrap();

@@ -1,6 +1,10 @@
 //! The sandbox with the real engine. The whole memory is compared with the image after every run.
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
+#[path = "it/support/cache.rs"]
+#[expect(dead_code, reason = "these tests start no commands")]
+mod cache;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -43,7 +47,7 @@ impl Host for Forgetful {
 static SANDBOX: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(paranoid_sandbox()));
 
 fn paranoid_sandbox() -> Sandbox {
-    let folder = dirs::cache_dir().unwrap().join("wardian");
+    let folder = cache::own_cache();
     let origin = EngineOrigin::Registry { python: "python3".into() };
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&folder, origin, Clock::System).unwrap();

@@ -4,6 +4,10 @@
 #![expect(clippy::panic_in_result_fn, reason = "an error here is the server's answer")]
 #![expect(clippy::indexing_slicing, reason = "JSON that is not there reads as null")]
 
+#[path = "it/support/cache.rs"]
+#[expect(dead_code, reason = "these tests start programs only")]
+mod cache;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -14,8 +18,6 @@ use std::sync::LazyLock;
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const WARDIAN: &str = env!("CARGO_BIN_EXE_wardian");
 
 /// A server of its own, which must end well.
 struct Server {
@@ -30,7 +32,7 @@ impl Server {
     }
 
     fn start_in(data: TempDir) -> Self {
-        let mut process = Command::new(WARDIAN)
+        let mut process = cache::untouched_command(data.path())
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data.path())
             .stdout(Stdio::piped())
@@ -274,7 +276,7 @@ fn a_profile_of_a_million_rows_has_the_numbers_of_pandas_outside() {
     let table = folder.path().join("table.csv");
     write_million_rows(&table);
     let blob = format!("csv_blob={}", table.display());
-    let output = Command::new(WARDIAN)
+    let output = cache::untouched_command(folder.path())
         .args(["exec", "data.csv.profile", "--blob", &blob, "--timeout-ms", "120000", "--json"])
         .arg("--data-dir")
         .arg(folder.path())

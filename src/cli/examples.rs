@@ -166,8 +166,8 @@ Examples:
 
 Clients of the Model Context Protocol start this command and talk to it over its standard input and
 output; docs/mcp.md has their configurations. Without `--server` it starts a worker of its own, as
-`wardian run` does, and keeps blobs until its end. With `--server` it hands every message to a running
-server, with the key from `--key-file` or from the environment variable `WARDIAN_API_KEY`.
+`wardian run` does, and keeps blobs until its end. With `--server` it hands every message to a
+running server, with the key from `--key-file` or from the environment variable `WARDIAN_API_KEY`.
 
 Exit codes: 0 the client has closed the input, 2 wrong usage, 3 an error of Wardian or of the
 machine.";

@@ -152,6 +152,7 @@ impl Installer {
         let Some(more) = missing(config, MeteredCode::IfThere)? else { return Ok(()) };
         let more = [more, &["--report", "--finish"]].concat();
         let child = self.start(&more, Stdio::piped(), Stdio::null()).map_err(not_started)?;
+        note(&format!("process {} does that, and finishes it if this one ends before", child.id()));
         let mut installation = Installation::follow(child, true, told)?;
         installation.ended().await?.map_or(Ok(()), |why| Err(Failed::because(why)))
     }

@@ -26,13 +26,13 @@ pub(crate) use crate::config::environment::{SOURCE_DATE_EPOCH, source_date_epoch
 pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
+pub(crate) use crate::config::reader::quantities::parse_duration;
 pub use crate::config::reload::ReloadedConfig;
 pub use crate::config::settings::{
     AuthConfig, AuthMode, BlobsConfig, CgroupUse, CompileMetered, Config, EngineConfig,
     ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel, RequireLockdown, SkillsConfig,
     WorkersConfig,
 };
-pub(crate) use crate::config::value::parse_duration;
 
 #[cfg(test)]
 mod tests;

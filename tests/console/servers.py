@@ -24,8 +24,14 @@ class Wardian:
         for setting in settings:
             options += ["--set", setting]
         self.options = options
+        # The settings of whoever runs the tests are none of theirs.
+        config = Path(self.folder.name, "none.toml")
+        config.write_text("")
+        is_kept = lambda name: not name.startswith("WARDIAN_") or name == "WARDIAN_CACHE_DIR"
+        self.environment = {name: value for name, value in os.environ.items() if is_kept(name)}
+        self.environment["WARDIAN_CONFIG"] = str(config)
         self.process = subprocess.Popen([self.program, *options, "--log-level", "error", "serve", "--listen", "127.0.0.1:0", "--workers", "1"],
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, text=True, env=self.environment)
         # A server that cannot start ends, and so does its output.
         lines = iter(self.process.stdout.readline, "")
         line = next((line for line in lines if line.startswith("listening on ")), None)
@@ -40,7 +46,8 @@ class Wardian:
         self.folder.cleanup()
 
     def command(self, *arguments):
-        return subprocess.run([self.program, *self.options, *arguments], check=True, capture_output=True, text=True).stdout
+        return subprocess.run([self.program, *self.options, *arguments], check=True, capture_output=True, text=True,
+                              env=self.environment).stdout
 
     def send(self, method, path, body=None, key=None, kind="application/json"):
         headers = {"Content-Type": kind, **({"Authorization": f"Bearer {key}"} if key else {})}

@@ -5,6 +5,7 @@ use std::process::{Command as Process, Stdio};
 
 use serde_json::json;
 
+use crate::support::cache::own_cache;
 use crate::support::{Command, TestServer, repository};
 
 #[test]
@@ -98,6 +99,7 @@ fn check_console(environment: &[(&str, &str)]) -> Checked {
     let ended = Process::new(python.trim_end())
         .arg(repository("scripts/check-console"))
         .env("WARDIAN", env!("CARGO_BIN_EXE_wardian"))
+        .env("WARDIAN_CACHE_DIR", own_cache())
         .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .output()

@@ -226,7 +226,11 @@ fn a_server_without_its_engine_is_alive_says_what_it_waits_for_and_can_be_stoppe
     assert_eq!(client.get("/healthz").status, 200);
     let ready = client.get("/readyz");
     assert_eq!((ready.status, &ready.json()["ready"]), (503, &json!(false)));
-    let refused = client.post(GUIDE);
+    // What executes nothing is answered as soon as the skills are read.
+    eventually(Duration::from_secs(30), || (client.post(GUIDE).status == 200).then_some(()));
+    let code = json!({"language": "python", "code": "1"});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": code});
+    let refused = client.post(&call.to_string());
     assert_eq!((refused.status, refused.error().1.as_str()), (503, "overloaded"));
     assert!(refused.header("retry-after").parse::<u32>().unwrap() > 0);
     server.process().terminate();

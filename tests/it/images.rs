@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::cache::own_cache;
 use crate::support::{Client, Command, SkillFolder, TestServer, Watched, eventually, output};
 
 const PICTURE: &str = "from PIL import Image
@@ -122,8 +123,8 @@ fn an_image_that_cannot_be_is_refused_before_anything_starts() {
 
 /// A cache with the user's engine and no images, which costs no space.
 pub(crate) fn cache_without_images() -> tempfile::TempDir {
-    let users = dirs::cache_dir().unwrap().join("wardian");
-    let cache = tempfile::tempdir_in(users.parent().unwrap()).unwrap();
+    let users = own_cache();
+    let cache = tempfile::tempdir_in(dirs::cache_dir().unwrap()).unwrap();
     for area in ["engine", "native"] {
         for key in fs::read_dir(users.join(area)).unwrap() {
             let key = key.unwrap();

@@ -33,6 +33,7 @@ mod discovery;
 mod documents;
 mod failures;
 mod files;
+mod first_start;
 mod fuel_profile;
 mod http;
 mod idempotency;

@@ -1,6 +1,7 @@
 //! `wardian engine`: the interpreter in its cache.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::process::{
     Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
@@ -37,6 +38,10 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             }
             // A server that asks for code or an image does not wait for packages.
             if end_with_parent.is_none() || (metered == MeteredCode::IfThere && images.is_empty()) {
+                if *report {
+                    let report = StepReport::new(Step::Packages, None, 0, Duration::ZERO);
+                    InstallMessage::Step(report).send();
+                }
                 install_batteries(config);
             }
             note("the engine is ready");

@@ -21,6 +21,8 @@ pub(crate) fn with_advice(mut error: clap::Error, words: &[OsString]) -> clap::E
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let Some(advice) = advice(option, &words) else { return error };
     error.remove(ContextKind::SuggestedArg);
+    // It shows the most similar option, too.
+    error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     error
 }

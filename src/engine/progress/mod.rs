@@ -41,6 +41,8 @@ pub enum Step {
     Compile(Variant),
     /// An interpreter is warmed up and its memory kept.
     WarmUp,
+    /// Packages of pure Python are fetched and compiled.
+    Packages,
 }
 
 impl Step {
@@ -56,6 +58,7 @@ impl Step {
             Self::Compile(Variant::Timed) => "compiling the engine",
             Self::Compile(Variant::Metered) => "compiling the engine with metering",
             Self::WarmUp => "warming up an interpreter",
+            Self::Packages => "fetching and compiling packages of pure Python",
         }
     }
 
@@ -70,6 +73,7 @@ impl Step {
             Self::Compile(Variant::Timed) => "compiled the engine",
             Self::Compile(Variant::Metered) => "compiled the engine with metering",
             Self::WarmUp => "warmed up an interpreter",
+            Self::Packages => "fetched and compiled packages of pure Python",
         }
     }
 

@@ -25,7 +25,7 @@ const MAX_LINE: usize = 512;
 fn after(told: f64) -> f64 {
     const COARSE: f64 = 1_000.0;
     const FINE: f64 = 1_000_000.0;
-    let next = ((told * COARSE).floor() + 1.0) / COARSE;
+    let next = ((told * COARSE + 1e-6).floor() + 1.0) / COARSE;
     // The next whole number is the program's to report.
     if next < told.floor() + 1.0 { next } else { ((told * FINE).round() + 1.0) / FINE }
 }

@@ -4,5 +4,5 @@
 mod hostile;
 mod http;
 mod skills;
-mod speaker;
+pub(crate) mod speaker;
 mod stdio;

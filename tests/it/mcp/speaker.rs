@@ -12,13 +12,13 @@ use tempfile::NamedTempFile;
 use crate::support::{Command, Reply, TestServer, eventually};
 
 /// The newest revision, and the newest one that begins with a handshake.
-pub(super) const NEWEST: &str = "2026-07-28";
-pub(super) const LEGACY: &str = "2025-11-25";
+pub(crate) const NEWEST: &str = "2026-07-28";
+pub(crate) const LEGACY: &str = "2025-11-25";
 
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The metadata that every request of the newest revision has.
-pub(super) fn meta() -> Value {
+pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": NEWEST,
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -27,7 +27,7 @@ pub(super) fn meta() -> Value {
 }
 
 /// A request of the newest revision.
-pub(super) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
+pub(crate) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
     let mut params = params;
     let members = params.as_object_mut().unwrap();
     let own = members.remove("_meta").unwrap_or_else(|| json!({}));
@@ -38,19 +38,19 @@ pub(super) fn request(id: impl Into<Value>, method: &str, params: Value) -> Valu
 }
 
 /// A request of an older revision.
-pub(super) fn legacy(id: impl Into<Value>, method: &str, params: Value) -> Value {
+pub(crate) fn legacy(id: impl Into<Value>, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
 }
 
 /// The first request of older revisions.
-pub(super) fn initialize() -> Value {
+pub(crate) fn initialize() -> Value {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client});
     legacy(0, "initialize", params)
 }
 
 /// The headers that the newest revision wants beside a message.
-pub(super) fn headers_of(message: &Value) -> String {
+pub(crate) fn headers_of(message: &Value) -> String {
     let method = message["method"].as_str().unwrap();
     let params = &message["params"];
     let name = match method {
@@ -68,7 +68,7 @@ pub(super) fn headers_of(message: &Value) -> String {
 }
 
 /// Sends a body to `/mcp`, and returns the stream with the answer.
-pub(super) fn open(server: &TestServer, headers: &str, body: &[u8]) -> TcpStream {
+pub(crate) fn open(server: &TestServer, headers: &str, body: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let host =
@@ -87,26 +87,26 @@ pub(super) fn open(server: &TestServer, headers: &str, body: &[u8]) -> TcpStream
 
 /// An answer: its status, its head and the messages in it.
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
-    pub(super) messages: Vec<Value>,
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+    pub(crate) messages: Vec<Value>,
 }
 
 impl Said {
     /// The last message, which is the response.
-    pub(super) fn response(&self) -> &Value {
+    pub(crate) fn response(&self) -> &Value {
         self.messages.last().unwrap_or_else(|| panic!("no message: {self:?}"))
     }
 
-    pub(super) fn result(&self) -> &Value {
+    pub(crate) fn result(&self) -> &Value {
         let result = &self.response()["result"];
         assert!(result.is_object(), "{self:?}");
         result
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (known, value) = line.split_once(':')?;
             known.eq_ignore_ascii_case(name).then_some(value.trim())
@@ -115,7 +115,7 @@ impl Said {
 }
 
 /// Sends a body, and reads the whole answer.
-pub(super) fn post(server: &TestServer, headers: &str, body: &[u8]) -> Said {
+pub(crate) fn post(server: &TestServer, headers: &str, body: &[u8]) -> Said {
     let mut bytes = Vec::new();
     open(server, headers, body).read_to_end(&mut bytes).unwrap();
     said(&bytes)
@@ -155,19 +155,19 @@ fn dechunked(mut body: &str) -> String {
 }
 
 /// Sends a message of the newest revision with the headers that it wants.
-pub(super) fn ask(server: &TestServer, method: &str, params: Value) -> Said {
+pub(crate) fn ask(server: &TestServer, method: &str, params: Value) -> Said {
     let message = request(1, method, params);
     post(server, &headers_of(&message), message.to_string().as_bytes())
 }
 
 /// Calls a tool over HTTP, and returns its result.
-pub(super) fn call(server: &TestServer, tool: &str, arguments: Value) -> Value {
+pub(crate) fn call(server: &TestServer, tool: &str, arguments: Value) -> Value {
     let answer = ask(server, "tools/call", json!({"name": tool, "arguments": arguments}));
     answer.result().clone()
 }
 
 /// A process of `wardian mcp`.
-pub(super) struct StdioClient {
+pub(crate) struct StdioClient {
     process: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
@@ -176,7 +176,7 @@ pub(super) struct StdioClient {
 }
 
 impl StdioClient {
-    pub(super) fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let place = Command::new();
         let mut process = place.process(&[&["mcp"], arguments].concat());
         let log = NamedTempFile::new().unwrap();
@@ -197,35 +197,43 @@ impl StdioClient {
         Self { process, input, messages, log, _place: place }
     }
 
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.send_text(&message.to_string());
     }
 
-    pub(super) fn send_text(&mut self, text: &str) {
+    pub(crate) fn send_text(&mut self, text: &str) {
         let input = self.input.as_mut().unwrap();
         input.write_all(text.as_bytes()).unwrap();
         input.write_all(b"\n").unwrap();
         input.flush().unwrap();
     }
 
+    /// What the process writes to its standard error output, also after its end.
+    pub(crate) fn log_file(&self) -> NamedTempFile {
+        let copy = NamedTempFile::new().unwrap();
+        std::fs::remove_file(copy.path()).unwrap();
+        std::fs::hard_link(self.log.path(), copy.path()).unwrap();
+        copy
+    }
+
     /// Waits until the standard error output has this text.
-    pub(super) fn wait_for_log(&self, text: &str) {
+    pub(crate) fn wait_for_log(&self, text: &str) {
         eventually(PATIENCE, || {
             let log = std::fs::read_to_string(self.log.path()).unwrap();
             log.contains(text).then_some(())
         });
     }
 
-    pub(super) fn next(&self) -> Value {
+    pub(crate) fn next(&self) -> Value {
         self.messages.recv_timeout(PATIENCE).unwrap()
     }
 
-    pub(super) fn says_nothing_for(&self, time: Duration) -> bool {
+    pub(crate) fn says_nothing_for(&self, time: Duration) -> bool {
         self.messages.recv_timeout(time).is_err()
     }
 
     /// The response to the request of this id, with the notifications before it.
-    pub(super) fn response(&self, id: &Value) -> (Value, Vec<Value>) {
+    pub(crate) fn response(&self, id: &Value) -> (Value, Vec<Value>) {
         let mut before = Vec::new();
         loop {
             let message = self.next();
@@ -236,13 +244,13 @@ impl StdioClient {
         }
     }
 
-    pub(super) fn ask(&mut self, message: &Value) -> Value {
+    pub(crate) fn ask(&mut self, message: &Value) -> Value {
         self.send(message);
         self.response(&message["id"]).0
     }
 
     /// Begins as clients of older revisions do.
-    pub(super) fn initialized(arguments: &[&str]) -> Self {
+    pub(crate) fn initialized(arguments: &[&str]) -> Self {
         let mut client = Self::start(arguments);
         let answer = client.ask(&initialize());
         assert_eq!(answer["result"]["protocolVersion"], LEGACY, "{answer}");
@@ -251,7 +259,7 @@ impl StdioClient {
     }
 
     /// Closes the input, and waits for the end of the process.
-    pub(super) fn end(mut self) -> i32 {
+    pub(crate) fn end(mut self) -> i32 {
         drop(self.input.take());
         self.process.wait().unwrap().code().unwrap()
     }
@@ -265,11 +273,11 @@ impl Drop for StdioClient {
 }
 
 /// A value with a line that is a message.
-pub(super) const TWO_LINES: &str =
+pub(crate) const TWO_LINES: &str =
     "{\"a\":\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"forged\":true}}\r\n\r\n}";
 
 /// The reply to a request that is no message.
-pub(super) fn get(server: &TestServer, method: &str) -> Reply {
+pub(crate) fn get(server: &TestServer, method: &str) -> Reply {
     let request = format!(
         "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Length: 0\r\n\r\n"
     );

@@ -1,5 +1,6 @@
 //! Support for the tests: real servers, real commands, and clients.
 
+pub(crate) mod cache;
 mod client;
 mod command;
 mod matching;

@@ -1,19 +1,21 @@
 //! A server in a process of its own, with folders of its own.
 //!
 //! Dropping a server fails the test unless the server ends with exit code 0 and leaves no worker
-//! behind.
+//! behind. A test that fails already is told of that and goes on failing: locks cannot be poisoned
+//! here, because a second panic would end the process with all other tests.
 
-use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tempfile::TempDir;
 
+use super::cache::untouched_command;
 use super::{Client, Connection, WARDIAN, Watched, repository};
 
 /// How long a start may take: a machine without the engine fetches and compiles it first.
@@ -127,8 +129,8 @@ impl TestServer {
             .args(if has_address { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .arg("--data-dir")
             .arg(&data_dir)
-            // The tests use the cache of whoever runs them. Images of yesterday would be made anew in
-            // the background of any test. Arguments overrule the variable.
+            // The seed of the cache is kept. Its images of yesterday would be made anew in the background
+            // of any test. Arguments overrule the variable.
             .env("WARDIAN_IMAGES_MAX_AGE", "0")
             .args(arguments)
             .envs(environment.iter().copied())
@@ -158,7 +160,7 @@ impl TestServer {
 
     /// The next line that the server prints on standard output.
     pub(crate) fn next_line(&self) -> Result<String, mpsc::RecvTimeoutError> {
-        self.lines.lock().unwrap().recv_timeout(START)
+        self.lines.lock().recv_timeout(START)
     }
 
     /// A client of this server.
@@ -208,14 +210,14 @@ impl TestServer {
 
     /// Waits until the process ends by itself or by a signal.
     pub(crate) fn wait(&self) -> ExitStatus {
-        let child = self.child.lock().unwrap().take();
+        let child = self.child.lock().take();
         assert!(self.process.ends_within(STOP), "it goes on: {}", self.log());
         child.unwrap().wait().unwrap()
     }
 
     /// Stops the server. The error describes a wrong end.
     fn stop(&self) -> Result<(), String> {
-        let Some(mut child) = self.child.lock().unwrap().take() else { return Ok(()) };
+        let Some(mut child) = self.child.lock().take() else { return Ok(()) };
         // A server that logs and is not read cannot end.
         self.let_log_go();
         let workers = self.workers();
@@ -246,15 +248,7 @@ impl Drop for TestServer {
 
 /// The program, untouched by the settings of whoever runs the tests.
 pub(super) fn program(folder: &TempDir) -> Command {
-    let config = folder.path().join("none.toml");
-    std::fs::write(&config, "").unwrap();
-    let mut command = Command::new(WARDIAN);
-    let ours = |name: &OsString| name.to_string_lossy().starts_with("WARDIAN_");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
-        command.env_remove(name);
-    }
-    command.env("WARDIAN_CONFIG", AsRef::<OsStr>::as_ref(&config));
-    command
+    untouched_command(folder.path())
 }
 
 /// Hands on each line as it comes.
@@ -287,26 +281,26 @@ impl Log {
         let (inner, lines) = (Arc::clone(&log.0), BufReader::new(stream).lines());
         thread::spawn(move || {
             for line in lines.map(Result::unwrap) {
-                let mut log = inner.0.lock().unwrap();
+                let mut log = inner.0.lock();
                 log.text.push_str(&format!("{line}\n"));
                 inner.1.notify_all();
                 let is_held = |log: &mut LogText| {
                     log.held_behind.as_ref().is_some_and(|text| line.contains(text))
                 };
-                drop(inner.1.wait_while(log, is_held).unwrap());
+                inner.1.wait_while(&mut log, is_held);
             }
-            inner.0.lock().unwrap().is_complete = true;
+            inner.0.lock().is_complete = true;
             inner.1.notify_all();
         });
         log
     }
 
     fn text(&self) -> String {
-        self.0.0.lock().unwrap().text.clone()
+        self.0.0.lock().text.clone()
     }
 
     fn hold(&self, behind: Option<String>) {
-        self.0.0.lock().unwrap().held_behind = behind;
+        self.0.0.lock().held_behind = behind;
         self.0.1.notify_all();
     }
 
@@ -315,8 +309,8 @@ impl Log {
         let found =
             |log: &LogText| log.text.lines().find(|l| l.contains(wanted)).map(str::to_owned);
         let goes_on = |log: &mut LogText| found(log).is_none() && !log.is_complete;
-        let log = self.0.0.lock().unwrap();
-        let (log, _) = self.0.1.wait_timeout_while(log, START, goes_on).unwrap();
+        let mut log = self.0.0.lock();
+        self.0.1.wait_while_for(&mut log, goes_on, START);
         found(&log).unwrap_or_else(|| panic!("never logged `{wanted}`:\n{}", log.text))
     }
 }

@@ -2,6 +2,7 @@
 //! the runs of a server that go on.
 
 mod control;
+mod list;
 mod shown;
 mod source;
 
@@ -9,20 +10,18 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
-
-use crate::cli::commands::runs::shown::{lines, row};
+use crate::cli::commands::runs::list::{list_of_all, list_of_one, print_all};
+use crate::cli::commands::runs::shown::lines;
 use crate::cli::commands::runs::source::{RecordSource, RunChoice};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
 use crate::cli::run_args::RunsCommand;
-use crate::cli::terminal::output::{print_bytes, print_json, print_line, print_table};
+use crate::cli::terminal::output::{print_bytes, print_json, print_line};
 use crate::clock::Clock;
 use crate::config::{Config, parse_duration};
-use crate::ids::{RunId, SkillName, TenantId};
-use crate::records::{RunOutcomeKind, RunRecord, RunSummary};
-use crate::skill::similar::listed;
+use crate::ids::{RunId, SkillName};
+use crate::records::{RunOutcomeKind, RunRecord};
 
 /// Executes a command on runs. `api_key` is for a server.
 pub(crate) fn runs(
@@ -100,100 +99,6 @@ fn start_of(text: &str) -> Result<u64, Failed> {
     Ok(u64::try_from(start).unwrap_or(u64::MAX))
 }
 
-/// Reads pages until there are enough runs, or no more.
-async fn list(
-    source: &RecordSource,
-    choice: &RunChoice,
-    limit: usize,
-) -> Result<Vec<RunSummary>, Failed> {
-    let (mut runs, mut cursor): (Vec<RunSummary>, _) = (Vec::new(), None);
-    while runs.len() < limit {
-        let page = source.page(choice, cursor.as_ref(), limit.saturating_sub(runs.len())).await?;
-        runs.extend(page.runs);
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    runs.truncate(limit);
-    Ok(runs)
-}
-
-/// Lists the runs of the source's tenant. If it has none, says which tenants do.
-async fn list_of_one(
-    source: &RecordSource,
-    choice: &RunChoice,
-    limit: usize,
-    as_json: bool,
-) -> Result<(), Failed> {
-    let runs = list(source, choice, limit).await?;
-    if as_json || !runs.is_empty() {
-        print_list(&runs, as_json);
-        return Ok(());
-    }
-    let mut others = source.tenants(SHOWN_TENANTS.saturating_add(1)).await?;
-    others.retain(|other| Some(other) != source.tenant());
-    others.truncate(SHOWN_TENANTS);
-    let shown: Vec<&str> = others.iter().map(TenantId::as_str).collect();
-    print_line(&match (shown.as_slice(), source.tenant()) {
-        ([one], Some(tenant)) => format!(
-            "there are no such runs of tenant `{tenant}`; tenant `{one}` has runs: `--tenant {one}`"
-        ),
-        ([first, ..], Some(tenant)) => format!(
-            "there are no such runs of tenant `{tenant}`; tenants {} have runs: `--tenant {first}`, \
-             or `--all-tenants`",
-            listed(&shown, "and")
-        ),
-        _ => "there are no such runs".to_owned(),
-    });
-    Ok(())
-}
-
-/// Most tenants that are named when another one has no runs.
-const SHOWN_TENANTS: usize = 5;
-
-/// Most tenants whose runs are listed together.
-const ALL_TENANTS: usize = 10_000;
-
-/// A run with its tenant.
-#[derive(Serialize)]
-struct TenantRun {
-    tenant: String,
-    #[serde(flatten)]
-    run: RunSummary,
-}
-
-/// The runs of all tenants, the newest first.
-async fn list_of_all(
-    source: &RecordSource,
-    choice: &RunChoice,
-    limit: usize,
-) -> Result<Vec<TenantRun>, Failed> {
-    let mut runs = Vec::new();
-    for tenant in source.tenants(ALL_TENANTS).await? {
-        let Some(of_tenant) = source.of_tenant(&tenant) else { break };
-        let of_tenant = list(&of_tenant, choice, limit).await?;
-        runs.extend(of_tenant.into_iter().map(|run| TenantRun { tenant: tenant.to_string(), run }));
-        runs.sort_unstable_by(|one, other| other.run.run_id.cmp(&one.run.run_id));
-        runs.truncate(limit);
-    }
-    Ok(runs)
-}
-
-fn print_all(runs: &[TenantRun], as_json: bool) {
-    if as_json {
-        print_json(&runs);
-    } else if runs.is_empty() {
-        print_line("there are no such runs");
-    } else {
-        let now = Clock::System.now();
-        let columns = ["tenant", "run", "started", "program", "outcome", "time", "log"];
-        let rows =
-            runs.iter().map(|found| [vec![found.tenant.clone()], row(&found.run, now)].concat());
-        print_table(&columns, rows.collect());
-    }
-}
-
 /// Writes a document unchanged, since its digest names it.
 fn write_document(text: &str, output: Option<&Path>) -> Result<(), Failed> {
     match output {
@@ -203,18 +108,6 @@ fn write_document(text: &str, output: Option<&Path>) -> Result<(), Failed> {
         }
     }
     Ok(())
-}
-
-fn print_list(runs: &[RunSummary], as_json: bool) {
-    if as_json {
-        print_json(&runs);
-    } else if runs.is_empty() {
-        print_line("there are no such runs");
-    } else {
-        let now = Clock::System.now();
-        let columns = ["run", "started", "program", "outcome", "time", "log"];
-        print_table(&columns, runs.iter().map(|run| row(run, now)).collect());
-    }
 }
 
 fn print_record(text: &str, as_json: bool) -> Result<(), Failed> {
