@@ -40,7 +40,7 @@ fn key(place: &Command, server: &TestServer, tenant: &str, scopes: &str) -> (Cli
 
 fn said(client: &Client, version: &str) -> Option<Value> {
     let asked = json!({"name": "acme.says", "version": version, "args": {}});
-    client.call("execute_skill", asked).ok().map(|result| output(&result).clone())
+    client.call("execute_skill", asked).ok().map(|result| output(&result)["result"].clone())
 }
 
 #[test]
