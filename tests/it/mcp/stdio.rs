@@ -157,7 +157,7 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
                 open('copy.txt', 'w').write(text)\n    return text";
     for (id, name) in [(5, "copy.txt"), (6, "copy (2).txt")] {
         let answer = call(id, code, mounted.clone());
-        assert_eq!(answer["structuredContent"]["output"], "a,b\n1,2\n", "{answer}");
+        assert_eq!(answer["structuredContent"]["output"]["result"], "a,b\n1,2\n", "{answer}");
         let told = answer["content"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap();
         assert_eq!(told, format!("Saved in {saved}: {name}."));
         assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "a,b\n1,2\n");
