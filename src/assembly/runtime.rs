@@ -18,7 +18,7 @@ use crate::assembly::error::AssemblyError;
 use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
-use crate::assembly::skills::{SkillsRead, registry_settings};
+use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
 use crate::blobs::{BlobStore, BlobStoreConfig};
 use crate::cgroup::{CgroupLimits, CgroupTree};

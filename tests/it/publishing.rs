@@ -98,7 +98,8 @@ fn a_tenant_publishes_skills_that_it_alone_sees_and_that_survive() {
 fn a_published_skill_needs_a_scope_and_a_package_without_tricks() {
     let place = Command::new();
     let data = place.folder().join("data");
-    let bounds = ["--set", "tenants.skills_max_folders=2", "--set", "tenants.skills_max_size=1 MiB"];
+    let bounds =
+        ["--set", "tenants.skills_max_folders=2", "--set", "tenants.skills_max_size=1 MiB"];
     let log_file = place.folder().join("audit.log");
     let audit = format!("audit.file={}", log_file.display());
     let server = TestServer::start_on(&data, &[&KEYS[..], &bounds, &["--set", &audit]].concat());
@@ -136,9 +137,14 @@ fn a_published_skill_needs_a_scope_and_a_package_without_tricks() {
         assert!(message.contains(expected), "{message}");
         assert!(!message.contains(data.to_str().unwrap()), "no path of the host: {message}");
     }
-    let blob = stored(&acme, &package(&[("SKILL.md", document), ("skill.toml", &manifest("1.0.0"))]));
+    let blob =
+        stored(&acme, &package(&[("SKILL.md", document), ("skill.toml", &manifest("1.0.0"))]));
     assert_eq!(put(&weak, &format!("a.b/1.0.0?blob={blob}")).status, 403);
-    assert_eq!(put(&beta, &format!("a.b/1.0.0?blob={blob}")).status, 404, "a blob of another tenant");
+    assert_eq!(
+        put(&beta, &format!("a.b/1.0.0?blob={blob}")).status,
+        404,
+        "a blob of another tenant"
+    );
     assert_eq!(put(&acme, "a.b/1.0.0").status, 400);
     assert_eq!(put(&acme, &format!("a.b/1.0?blob={blob}")).status, 400);
     assert_eq!(put(&acme, &format!("..%2f..%2fx/1.0.0?blob={blob}")).status, 400);
@@ -166,7 +172,8 @@ fn a_published_skill_needs_a_scope_and_a_package_without_tricks() {
     let wanted = ["\"skill_published\"", "a.b@1.0.0#", "\"skill_unpublished\"", "a.b@1.0.0\""];
     assert!(contained(&log, wanted).is_empty(), "{log}");
     drop(server);
-    let off = TestServer::start_on(&data, &[&KEYS[..], &["--set", "skills.publishing=false"]].concat());
+    let off =
+        TestServer::start_on(&data, &[&KEYS[..], &["--set", "skills.publishing=false"]].concat());
     let acme = off.client().with_key(acme.key().unwrap());
     let refused = put(&acme, &format!("a.b/9.0.0?blob={blob}"));
     assert_eq!(refused.status, 403, "{refused:?}");
