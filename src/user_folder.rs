@@ -226,7 +226,7 @@ mod tests {
 
     /// INVARIANT(stays-in-folder)
     #[test]
-    fn nothing_but_regular_files_below_the_folder_is_opened() {
+    fn stays_in_folder_and_opens_nothing_but_regular_files() {
         let place = tempfile::tempdir().unwrap();
         let inside = place.path().join("inside");
         fs::create_dir_all(inside.join("deep/.git")).unwrap();
