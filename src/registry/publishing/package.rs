@@ -189,7 +189,7 @@ mod tests {
 
     /// INVARIANT(one-reading)
     #[test]
-    fn a_hostile_package_is_refused() {
+    fn one_reading_or_none_has_a_hostile_package() {
         let head = |files: &str| format!("{{\"wardian_skill\":1,\"files\":[{files}]}}");
         assert_eq!(unpacked(&head("[\"a\",1],[\"b/c\",2]"), b"xyz").unwrap(), ["a", "b/c"]);
         for (files, content) in [
