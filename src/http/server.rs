@@ -39,7 +39,7 @@ use crate::http::tls::{TlsEndpoint, TlsError};
 use crate::net::audited::PeerAddress;
 use crate::net::readiness::Readiness;
 use crate::net::state::EdgeState;
-use crate::service::{ActivePublishing, Authentication, Methods, Runs, Status, Transfers};
+use crate::service::{ActiveRuns, Authentication, Methods, Publishing, Runs, Status, Transfers};
 use crate::telemetry::traces::Tracer;
 use crate::telemetry::{Metrics, OpenConnection};
 
