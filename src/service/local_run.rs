@@ -160,6 +160,21 @@ impl Service {
         self.run_local(caller, request, RunPurpose::Call).await
     }
 
+    /// The limits of a program that is given as text.
+    fn limits_of(
+        &self,
+        caller: &Caller,
+        purpose: RunPurpose,
+        requested: &RequestedLimits,
+    ) -> Result<RunLimits, ServiceError> {
+        match purpose {
+            RunPurpose::SelfTest => Ok(self.limits.of_self_test(requested)),
+            RunPurpose::Call | RunPurpose::Compilation => {
+                Ok(self.limits.for_caller(caller.limits).resolve(requested)?)
+            }
+        }
+    }
+
     /// Runs a program of the local user, or a program of the self-test.
     pub(super) async fn run_local(
         &self,
@@ -195,10 +210,7 @@ impl Service {
                 keep_files: KeepFiles::default(),
                 network: NetworkGrant::Operator,
                 secrets: None,
-                limits: match purpose {
-                    RunPurpose::SelfTest => self.limits.of_self_test(&limits),
-                    _ => self.limits.for_caller(caller.limits).resolve(&limits)?,
-                },
+                limits: self.limits_of(caller, purpose, &limits)?,
                 reproducible: None,
                 profile: None,
                 takes_kept: false,
