@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::assembly::error::AssemblyError;
 use crate::config::Config;
 use crate::registry::cursor::CursorKey;
-use crate::registry::publishing::{PublishBounds, PublishedSkills};
+use crate::registry::publishing::{PublishBounds, PublishedStore};
 use crate::registry::{BuiltIn, Registry, RegistryConfig, Watching};
 use crate::skill::GUIDE_NAME;
 
@@ -54,12 +54,12 @@ pub(super) fn own_skills(config: &Config) -> PathBuf {
 /// Opens the skills that callers have published, if they may publish any.
 pub(super) fn open_published(
     config: &Config,
-) -> Result<Option<Arc<PublishedSkills>>, AssemblyError> {
+) -> Result<Option<Arc<PublishedStore>>, AssemblyError> {
     let bounds = PublishBounds {
         folders: config.tenant_skills.max_folders,
         bytes: config.tenant_skills.max_size,
     };
-    let open = || PublishedSkills::open(published_skills(config), bounds).map(Arc::new);
+    let open = || PublishedStore::open(published_skills(config), bounds).map(Arc::new);
     let opened = config.skills.publishing.then(open).transpose();
     opened.map_err(|cause| AssemblyError::System { what: "read the published skills", cause })
 }

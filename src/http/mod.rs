@@ -26,7 +26,6 @@ mod operations;
 mod operator;
 mod router;
 mod rpc;
-mod run_events;
 mod runs;
 mod server;
 mod shutdown;

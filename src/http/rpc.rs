@@ -20,7 +20,7 @@ use tracing::{Instrument as _, error};
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
 use crate::http::edge::Edge;
-use crate::http::run_events::{ListenedRun, WAITING, accepts_events, answer};
+use crate::http::runs::events::{ListenedRun, WAITING, accepts_events, answer};
 use crate::net::answer::{Answer, AnswerFault};
 use crate::net::audited::{PeerAddress, note_refusal};
 use crate::net::body::{CALL_FACTOR, ReadBody, is_json, is_small};

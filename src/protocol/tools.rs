@@ -427,7 +427,9 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 19] = [
+    const ADDED_PARAMETERS: [(&str, &str); 21] = [
+        ("execute_skill", "label"),
+        ("run_code", "label"),
         ("execute_skill", "strict_output"),
         ("run_code", "strict_output"),
         ("create_blob", "name"),

@@ -503,7 +503,7 @@ async fn a_newer_and_a_damaged_file_are_refused_and_left_alone() {
     place.table.close().await;
     let before = std::fs::read(&path).unwrap();
     let fault = RecordTable::open(&path).await.unwrap_err();
-    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 5, .. }), "{fault:?}");
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 6, .. }), "{fault:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let broken = b"this is no database, but it is long enough to be read as if it were one";
     std::fs::write(&path, broken).unwrap();

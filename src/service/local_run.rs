@@ -216,29 +216,15 @@ impl Service {
         } = request;
         ensure_has(caller, program.right())?;
         let mut plan = match program {
-            LocalProgram::File { source, file_name } => RunPlan {
-                program: Program::Code { source, file_name },
-                label: None,
-                entrypoint,
-                args,
-                skills: Vec::new(),
-                blobs: Vec::new(),
-                keep_files: KeepFiles::Usual(self.limits.keep_files),
-                strict_output: false,
-                network: NetworkGrant::Operator,
-                secrets: None,
-                limits: self.limits_of(caller, purpose, (&limits, reproducible))?,
-                reproducible: None,
-                profile: None,
-                takes_kept: false,
-                listener: None,
-                detach: None,
-                document: None,
-                whole_logs: true,
-            },
+            LocalProgram::File { source, file_name } => {
+                let program = Program::Code { source, file_name };
+                let limits = self.limits_of(caller, purpose, (&limits, reproducible))?;
+                let keep_files = KeepFiles::Usual(self.limits.keep_files);
+                RunPlan { entrypoint, keep_files, ..RunPlan::new(program, args, limits) }
+            }
             LocalProgram::Skill { name, version } => {
-                let (version, args) = (version.as_deref(), Some(args));
-                self.plan_skill(caller, &name, version, args, &limits, reproducible).await?
+                let named = (name.as_str(), version.as_deref());
+                self.plan_skill(caller, named, Some(args), &limits, reproducible).await?
             }
         };
         plan.strict_output |= strict_output;

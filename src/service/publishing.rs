@@ -7,7 +7,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::ids::{BlobId, SkillName, SkillVersion};
-use crate::registry::publishing::{PublishError, PublishedSkills, PublishedVersion};
+use crate::registry::publishing::{PublishError, PublishedStore, PublishedVersion};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -117,7 +117,7 @@ impl Discovery {
         caller: &Caller,
         name: &str,
         version: &str,
-    ) -> Result<(Arc<PublishedSkills>, SkillName, SkillVersion), ServiceError> {
+    ) -> Result<(Arc<PublishedStore>, SkillName, SkillVersion), ServiceError> {
         ensure_has(caller, Right::Publish)?;
         let published = self.published.clone().ok_or(PublishError::Off)?;
         Ok((published, SkillName::parse(name)?, SkillVersion::parse(version)?))

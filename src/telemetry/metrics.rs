@@ -225,8 +225,11 @@ impl Metrics {
             ..ServerSample::default()
         };
         let sources = self.sources.lock().clone();
-        let parts = sources.iter().flat_map(|source| source.read());
-        for reading in parts.chain(ThisProcess.read()) {
+        let mut parts = Vec::new();
+        for source in &sources {
+            parts.extend(source.read());
+        }
+        for reading in parts.into_iter().chain(ThisProcess.read()) {
             for (label, value) in &reading.values {
                 let place = match (reading.name, label.as_str()) {
                     ("wardian_runs_queued", _) => &mut sample.queued,

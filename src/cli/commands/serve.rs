@@ -127,13 +127,12 @@ async fn listen(
     source: ConfigSource,
     (lock, input): (Option<SkillsLock>, InputEnd),
 ) -> Result<Exit, Failed> {
+    let unheard = |fault| Failed::at("listen for signals", &fault);
     // A file that becomes larger than the system allows is an error of one upload. Without a handler
     // the signal would end the server.
-    let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))
-        .map_err(|fault| Failed::at("listen for signals", &fault))?;
-    let stop = stop_on_signals(input).map_err(|fault| Failed::at("listen for signals", &fault))?;
-    let hangups =
-        signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
+    let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ)).map_err(unheard)?;
+    let stop = stop_on_signals(input).map_err(unheard)?;
+    let hangups = signal(SignalKind::hangup()).map_err(unheard)?;
     // Nothing is changed on the disk before the certificate and the address are there, and the
     // folders can be used.
     let server = Server::bind(config.http.clone()).await?;
@@ -154,10 +153,7 @@ async fn listen(
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
-    if config.http.is_exposed() && !authentication.is_required() {
-        warn!("{EXPOSED}");
-    }
-    warn_of_long_turns(config);
+    warn_of_settings(config, &authentication);
     let following = tokio::spawn(follow_keys(authentication.clone()));
     let sampling = tokio::spawn(take_samples(Arc::clone(server.metrics())));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
@@ -194,6 +190,14 @@ async fn listen(
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
+}
+
+/// Warns of settings that work and do not keep what a server promises.
+fn warn_of_settings(config: &Config, authentication: &Authentication) {
+    if config.http.is_exposed() && !authentication.is_required() {
+        warn!("{EXPOSED}");
+    }
+    warn_of_long_turns(config);
 }
 
 /// Checks the folders and the cgroups, and then takes both.

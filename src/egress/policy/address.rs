@@ -19,7 +19,7 @@ const fn v6(a: u16, b: u16, c: u16, length: u8) -> Ipv6Net {
 /// own instead: for the machines inside it, they are what link-local addresses are elsewhere.
 ///
 /// Other clouds use numbers that are not public anyway: 169.254.0.0/16 (AWS, Google, Oracle,
-/// DigitalOcean, Hetzner, Tencent and most others), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle),
+/// `DigitalOcean`, Hetzner, Tencent and most others), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle),
 /// `fd00:ec2::/32` (AWS), `fd20:ce::254` (Google), `fd00:42::42` (Scaleway).
 const CLOUDS_V4: [Ipv4Net; 3] = [
     // Azure: settings and certificates of each machine.

@@ -183,7 +183,7 @@ fn unchunked(mut text: &str) -> (String, bool) {
         if size == 0 {
             return (body, true);
         }
-        body.push_str(&rest[..size.min(rest.len())]);
+        body.push_str(rest.get(..size).unwrap_or(rest));
         text = rest.get(size + 2..).unwrap_or_default();
     }
     (body, false)

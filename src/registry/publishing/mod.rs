@@ -18,4 +18,4 @@ mod store;
 pub use crate::registry::publishing::error::PublishError;
 pub use crate::registry::publishing::package::pack;
 pub(crate) use crate::registry::publishing::store::roots_in;
-pub use crate::registry::publishing::store::{PublishBounds, PublishedSkills, PublishedVersion};
+pub use crate::registry::publishing::store::{PublishBounds, PublishedStore, PublishedVersion};

@@ -163,11 +163,10 @@ mod tests {
         while let Some(next) = pending.pop() {
             for entry in fs::read_dir(next).unwrap() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => pending.push(path),
-                    false => {
-                        found.push(path.strip_prefix(folder.path()).unwrap().display().to_string())
-                    }
+                if path.is_dir() {
+                    pending.push(path);
+                } else {
+                    found.push(path.strip_prefix(folder.path()).unwrap().display().to_string());
                 }
             }
         }

@@ -48,14 +48,14 @@ pub struct PublishBounds {
 
 /// The skills that callers have published.
 #[derive(Debug)]
-pub struct PublishedSkills {
+pub struct PublishedStore {
     folder: PathBuf,
     bounds: PublishBounds,
     /// One at a time: the quota and the versions are looked at before something is made.
     writing: Mutex<()>,
 }
 
-impl PublishedSkills {
+impl PublishedStore {
     /// The skills in `folder`, which is made when the first one is published. What a crash has left
     /// unfinished is removed.
     ///
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn publish(
-        skills: &PublishedSkills,
+        skills: &PublishedStore,
         version: &str,
         package: &[u8],
     ) -> Result<PublishedVersion, PublishError> {
@@ -302,7 +302,7 @@ mod tests {
     fn immutable_versions_stay_what_they_were_also_when_they_are_gone() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("published");
-        let skills = PublishedSkills::open(folder.clone(), BOUNDS).unwrap();
+        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
         let (one, two) = (package("1.0.0", "one"), package("1.0.0", "two"));
         let first = publish(&skills, "1.0.0", &one).unwrap();
         assert!(first.is_new);
@@ -315,7 +315,7 @@ mod tests {
         skills.unpublish(&tenant, (&name, &version)).unwrap();
         assert_eq!(there(&folder), [".digests"]);
         assert!(skills.unpublish(&tenant, (&name, &version)).unwrap_err().is_missing());
-        let skills = PublishedSkills::open(folder.clone(), BOUNDS).unwrap();
+        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
         assert!(publish(&skills, "1.0.0", &two).unwrap_err().is_conflict());
         assert!(publish(&skills, "1.0.0", &one).unwrap().is_new);
         assert_eq!(there(&folder), [".digests", "a.b@1.0.0"]);
@@ -325,7 +325,7 @@ mod tests {
     fn whole_or_not_at_all_is_a_skill_there() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("published");
-        let skills = PublishedSkills::open(folder.clone(), BOUNDS).unwrap();
+        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
         let whole = package("1.0.0", "one");
         for end in (0..whole.len()).step_by(7) {
             assert!(publish(&skills, "1.0.0", &whole[..end]).is_err(), "{end}");
@@ -338,7 +338,7 @@ mod tests {
         let full = publish(&skills, "4.0.0", &package("4.0.0", "x")).unwrap_err();
         assert!(matches!(full, PublishError::Full(_)), "{full}");
         fs::create_dir(folder.join("acme/.new-crashed")).unwrap();
-        PublishedSkills::open(folder.clone(), BOUNDS).unwrap();
+        PublishedStore::open(folder.clone(), BOUNDS).unwrap();
         assert_eq!(there(&folder), [".digests", "a.b@1.0.0", "a.b@2.0.0", "a.b@3.0.0"]);
     }
 }

@@ -70,20 +70,8 @@ impl HostCalls<'_> {
         };
         let charged = match request {
             Request::Job => return HostAnswer::Shared(self.account.job()),
-            Request::Returned(value) => {
-                let answer = self.account.returned(value, Conversions::default());
-                return HostAnswer::Bytes(self.told_of_open_files(answer));
-            }
-            Request::Converted { conversions, value } => {
-                let answer = match Conversions::read(conversions) {
-                    Some(conversions) => self.account.returned(value, conversions),
-                    None => self.account.unreadable(),
-                };
-                return HostAnswer::Bytes(self.told_of_open_files(answer));
-            }
-            Request::Raised(report) => {
-                let answer = self.account.raised(report);
-                return HostAnswer::Bytes(self.told_of_open_files(answer));
+            Request::Returned(_) | Request::Converted { .. } | Request::Raised(_) => {
+                return HostAnswer::Bytes(self.report(&request));
             }
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
@@ -131,6 +119,20 @@ impl HostCalls<'_> {
             | Request::NameBlob { .. }
             | Request::Progress { .. } => replies::done(&[]),
         })
+    }
+
+    /// Takes the report of the program's end.
+    fn report(&mut self, request: &Request<'_>) -> Vec<u8> {
+        let answer = match request {
+            Request::Returned(value) => self.account.returned(value, Conversions::default()),
+            Request::Converted { conversions, value } => match Conversions::read(conversions) {
+                Some(conversions) => self.account.returned(value, conversions),
+                None => self.account.unreadable(),
+            },
+            Request::Raised(report) => self.account.raised(report),
+            _ => self.account.unreadable(),
+        };
+        self.told_of_open_files(answer)
     }
 
     /// Adds a body to the answer to a report if files are open for writing. The runner then flushes

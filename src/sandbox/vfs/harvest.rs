@@ -73,10 +73,10 @@ impl FileSystem {
                 match (&node.kind, path) {
                     (kind @ (NodeKind::File(_) | NodeKind::Mounted { .. }), path) => {
                         let below = path.as_deref();
-                        if below.is_some_and(|path| kind.is_still(&format!("{WORKSPACE}/{path}"))) {
-                            continue;
-                        }
-                        total = total.saturating_add(1);
+                        let is_still =
+                            below.is_some_and(|path| kind.is_still(&format!("{WORKSPACE}/{path}")));
+                        total = total.saturating_add(u64::from(!is_still));
+                        let path = path.filter(|_| !is_still);
                         let size = kind.size();
                         files.extend(path.map(|path| WorkspaceFile { path, size }));
                     }

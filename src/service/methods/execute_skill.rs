@@ -61,7 +61,7 @@ impl Service {
         let (version, reproducible) = (params.version.as_deref(), params.reproducible);
         let label = params.label.map(RunLabel::parse).transpose()?;
         let plan =
-            self.plan_skill(caller, &params.name, version, params.args, &limits, reproducible);
+            self.plan_skill(caller, (&params.name, version), params.args, &limits, reproducible);
         let plan = plan.await?.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
@@ -76,8 +76,7 @@ impl Service {
     pub(crate) async fn plan_skill(
         &self,
         caller: &Caller,
-        name: &str,
-        version: Option<&str>,
+        (name, version): (&str, Option<&str>),
         args: Option<Box<RawValue>>,
         requested: &RequestedLimits,
         reproducible: Option<ReproducibleParam>,
@@ -98,24 +97,14 @@ impl Service {
         let keep_files = KeepFiles::Usual(self.limits.keep_files);
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
         Ok(RunPlan {
-            program,
-            label: None,
             entrypoint,
-            args,
             skills,
             blobs,
             keep_files,
             strict_output: runtime.strict_output,
             network,
             secrets,
-            limits,
-            reproducible: None,
-            profile: None,
-            takes_kept: false,
-            listener: None,
-            detach: None,
-            document: None,
-            whole_logs: false,
+            ..RunPlan::new(program, args, limits)
         })
     }
 }

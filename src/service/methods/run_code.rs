@@ -14,7 +14,6 @@ use crate::service::run::call_form::{CallForm, CallPieces};
 use crate::service::run::label::RunLabel;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
-use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::tenants::Right;
 
@@ -68,24 +67,14 @@ impl Service {
         let keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
         let args = params.args.unwrap_or_else(no_arguments);
         let plan = RunPlan {
-            program,
             label,
             entrypoint,
-            args,
             skills,
             blobs,
             keep_files,
             strict_output: params.strict_output,
-            network: NetworkGrant::Operator,
-            secrets: None,
-            limits,
-            reproducible: None,
-            profile: None,
-            takes_kept: false,
             listener,
-            detach: None,
-            document: None,
-            whole_logs: false,
+            ..RunPlan::new(program, args, limits)
         };
         let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, form).await

@@ -1,18 +1,16 @@
 //! Executes a plan and builds its result, for `execute_skill` and `run_code`.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, Span, debug};
 
-use crate::blobs::{BlobPin, BlobStore};
-use crate::dispatch::{BlobSource, DispatchError, FinishedRun, Job, SkillContent};
-use crate::ids::{BlobId, Digest, RunId, TenantId};
+use crate::dispatch::{DispatchError, FinishedRun, Job, SkillContent};
+use crate::ids::{Digest, RunId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
-use crate::job::{BlobMount, KeepFiles, Program, RunSpec, SkillMount};
+use crate::job::{Program, RunSpec, SkillMount};
 use crate::provenance::RunInputs;
 use crate::records::{Recorder, RunKind};
 use crate::secrets::mask::Masks;
@@ -20,11 +18,11 @@ use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::blob_names::name_mounts;
 use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::document::inputs_of;
 use crate::service::run::host::{HostParts, TenantHost};
+use crate::service::run::input_blobs::InputBlobs;
 use crate::service::run::kept_content::title_of_program;
 use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
@@ -217,17 +215,14 @@ impl Service {
         let takes_kept = plan.may_take_kept();
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let layers = self.layers_with(caller, &plan, steps.bytecode).await?;
+        let RunLayers { mounts: layer_mounts, contents: layers, used: _used } = layers;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(caller, &plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
-        let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
-        let blobs = self.open_blobs(caller, plan.blobs).await?;
-        // The pins keep the blobs until the result is made.
-        let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
-        let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
-        let of_inputs = name_mounts(&mut mounts, plan.document.as_ref());
-        let named = mounts.iter().filter(|mount| mount.name.is_some());
-        let named_inputs = named.map(|mount| mount.id.clone()).collect();
+        let inputs = self.open_inputs(caller, plan.blobs, plan.document.as_ref()).await?;
+        let InputBlobs { mounts, sources, note, held: _held } = inputs;
+        let mut form = ResultForm::of(&plan.keep_files, &mounts, note);
+        form.shows_duration = plan.reproducible.is_none();
         let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {
             run_id: run_id.clone(),
@@ -237,7 +232,7 @@ impl Service {
             args: plan.args,
             skills,
             blobs: mounts,
-            layers: layers.mounts,
+            layers: layer_mounts,
             image: image.digest(),
             environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
@@ -253,11 +248,7 @@ impl Service {
             return Ok(kept);
         }
         let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
-        let (keeps_all, tells_of_lost) = (
-            matches!(spec.keep_files, KeepFiles::Usual(_) | KeepFiles::All),
-            spec.keep_files != KeepFiles::Figures,
-        );
-        let layers = layers.contents;
+        form.whole_logs = plan.whole_logs || inputs.is_some();
         let prepared = (&spec, &*image, secrets.masks.as_ref());
         self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
@@ -275,16 +266,6 @@ impl Service {
         );
         let finished = self.run_job(&job, &mut host, steps.purpose).await?;
         drop(job);
-        let whole_logs = plan.whole_logs || inputs.is_some();
-        let shows_duration = plan.reproducible.is_none();
-        let form = ResultForm {
-            whole_logs,
-            shows_duration,
-            keeps_all,
-            tells_of_lost,
-            of_inputs,
-            named_inputs,
-        };
         let ended = EndedRun { run_id, finished, masks: secrets.masks, form, inputs, key };
         let answered = self.answer(caller, log, host, ended).await;
         answered.map_err(|error| ServiceError::AfterRun(Box::new(error)))
@@ -411,23 +392,6 @@ impl Service {
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         TenantHost::new(blobs, self.blob_writes.clone(), tenant, caller.memory.clone(), parts)
     }
-
-    /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
-    /// even if their owner removes a blob.
-    async fn open_blobs(
-        &self,
-        caller: &Caller,
-        ids: Vec<BlobId>,
-    ) -> Result<Vec<OpenedBlob>, ServiceError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let opened = caller
-            .memory
-            .on_thread(move || ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect());
-        opened.await.map_err(ServiceError::Interrupted)?
-    }
 }
 
 /// The mounts of skills, and what workers need for them.
@@ -459,20 +423,4 @@ fn active_run(caller: &Caller, plan: &RunPlan) -> ActiveRun {
     let mut run = ActiveRun::new(RunId::generate(), caller.tenant.clone(), kind);
     run.skill = skill;
     run
-}
-
-/// A blob that a run reads.
-type OpenedBlob = ((BlobMount, BlobSource), BlobPin);
-
-fn open_blob(
-    blobs: &dyn BlobStore,
-    tenant: &TenantId,
-    id: BlobId,
-) -> Result<OpenedBlob, ServiceError> {
-    let opened = blobs.open_content(tenant, &id)?;
-    let size = opened.blob.size;
-    let file: File = opened.file;
-    let kind = opened.blob.kind.as_str().to_owned();
-    let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
-    Ok(((BlobMount { id, kind, size, name: opened.blob.name }, source), opened.pin))
 }

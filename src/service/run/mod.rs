@@ -14,6 +14,7 @@ pub(crate) mod document;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;
+mod input_blobs;
 mod kept_content;
 mod kept_document;
 pub(crate) mod label;

@@ -63,6 +63,30 @@ pub(crate) struct RunPlan {
 }
 
 impl RunPlan {
+    /// A plan of nothing but a program, without network and files.
+    pub(crate) fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
+        Self {
+            program,
+            label: None,
+            entrypoint: None,
+            args,
+            skills: Vec::new(),
+            blobs: Vec::new(),
+            keep_files: KeepFiles::Nothing,
+            strict_output: false,
+            network: NetworkGrant::Operator,
+            secrets: None,
+            limits,
+            reproducible: None,
+            profile: None,
+            takes_kept: false,
+            listener: None,
+            detach: None,
+            document: None,
+            whole_logs: false,
+        }
+    }
+
     /// True if the kept result of another run may answer. One with secrets is none: a value that no
     /// key has could decide it.
     pub(crate) const fn may_take_kept(&self) -> bool {
@@ -164,26 +188,8 @@ mod tests {
     }
 
     fn plan(blobs: Vec<BlobId>) -> RunPlan {
-        RunPlan {
-            program: Program::Code { source: String::new(), file_name: String::new() },
-            label: None,
-            entrypoint: None,
-            args: Box::default(),
-            skills: Vec::new(),
-            blobs,
-            keep_files: KeepFiles::default(),
-            strict_output: false,
-            network: NetworkGrant::Operator,
-            secrets: None,
-            limits: RunLimits::DEFAULT,
-            reproducible: None,
-            profile: None,
-            takes_kept: false,
-            listener: None,
-            detach: None,
-            document: None,
-            whole_logs: false,
-        }
+        let program = Program::Code { source: String::new(), file_name: String::new() };
+        RunPlan { blobs, ..RunPlan::new(program, Box::default(), RunLimits::DEFAULT) }
     }
 
     /// A worker that cannot open another file ends, and so would each worker that is tried next.

@@ -11,6 +11,7 @@ use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::job::profile::ProfileText;
+use crate::job::{BlobMount, KeepFiles};
 use crate::protocol::methods::execution::{
     FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
@@ -110,6 +111,19 @@ pub(crate) struct ResultForm {
 }
 
 impl ResultForm {
+    /// The form of a run that keeps these files and has these inputs, with a `note` about them.
+    pub(crate) fn of(keep: &KeepFiles, inputs: &[BlobMount], note: Option<String>) -> Self {
+        let named = inputs.iter().filter(|mount| mount.name.is_some());
+        Self {
+            whole_logs: false,
+            shows_duration: true,
+            keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
+            tells_of_lost: *keep != KeepFiles::Figures,
+            of_inputs: note,
+            named_inputs: named.map(|mount| mount.id.clone()).collect(),
+        }
+    }
+
     /// The summary of a completed run without one of its own.
     fn summary_after(&self, duration_ms: u64) -> String {
         if self.shows_duration {
@@ -154,6 +168,20 @@ impl Ending {
             Self::Failed { .. } | Self::NotStored { .. } => None,
         }
     }
+
+    /// The summary, the output, the blob that has the output, and the error.
+    fn into_parts(
+        self,
+        usual: String,
+    ) -> (String, Option<Box<RawValue>>, Option<BlobId>, Option<RunError>) {
+        match self {
+            Self::Completed { summary, output, stored, .. } => {
+                (summary.unwrap_or(usual), output, stored, None)
+            }
+            Self::Failed { summary, error } => (summary, None, None, Some(error)),
+            Self::NotStored { error } => (error.message.clone(), None, None, Some(error)),
+        }
+    }
 }
 
 impl From<RunFailure> for Ending {
@@ -175,16 +203,14 @@ impl Service {
         let masks = host.masks();
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
+        let permit = room.into_permit();
         let RunOutcome { end, logs, files, blob_names, conversions, usage, profile } =
             finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
         let ending = match end {
-            Ok(()) => {
-                self.read_ending(caller, finished.output, room.into_permit(), masks.as_ref())
-                    .await?
-            }
+            Ok(()) => self.read_ending(caller, finished.output, permit, masks.as_ref()).await?,
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
@@ -197,24 +223,13 @@ impl Service {
         };
         self.name_blobs(caller, named).await;
         let lost = form.lost(&files, files_total);
-        let default_summary = form.summary_after(duration_ms);
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
         let (converted, converted_total) = match ending.wrapping() {
             Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
             None => (Vec::new(), None),
         };
-        let (status, summary, output, stored, error) = match ending {
-            Ending::Completed { summary, output, stored, .. } => {
-                let summary = summary.unwrap_or(default_summary);
-                (RunStatus::Completed, summary, output, stored, None)
-            }
-            Ending::Failed { summary, error } => {
-                (RunStatus::Failed, summary, None, None, Some(error))
-            }
-            Ending::NotStored { error } => {
-                (RunStatus::Failed, error.message.clone(), None, None, Some(error))
-            }
-        };
+        let (summary, output, stored, error) = ending.into_parts(form.summary_after(duration_ms));
+        let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
         let is_new = |blob: &&BlobId| !output_blobs.contains(blob);

@@ -79,18 +79,12 @@ impl DraftRecord {
     ) -> Result<Self, ServiceError> {
         let opened = Instant::now();
         let shown = DraftContent::begin(recorder.config(), caller, plan);
-        let keeps_title = recorder.config().keeps_programs;
-        let title = keeps_title.then(|| title_of_program(&plan.program)).flatten();
+        let title = kept_title(recorder, plan);
         let (kind, code) = hashed_program(caller, &mut plan.program).await?;
         let (args, content) = hashed(caller, std::mem::take(&mut plan.args)).await?;
         plan.args = args;
         let RecordedContent { digest, size_bytes } = content;
-        let mounted: Vec<_> =
-            plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
-        let skill = match &plan.program {
-            Program::Skill { name } => mounted.iter().find(|skill| skill.name == *name).cloned(),
-            Program::Code { .. } => None,
-        };
+        let (mounted, skill) = recorded_skills(plan);
         let record = RunRecord {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),
@@ -410,6 +404,22 @@ async fn hashed<T: Hashed>(caller: &Caller, text: T) -> Result<(T, RecordedConte
         true => Ok(hash()),
         false => caller.memory.on_thread(hash).await.map_err(ServiceError::Interrupted),
     }
+}
+
+/// The title that the program has by itself, if programs are kept.
+fn kept_title(recorder: &Recorder, plan: &RunPlan) -> Option<String> {
+    recorder.config().keeps_programs.then(|| title_of_program(&plan.program)).flatten()
+}
+
+/// The mounted skills, as far as records list them, and the one that is executed.
+fn recorded_skills(plan: &RunPlan) -> (Vec<RecordedSkill>, Option<RecordedSkill>) {
+    let mounted: Vec<_> =
+        plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
+    let skill = match &plan.program {
+        Program::Skill { name } => mounted.iter().find(|skill| skill.name == *name).cloned(),
+        Program::Code { .. } => None,
+    };
+    (mounted, skill)
 }
 
 fn recorded(mount: &SkillMount) -> RecordedSkill {

@@ -10,7 +10,7 @@ use crate::protocol::schema::LimitBounds;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::quotas::CallRates;
 use crate::registry::Registry;
-use crate::registry::publishing::PublishedSkills;
+use crate::registry::publishing::PublishedStore;
 use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -26,7 +26,7 @@ pub struct Discovery {
     pub(in crate::service) transfers: BlobTransfers,
     pub(in crate::service) runs: RunHistory,
     /// The skills that callers have published; `None` if they may publish none.
-    pub(in crate::service) published: Option<Arc<PublishedSkills>>,
+    pub(in crate::service) published: Option<Arc<PublishedStore>>,
 }
 
 /// The parts of a [`Discovery`].
@@ -41,7 +41,7 @@ pub struct DiscoveryParts {
     /// Most uploads of blobs, and most downloads, at one time.
     pub max_transfers: usize,
     /// The skills that callers have published; `None` if they may publish none.
-    pub published: Option<Arc<PublishedSkills>>,
+    pub published: Option<Arc<PublishedStore>>,
 }
 
 impl Discovery {

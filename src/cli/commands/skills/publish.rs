@@ -64,7 +64,7 @@ pub(crate) fn publish(
         .and_then(|()| package.flush())
         .map_err(|fault| Failed::at("make a package", &fault))?;
     let blob = put_file(&server, package.path(), KIND)?;
-    let path = format!("/v1/skills/{}/{}?blob={blob}", skill.name(), escaped(skill.version()));
+    let path = format!("/v1/skills/{}/{}?blob={blob}", skill.name(), skill.version());
     let done: Published = server.put_at(&path)?;
     if as_json {
         print_json(&done);
@@ -91,22 +91,7 @@ pub(crate) fn unpublish(
         Failed::usage(format!("`{}` must be a name, `@` and a version", shown(skill)))
     })?;
     let (name, version) = (SkillName::parse(name)?, SkillVersion::parse(version)?);
-    server.delete_at(&format!("/v1/skills/{name}/{}", escaped(&version)))?;
+    server.delete_at(&format!("/v1/skills/{name}/{version}"))?;
     print_line(&format!("`{name}@{version}` is removed"));
     Ok(Exit::Done)
-}
-
-/// A version as part of a path: `+` means a space to some servers between.
-fn escaped(version: &SkillVersion) -> String {
-    version.to_string().replace('+', "%2B")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_with_builds_fit_into_a_path() {
-        assert_eq!(escaped(&SkillVersion::parse("1.0.0+b.1").unwrap()), "1.0.0%2Bb.1");
-    }
 }

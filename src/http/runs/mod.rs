@@ -2,6 +2,8 @@
 //! `/v1/runs/{id}/log`, `/v1/runs/{id}/content` and `/v1/runs/{id}/record`, and
 //! `POST /v1/runs/{id}/cancel`.
 
+pub(super) mod events;
+
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
