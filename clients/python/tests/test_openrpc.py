@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import copy
 import inspect
 import json
@@ -91,6 +92,8 @@ def kinds_of_type(kind: Any) -> set[str]:
         float: "number",
         bool: "boolean",
         list: "array",
+        collections.abc.Sequence: "array",
+        results.RunFiles: "array",
         dict: "object",
         type(None): "null",
         results.Blob: "string",
