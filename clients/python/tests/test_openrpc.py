@@ -44,6 +44,7 @@ CLASSES: dict[str, type] = {
 # Schemas that are read otherwise: as pages, as a text, as the members of another class.
 OTHERS = {
     "BlobId",
+    "BlobName",
     "RunId",
     "Encoding",
     "ListSkillsResult",

@@ -276,7 +276,6 @@ def test_a_server_that_is_none_is_a_bad_answer(status: int) -> None:
         lambda client: client.version(),
         lambda client: client.run_code("1"),
         lambda client: client.blobs.read("blob:a"),
-        lambda client: client.blobs.describe("blob:a"),
         lambda client: client.list_skills(),
     ]
     for use in uses:

@@ -121,6 +121,8 @@ def _printed(body: Mapping[str, object], stored: Mapping[int, str] | None) -> by
         return _wire.print_json({**body, "params": _inputs.plain(body["params"], stored)})
     except RecursionError as fault:
         raise NotJson("the parameters are nested too deeply") from fault
+    except NotJson:
+        raise
     except (TypeError, ValueError) as fault:
         # Keys that are no texts are a `TypeError`.
         raise NotJson(f"the parameters are no JSON: {fault}") from fault
@@ -189,7 +191,9 @@ def _is_foreign(response: httpx.Response) -> bool:
     request, or tell with their status that the server is not reached or the caller not allowed."""
     status = response.status_code
     is_of_a_proxy = status in STATUS_CLASSES or (status >= 500 and status != 501)
-    return not is_of_a_proxy and "x-request-id" not in response.headers
+    # An answer to `HEAD` has no body in which the error could be.
+    is_told = response.request.method == "HEAD" or "x-request-id" in response.headers
+    return not is_of_a_proxy and not is_told
 
 
 def may_be_repeated(error: CallError) -> bool:
