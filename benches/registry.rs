@@ -28,6 +28,7 @@ fn main() {
     let registry = Registry::open(
         RegistryConfig {
             tenants: TenantFolders::default(),
+            published: None,
             roots: vec![root.path().to_owned()],
             watching: Watching::default(),
             is_followed: true,

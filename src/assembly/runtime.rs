@@ -18,7 +18,7 @@ use crate::assembly::error::AssemblyError;
 use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
-use crate::assembly::skills::{SkillsRead, registry_settings};
+use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
 use crate::blobs::{BlobStore, BlobStoreConfig};
 use crate::cgroup::{CgroupLimits, CgroupTree};
@@ -102,9 +102,10 @@ impl Stores {
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         let rates = CallRates::of(&config.tenants);
         let max_transfers = config.http.max_transfers;
+        let published = open_published(config)?;
         let read = move || {
             let registry = Arc::new(Registry::open(settings, &built_in)?);
-            let parts = DiscoveryParts { registry, blobs, rates, max_transfers };
+            let parts = DiscoveryParts { registry, blobs, rates, max_transfers, published };
             let discovery = Discovery::new(parts);
             opened(&discovery);
             Ok(discovery)

@@ -1,10 +1,12 @@
 //! Opens the skills: those of the operator's folders, and those that are part of the program.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
 use crate::config::Config;
 use crate::registry::cursor::CursorKey;
+use crate::registry::publishing::{PublishBounds, PublishedSkills};
 use crate::registry::{BuiltIn, Registry, RegistryConfig, Watching};
 use crate::skill::GUIDE_NAME;
 
@@ -39,9 +41,27 @@ pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
     Ok(Registry::open(settings, &built_in)?)
 }
 
+/// The folder of the skills that callers have published.
+pub(super) fn published_skills(config: &Config) -> PathBuf {
+    config.data_dir.join("published")
+}
+
 /// The folder of skills that is made if it is not there.
 pub(super) fn own_skills(config: &Config) -> PathBuf {
     config.data_dir.join("skills")
+}
+
+/// Opens the skills that callers have published, if they may publish any.
+pub(super) fn open_published(
+    config: &Config,
+) -> Result<Option<Arc<PublishedSkills>>, AssemblyError> {
+    let bounds = PublishBounds {
+        folders: config.tenant_skills.max_folders,
+        bytes: config.tenant_skills.max_size,
+    };
+    let open = || PublishedSkills::open(published_skills(config), bounds).map(Arc::new);
+    let opened = config.skills.publishing.then(open).transpose();
+    opened.map_err(|cause| AssemblyError::System { what: "read the published skills", cause })
 }
 
 pub(super) fn registry_settings(
@@ -58,6 +78,7 @@ pub(super) fn registry_settings(
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),
         tenants: config.tenant_skills.clone(),
+        published: config.skills.publishing.then(|| published_skills(config)),
         watching: Watching {
             max_folders: config.skills.max_folders,
             max_watches: config.skills.max_watches,

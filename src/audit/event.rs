@@ -29,6 +29,10 @@ pub enum AuditKind {
     Forbidden,
     /// A tenant has reached one of its limits.
     QuotaReached,
+    /// A caller published a version of a skill.
+    SkillPublished,
+    /// A caller removed a version of a skill.
+    SkillUnpublished,
     /// A run asked for a host that it may not reach.
     HostDenied,
 }
@@ -38,6 +42,8 @@ impl AuditKind {
     pub(super) const fn quiet(self) -> Duration {
         match self {
             Self::KeyUsed | Self::TokenUsed => Duration::from_hours(1),
+            // Each one counts.
+            Self::SkillPublished | Self::SkillUnpublished => Duration::ZERO,
             _ => Duration::from_secs(60),
         }
     }

@@ -271,6 +271,27 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Publish a skill on a running server, for the tenant of the key.
+    #[command(after_help = examples::PUBLISH)]
+    Publish {
+        /// The skill's folder.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+        /// Print the answer of the server as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+    /// Remove a version that was published on a running server.
+    #[command(after_help = examples::UNPUBLISH)]
+    Unpublish {
+        /// Name and version of the skill.
+        #[arg(value_name = "SKILL@VERSION")]
+        skill: String,
+        #[command(flatten)]
+        at: ServerOption,
+    },
     /// Lock the packages that skills need, and fetch them.
     #[command(subcommand, after_help = examples::DEPS)]
     Deps(DepsCommand),

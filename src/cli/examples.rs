@@ -233,6 +233,19 @@ Examples:
   wardian skills new acme.sales.report
   wardian skills new acme.style.guide --instruction --in my-skills";
 
+pub(crate) const PUBLISH: &str = "\
+Examples:
+  wardian skills publish acme.sales.report --server https://skills.example --key-file ~/.wardian-key
+
+The key needs the scopes `publish` and `blobs`. A version never changes: publishing the same content
+again does nothing, and other content needs a new version. Only the tenant of the key sees it.";
+
+pub(crate) const UNPUBLISH: &str = "\
+Examples:
+  wardian skills unpublish acme.sales.report@1.0.0 --server https://skills.example
+
+Runs that have begun with it end with it. The version can be published again with the same content.";
+
 pub(crate) const ENGINE: &str = "\
 Examples:
   wardian engine install                      fetch it with pip, compile it, warm it up

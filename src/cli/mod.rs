@@ -25,7 +25,7 @@ use crate::assembly::{PoolProcess, check_settings};
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{
-    check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
+    check_skills, deps, list_skills, new_skill, publish, skills_lock, test_skills,
 };
 use crate::cli::commands::{
     blobs, conformance, doctor, engine, keys, licenses, man, mcp, run, runs, secrets, serve,
@@ -150,6 +150,12 @@ fn with_config(
         }
         Command::Skills(SkillsCommand::Show { skill, file, tenant, json }) => {
             list_skills::show(&config, &skill, file.as_deref(), tenant.as_deref(), json)
+        }
+        Command::Skills(SkillsCommand::Publish { folder, json, at }) => {
+            publish::publish(&folder, &at, source.surroundings.api_key(), json)
+        }
+        Command::Skills(SkillsCommand::Unpublish { skill, at }) => {
+            publish::unpublish(&skill, &at, source.surroundings.api_key())
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
         Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),

@@ -2,13 +2,14 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 156] = [
+const EXPLANATIONS: [(&str, &str); 157] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
     ("skills.roots", "Folders with skills; earlier ones win."),
     ("skills.bundled", "Whether the skills that come with the program are served; the guide always is."),
+    ("skills.publishing", "Whether callers with the scope `publish` may add skills for their tenant over HTTP."),
     ("skills.max_folders", "Most folders of one root; more are left out, with a warning."),
     ("skills.max_watches", "Most folders with a kernel watch (inotify); others are polled for changes."),
     ("http.allowed_hosts", "Host names by which clients may call, beside loopback ones and the address listened on; `*` allows all."),

@@ -123,6 +123,8 @@ pub struct SkillsConfig {
     /// Serves the skills that are part of the program. The guide is always served. Default
     /// true.
     pub bundled: bool,
+    /// Takes skills from callers with the scope `publish`. Default true.
+    pub publishing: bool,
     /// Most skill folders of one root. Default 32,768.
     pub max_folders: usize,
     /// Most folders with a kernel watch; 0 to poll all of them. Default 262,144.

@@ -30,6 +30,7 @@ mod run_events;
 mod runs;
 mod server;
 mod shutdown;
+mod skills;
 #[cfg(test)]
 mod tests;
 mod tls;

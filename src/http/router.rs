@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use hyper::body::Body as _;
 use tracing::debug;
 
@@ -24,18 +24,18 @@ use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::operator;
 use crate::http::rpc::rpc;
-use crate::http::runs;
 use crate::http::traced::trace_request;
+use crate::http::{runs, skills};
 use crate::net::audited::{PeerAddress, note_stranger, note_use};
 use crate::net::body::Bodies;
 use crate::net::readiness::Readiness;
 use crate::net::respond::{closing, refuse};
 use crate::net::state::EdgeState;
-use crate::service::{Authentication, Methods, Runs, Status, Transfers};
+use crate::service::{Authentication, Methods, Publishing, Runs, Status, Transfers};
 use crate::telemetry::traces::Tracer;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
-pub fn router<M: Methods + Status + Transfers + Runs>(
+pub fn router<M: Methods + Status + Transfers + Runs + Publishing>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
 ) -> Router {
@@ -59,7 +59,7 @@ pub(crate) fn shared_state<M>(
 }
 
 /// Builds the routes with this state, and adds those of other edges.
-pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
+pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing>(
     config: &HttpConfig,
     shared: Arc<EdgeState<M>>,
     tracer: Tracer,
@@ -78,6 +78,10 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/v1/runs/{id}/content", get(runs::content::<M>))
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
         .route("/v1/runs/{id}/record", get(runs::document::<M>))
+        .route(
+            "/v1/skills/{name}/{version}",
+            put(skills::publish::<M>).delete(skills::unpublish::<M>),
+        )
         .route("/v1/caller", get(operator::caller::<M>))
         .route("/v1/keys", get(operator::keys::list::<M>).post(operator::keys::create::<M>))
         .route("/v1/keys/{prefix}/revoke", post(operator::keys::revoke::<M>))

@@ -39,7 +39,7 @@ use crate::http::tls::{TlsEndpoint, TlsError};
 use crate::net::audited::PeerAddress;
 use crate::net::readiness::Readiness;
 use crate::net::state::EdgeState;
-use crate::service::{ActiveRuns, Authentication, Methods, Runs, Status, Transfers};
+use crate::service::{ActiveRuns, Authentication, Methods, Publishing, Runs, Status, Transfers};
 use crate::telemetry::traces::Tracer;
 use crate::telemetry::{Metrics, OpenConnection};
 
@@ -244,7 +244,7 @@ impl Server {
 
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods + Status + Transfers + Runs>(
+    pub async fn serve<M: Methods + Status + Transfers + Runs + Publishing>(
         self,
         readiness: Arc<Readiness<M>>,
         stop: watch::Receiver<Stage>,
@@ -254,7 +254,7 @@ impl Server {
 
     /// As [`Self::serve`], with the routes of further edges, which share the state of requests. Their
     /// callers are known, and their hosts are checked, as those of all routes.
-    pub async fn serve_with<M: Methods + Status + Transfers + Runs>(
+    pub async fn serve_with<M: Methods + Status + Transfers + Runs + Publishing>(
         self,
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,

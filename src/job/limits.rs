@@ -71,6 +71,66 @@ impl RunLimits {
     }
 }
 
+/// The files of a workspace that are stored as blobs after the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepFiles {
+    /// All that are new or changed, within bounds of the operator's, but no hidden ones. What a
+    /// caller gets that asks for nothing else.
+    Usual(KeepBounds),
+    /// Images and PDF files, such as `plt.savefig` writes. Only records of earlier versions have it.
+    Figures,
+    /// All of them.
+    All,
+    /// Those whose path below the workspace fits one of these glob patterns.
+    Matching(Vec<String>),
+    /// None of them.
+    Nothing,
+}
+
+impl Default for KeepFiles {
+    fn default() -> Self {
+        Self::Usual(KeepBounds::DEFAULT)
+    }
+}
+
+impl KeepFiles {
+    /// Blobs that may be stored beyond the run's limits on calls and bytes.
+    #[must_use]
+    pub const fn allowance(&self) -> KeepBounds {
+        match self {
+            Self::Usual(bounds) => *bounds,
+            Self::Figures | Self::All | Self::Matching(_) | Self::Nothing => KeepBounds::NONE,
+        }
+    }
+}
+
+/// The bounds on files that are kept without being asked for. They come on top of the run's own
+/// limits on calls and bytes, which a program may have used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeepBounds {
+    /// Most files. Default 50, at most [`MAX_LEFT_FILES`](crate::job::outcome::MAX_LEFT_FILES).
+    pub count: u32,
+    /// Most bytes of one file. Default 64 MiB.
+    pub max_size: ByteCount,
+    /// Most bytes of all of them. Default 128 MiB.
+    pub total_size: ByteCount,
+}
+
+impl KeepBounds {
+    /// The bounds unless the configuration sets others.
+    pub const DEFAULT: Self = Self {
+        count: 50,
+        max_size: ByteCount::mebibytes(64),
+        total_size: ByteCount::mebibytes(128),
+    };
+
+    /// Nothing.
+    pub const NONE: Self =
+        Self { count: 0, max_size: ByteCount::bytes(0), total_size: ByteCount::bytes(0) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

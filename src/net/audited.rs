@@ -44,6 +44,17 @@ pub(crate) fn note_stranger(
     }
 }
 
+/// Notes that a caller has changed the skills of its tenant.
+pub(crate) fn note_skill(audit: &AuditLog, caller: &Caller, kind: AuditKind, skill: &str) {
+    audit.note(&AuditEvent {
+        tenant: Some(caller.tenant.as_str()),
+        key: caller.credential.as_ref().map(CallerCredential::name),
+        address: caller.address,
+        request_id: Some(&caller.request_id),
+        ..AuditEvent::new(kind).about(skill)
+    });
+}
+
 /// Notes that a caller was refused something, because it lacks a scope or its tenant has reached a
 /// limit. Other errors are none of the audit log's events.
 pub(crate) fn note_refusal(audit: &AuditLog, caller: &Caller, error: &ServiceError) {

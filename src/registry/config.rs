@@ -16,6 +16,8 @@ pub struct RegistryConfig {
     pub roots: Vec<PathBuf>,
     /// Folders with the own skills of tenants.
     pub tenants: TenantFolders,
+    /// The folder with the skills that callers have published, by tenant; `None` if none are seen.
+    pub published: Option<PathBuf>,
     /// Limits of watching.
     pub watching: Watching,
     /// True if [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are

@@ -27,6 +27,7 @@ mod error;
 pub mod folders;
 mod follow;
 pub mod index;
+pub mod publishing;
 mod queue;
 mod separation;
 mod shared;

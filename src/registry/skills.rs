@@ -28,6 +28,8 @@ pub struct Registry {
     /// The state of the disk; `None` once the thread has it.
     pub(crate) disk: Mutex<Option<RootsOnDisk>>,
     stop: Mutex<Option<Arc<OwnedFd>>>,
+    /// The folders of tenants as they are configured.
+    configured: Mutex<TenantFolders>,
 }
 
 impl Registry {
@@ -38,6 +40,7 @@ impl Registry {
     /// A root that cannot be read, or an invalid built-in skill. An invalid skill in a root is not
     /// an error: see [`Index::rejected`].
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
+        let configured = Mutex::new(config.tenants.clone());
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
         let disk = RootsOnDisk::open(config, built_in)?;
         let current = disk.published();
@@ -50,7 +53,7 @@ impl Registry {
             is_walk_wanted: AtomicBool::new(false),
             wanted: Mutex::new(None),
         });
-        Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None) })
+        Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None), configured })
     }
 
     /// Starts the thread that follows changes. It ends with the registry.
@@ -76,12 +79,24 @@ impl Registry {
     /// Replaces the folders of all tenants, which were [checked](crate::registry::check_tenant_folders).
     /// The thread that follows changes does so within seconds.
     pub fn replace_tenants(&self, folders: TenantFolders) {
+        *self.configured.lock() = folders.clone();
         if let Some(disk) = self.disk.lock().as_mut() {
             disk.replace_tenants(folders, 0);
             disk.publish(&self.shared);
             return;
         }
         *self.shared.wanted.lock() = Some(folders);
+    }
+
+    /// Looks for published skills of tenants that had none so far, and for changes of the others. The
+    /// thread that follows changes does so within seconds.
+    pub fn look_for_published(&self, tenant: &TenantId) {
+        if self.shared.current.read().tenants.contains_key(tenant) {
+            self.walk_soon();
+        } else {
+            let configured = self.configured.lock().clone();
+            self.replace_tenants(configured);
+        }
     }
 
     /// The current index of the shared skills. Never waits for a disk.

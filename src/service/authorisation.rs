@@ -49,8 +49,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::tenants::Rights;
 
-    const RIGHTS: [Right; 5] =
-        [Right::Discover, Right::Execute, Right::Code, Right::Blobs, Right::Admin];
+    const RIGHTS: [Right; 6] = Right::ALL;
 
     fn caller(rights: Rights) -> Caller {
         Caller { rights, ..Caller::local("test") }

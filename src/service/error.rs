@@ -18,6 +18,7 @@ use crate::protocol::params_error::ParamsError;
 use crate::provenance::{OtherInputs, ProvenanceError};
 use crate::quotas::TooManyCalls;
 use crate::registry::RegistryError;
+use crate::registry::publishing::PublishError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
@@ -145,6 +146,9 @@ pub enum ServiceError {
     /// Records cannot be read.
     #[error("records of runs cannot be read")]
     Records(#[from] DatabaseError),
+    /// A skill was not published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
     /// The skill has no code.
     #[error(
         "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
@@ -250,6 +254,7 @@ impl ServiceError {
             | Self::OtherInputs(_)
             | Self::LimitsOfRecord
             | Self::DigestMismatch => ErrorKind::InvalidParams,
+            Self::Publish(error) => error.kind(),
             Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,

@@ -176,6 +176,22 @@ impl Service {
         self.run_local(caller, request, RunPurpose::Call).await
     }
 
+    /// The limits of a program that is given as text.
+    fn limits_of(
+        &self,
+        caller: &Caller,
+        purpose: RunPurpose,
+        (requested, reproducible): (&RequestedLimits, Option<ReproducibleParam>),
+    ) -> Result<RunLimits, ServiceError> {
+        match purpose {
+            RunPurpose::SelfTest => Ok(self.limits.of_self_test(requested)),
+            RunPurpose::Call | RunPurpose::Compilation => {
+                let policy = self.limits.for_caller(caller.limits);
+                Ok(policy.for_reproducible(reproducible).resolve(requested)?)
+            }
+        }
+    }
+
     /// Runs a program of the local user, or a program of the self-test.
     pub(super) async fn run_local(
         &self,
@@ -199,7 +215,6 @@ impl Service {
             strict_output,
         } = request;
         ensure_has(caller, program.right())?;
-        let policy = self.limits.for_caller(caller.limits).for_reproducible(reproducible);
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },
@@ -212,10 +227,7 @@ impl Service {
                 strict_output: false,
                 network: NetworkGrant::Operator,
                 secrets: None,
-                limits: match purpose {
-                    RunPurpose::SelfTest => self.limits.of_self_test(&limits),
-                    _ => policy.resolve(&limits)?,
-                },
+                limits: self.limits_of(caller, purpose, (&limits, reproducible))?,
                 reproducible: None,
                 profile: None,
                 takes_kept: false,
@@ -231,7 +243,10 @@ impl Service {
         };
         plan.strict_output |= strict_output;
         plan.listener = listener;
-        plan.keep_files = keep_files.unwrap_or(plan.keep_files);
+        // What a self-test leaves is nobody's.
+        let is_own = purpose == RunPurpose::SelfTest;
+        let usual = if is_own { KeepFiles::Nothing } else { plan.keep_files };
+        plan.keep_files = keep_files.unwrap_or(usual);
         if let Some(recording) = recording {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);

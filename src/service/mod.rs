@@ -11,6 +11,7 @@ mod local_run;
 mod methods;
 mod parts;
 mod published_skill;
+mod publishing;
 mod run;
 mod runs;
 mod self_test;
@@ -30,6 +31,7 @@ pub use crate::service::local_run::{
 pub use crate::service::methods::Methods;
 pub use crate::service::parts::{Parts, Service};
 pub use crate::service::published_skill::{PublishedSkill, PublishedSkills};
+pub use crate::service::publishing::{PublishResult, Publishing};
 pub use crate::service::run::detach_policy::DetachPolicy;
 pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::run::log_stream::{LogListener, LogStream, log_stream};

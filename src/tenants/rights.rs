@@ -16,12 +16,14 @@ pub enum Right {
     Blobs = 8,
     /// Operate the server.
     Admin = 16,
+    /// Publish skills for one's tenant.
+    Publish = 32,
 }
 
 impl Right {
     /// All rights, in the order of the documentation.
-    pub const ALL: [Self; 5] =
-        [Self::Discover, Self::Execute, Self::Code, Self::Blobs, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::Discover, Self::Execute, Self::Code, Self::Blobs, Self::Publish, Self::Admin];
 
     /// The name of the right in configurations and messages.
     #[must_use]
@@ -31,6 +33,7 @@ impl Right {
             Self::Execute => "execute",
             Self::Code => "code",
             Self::Blobs => "blobs",
+            Self::Publish => "publish",
             Self::Admin => "admin",
         }
     }
@@ -53,7 +56,8 @@ impl Rights {
     /// All rights: the local user has them.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// The rights of a key that was made without naming scopes: all but the operation of the server.
+    /// The rights of a key that was made without naming scopes: all but
+    /// publishing and the operation of the server.
     pub const USUAL: Self =
         Self::NONE.with(Right::Discover).with(Right::Execute).with(Right::Code).with(Right::Blobs);
 
@@ -102,7 +106,7 @@ mod tests {
             assert_eq!(again.names(), rights.names());
         }
         assert_eq!(Rights::parse("blobs, code,blobs").unwrap().names(), ["code", "blobs"]);
-        assert!(!Rights::USUAL.contains(Right::Admin));
+        assert!(!Rights::USUAL.contains(Right::Admin) && !Rights::USUAL.contains(Right::Publish));
         for wrong in ["", ",", "code,", "all", "Code", "code blobs", "*"] {
             assert!(matches!(Rights::parse(wrong), Err(InvalidKey::Scope(_))), "{wrong}");
         }

@@ -37,7 +37,7 @@ fn commands_use_a_running_server() {
     };
     let id = at(&["blobs", "put", "table.csv"]).with(0).stdout.trim().to_owned();
     let told = at(&["blobs", "put", "table.csv", "--json"]).with(0).json();
-    assert_eq!(told, json!({"blob_id": id, "size_bytes": 700_000}));
+    assert_eq!(told, json!({"blob_id": id, "size_bytes": 700_000, "name": "table.csv"}));
     assert_eq!(at(&["blobs", "get", &id]).with(0).bytes, content);
     at(&["blobs", "get", &id, "-o", "copy.csv"]).with(0);
     assert_eq!(fs::read(place.folder().join("copy.csv")).unwrap(), content);

@@ -294,7 +294,7 @@ fn blobs_go_into_the_store_and_come_out() {
     let id = place.run(&["blobs", "put", "table.csv"]).with(0).stdout;
     let id = id.trim();
     let told = place.run(&["blobs", "put", "table.csv", "--json"]).with(0).json();
-    assert_eq!(told, json!({"blob_id": id, "size_bytes": 700_000}));
+    assert_eq!(told, json!({"blob_id": id, "size_bytes": 700_000, "name": "table.csv"}));
     assert_eq!(place.run(&["blobs", "get", id]).with(0).bytes, bytes);
     place.run(&["blobs", "get", id, "-o", "copy.csv"]).with(0);
     assert_eq!(fs::read(place.folder().join("copy.csv")).unwrap(), bytes);

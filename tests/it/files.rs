@@ -79,7 +79,7 @@ fn what_passes_a_bound_is_named_with_the_remedy() {
     }
     let summary = result["summary"].as_str().unwrap();
     let expected =
-        " ms. 1.bin (2000 B), 3.bin (200 B), 5.bin (10 B) were not kept: only files up to 1 KiB";
+        " ms. 1.bin (1.9 KiB), 3.bin (200 bytes), 5.bin (10 bytes) were not kept: only files up";
     assert!(summary.contains(expected), "{summary}");
     let result = client.run_with(code, json!({"keep_files": ["1.bin"]}));
     assert_eq!(kept(&result), ["1.bin"], "the remedy works");

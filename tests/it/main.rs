@@ -51,6 +51,7 @@ mod operation;
 mod packages;
 mod pictures;
 mod programs;
+mod publishing;
 mod records;
 mod reproducible;
 mod results;

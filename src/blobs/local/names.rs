@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_does_not_learn_another_tenants_name() {
+    fn names_of_one_tenant_are_not_seen_by_others() {
         let test = TestStore::new();
         let [local, acme, beta] = ["local", "acme", "beta"].map(tenant);
         for owner in [&local, &acme] {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_name_is_none_and_damages_no_blob() {
+    fn name_or_none_whatever_is_damaged() {
         let test = TestStore::new();
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;

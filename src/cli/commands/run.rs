@@ -208,6 +208,7 @@ pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
     // The local user is none of the tenants.
     config.tenant_skills = TenantFolders::default();
+    config.skills.publishing = false;
     config.images.tenants = Vec::new();
     config.workers.count = 1;
     config.workers.max = 1;

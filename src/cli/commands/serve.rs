@@ -74,6 +74,9 @@ pub(crate) fn serve(
              `tenants.skills` from the configuration",
         ));
     }
+    // What callers publish has no digest in the lock.
+    let config = &mut config.clone();
+    config.skills.publishing &= lock.is_none();
     raise_open_files(config);
     map_large_buffers();
     let input = if args.end_with_input { InputEnd::Stops } else { InputEnd::Ignored };

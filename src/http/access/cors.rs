@@ -81,6 +81,7 @@ pub(crate) fn preflight(
         }
         "/v1/blobs" => ("GET, PUT", ALLOWED_HEADERS_OF_BLOBS),
         "/v1/runs" => ("GET", ALLOWED_HEADERS),
+        path if path.starts_with("/v1/skills/") => ("PUT, DELETE", ALLOWED_HEADERS),
         path => match path.strip_prefix("/v1/blobs/") {
             Some(blob) => (methods_of_blob(blob)?, ALLOWED_HEADERS_OF_BLOBS),
             None => (methods_of_run(path.strip_prefix("/v1/runs/")?)?, ALLOWED_HEADERS),

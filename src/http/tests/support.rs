@@ -133,6 +133,8 @@ impl Transfers for Fake {
     }
 }
 
+impl crate::service::Publishing for Fake {}
+
 impl Runs for Fake {
     fn runs(&self) -> &RunHistory {
         &self.runs

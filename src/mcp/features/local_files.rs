@@ -126,12 +126,13 @@ impl LocalFolders {
         let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
         // Nothing goes on after the program, and it keeps no records.
         let is_run = properties.remove("detach").is_some();
-        if is_run && self.has_files() {
-            if let Some(Value::Object(blobs)) = properties.get_mut("input_blobs") {
-                let text = "IDs of blobs, or names of the user's files such as `file:sales.xlsx`, to \
+        if is_run
+            && self.has_files()
+            && let Some(Value::Object(blobs)) = properties.get_mut("input_blobs")
+        {
+            let text = "IDs of blobs, or names of the user's files such as `file:sales.xlsx`, to \
                             mount. The same text within `args` becomes the id of the file's blob";
-                blobs.insert("description".to_owned(), text.into());
-            }
+            blobs.insert("description".to_owned(), text.into());
         }
         tool.input_schema = Arc::new(schema);
         if is_run {

@@ -1,7 +1,7 @@
 //! The last known state of all roots, for the one thread that reads them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -17,6 +17,7 @@ use crate::registry::folders::notices::Notices;
 use crate::registry::folders::scan::{RootBounds, SkillRoot, Watcher};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::{Index, MAX_SHARED};
+use crate::registry::publishing::roots_in;
 use crate::registry::separation::check_tenant_folders;
 use crate::registry::shared::{PublishedIndexes, Shared};
 
@@ -32,6 +33,8 @@ pub(crate) struct RootsOnDisk {
     tenants: BTreeMap<TenantId, Vec<usize>>,
     /// The tenants as they are configured.
     folders: TenantFolders,
+    /// The folder with the published skills of tenants.
+    published: Option<PathBuf>,
     /// True for each root that could not be read last time.
     pub(crate) unreadable: Vec<bool>,
     /// The roots that changed since the last publication.
@@ -53,7 +56,9 @@ impl RootsOnDisk {
         config: RegistryConfig,
         built_in: Vec<Arc<Snapshot>>,
     ) -> Result<Self, RegistryError> {
-        check_tenant_folders(&config.roots, &config.tenants)?;
+        let (published, configured) = (config.published, config.tenants);
+        let tenants = with_published(&configured, published.as_deref());
+        check_tenant_folders(&config.roots, &tenants)?;
         let (key, watching) = (config.cursor_key, config.watching);
         let is_watched = config.is_followed && watching.max_watches > 0;
         let notices = is_watched.then(open_notices).flatten();
@@ -66,9 +71,10 @@ impl RootsOnDisk {
             roots.push(root);
         }
         let shared = roots.len();
-        let (paths, tenants) = numbered(&config.tenants, shared);
+        let bounds = configured.bounds();
+        let (paths, tenants) = numbered(&tenants, shared);
         for (path, tenant) in paths {
-            let mut root = SkillRoot::new(path.clone(), config.tenants.bounds());
+            let mut root = SkillRoot::new(path.clone(), bounds);
             root.refresh(watcher).map_err(|cause| {
                 let cause = AtPath { path, cause };
                 RegistryError::TenantRoot { tenant, cause }
@@ -81,7 +87,8 @@ impl RootsOnDisk {
             roots,
             shared,
             tenants,
-            folders: config.tenants,
+            folders: configured,
+            published,
             unreadable,
             changed: BTreeSet::new(),
             has_other_tenants: false,
@@ -107,7 +114,8 @@ impl RootsOnDisk {
         self.unreadable.truncate(self.shared);
         let mut known: HashMap<(PathBuf, RootBounds), SkillRoot> =
             known.into_iter().map(|root| ((root.path().clone(), root.bounds()), root)).collect();
-        let (paths, tenants) = numbered(&folders, self.shared);
+        let seen = with_published(&folders, self.published.as_deref());
+        let (paths, tenants) = numbered(&seen, self.shared);
         for (path, tenant) in paths {
             let (root, is_unreadable) = match known.remove(&(path.clone(), bounds)) {
                 Some(root) => (root, false),
@@ -229,6 +237,20 @@ impl RootsOnDisk {
     pub(crate) fn retire(&mut self) {
         self.retired.retain(|index| Arc::strong_count(index) > 1);
     }
+}
+
+/// The folders of tenants, each followed by that of the skills that the tenant has published.
+fn with_published(configured: &TenantFolders, published: Option<&Path>) -> TenantFolders {
+    let mut all = configured.clone();
+    match published.map(roots_in).transpose() {
+        Ok(found) => {
+            for (tenant, path) in found.unwrap_or_default() {
+                all.roots.entry(tenant).or_default().push(path);
+            }
+        }
+        Err(fault) => error!("the folder of published skills cannot be read: {fault}"),
+    }
+    all
 }
 
 /// The path of a root, and the first tenant that names it.

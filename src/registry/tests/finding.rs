@@ -220,6 +220,7 @@ fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
             is_followed: false,
             roots: vec![root.to_owned()],
             tenants: TenantFolders::default(),
+            published: None,
             watching: Watching::default(),
             cursor_key: CursorKey::generate().unwrap(),
         };
@@ -256,6 +257,7 @@ fn an_invalid_built_in_skill_stops_the_start() {
     let config = RegistryConfig {
         roots: Vec::new(),
         tenants: TenantFolders::default(),
+        published: None,
         watching: Watching::default(),
         is_followed: false,
         cursor_key: CursorKey::generate().unwrap(),

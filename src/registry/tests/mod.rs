@@ -75,6 +75,7 @@ fn open_within(roots: &[&Path], watching: Watching) -> Result<Registry, Registry
         is_followed: true,
         roots: roots.iter().map(|root| root.to_path_buf()).collect(),
         tenants: TenantFolders::default(),
+        published: None,
         watching,
         cursor_key: CursorKey::from_bytes([1; 32]),
     };

@@ -44,6 +44,7 @@ fn open(
         is_followed: true,
         roots: vec![disk.path("shared")],
         tenants,
+        published: None,
         watching: Watching { max_watches, ..Watching::default() },
         cursor_key: CursorKey::from_bytes([1; 32]),
     };

@@ -12,7 +12,7 @@ use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::job::profile::ProfileText;
 use crate::protocol::methods::execution::{
-    MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
+    FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
 use crate::provenance::{RunDocument, Unrepeatable};
 use crate::records::{INTERRUPTED, INTERRUPTION};

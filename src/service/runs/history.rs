@@ -23,7 +23,6 @@ use crate::service::error::ServiceError;
 use crate::service::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
 use crate::service::runs::choice::{RunListOrder, visible_kind, whose_runs};
 use crate::service::runs::waits::WaitPermit;
-use crate::tenants::Right;
 use crate::units::ByteCount;
 
 /// Most runs of one page of the list.

@@ -10,6 +10,7 @@ use crate::protocol::schema::LimitBounds;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::quotas::CallRates;
 use crate::registry::Registry;
+use crate::registry::publishing::PublishedSkills;
 use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -24,6 +25,8 @@ pub struct Discovery {
     pub(in crate::service) rates: Arc<CallRates>,
     pub(in crate::service) transfers: BlobTransfers,
     pub(in crate::service) runs: RunHistory,
+    /// The skills that callers have published; `None` if they may publish none.
+    pub(in crate::service) published: Option<Arc<PublishedSkills>>,
 }
 
 /// The parts of a [`Discovery`].
@@ -37,16 +40,18 @@ pub struct DiscoveryParts {
     pub rates: CallRates,
     /// Most uploads of blobs, and most downloads, at one time.
     pub max_transfers: usize,
+    /// The skills that callers have published; `None` if they may publish none.
+    pub published: Option<Arc<PublishedSkills>>,
 }
 
 impl Discovery {
     /// Builds it from its parts.
     #[must_use]
     pub fn new(parts: DiscoveryParts) -> Arc<Self> {
-        let DiscoveryParts { registry, blobs, rates, max_transfers } = parts;
+        let DiscoveryParts { registry, blobs, rates, max_transfers, published } = parts;
         let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
         let (rates, runs) = (Arc::new(rates), RunHistory::default());
-        Arc::new(Self { registry, blobs, rates, transfers, runs })
+        Arc::new(Self { registry, blobs, rates, transfers, runs, published })
     }
 
     /// The same skills and rates, with other blobs and without the records.
@@ -57,7 +62,8 @@ impl Discovery {
     ) -> Arc<Self> {
         let (registry, rates) = (Arc::clone(&self.registry), Arc::clone(&self.rates));
         let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
-        Arc::new(Self { registry, blobs, rates, transfers, runs: RunHistory::default() })
+        let runs = RunHistory::default();
+        Arc::new(Self { registry, blobs, rates, transfers, runs, published: None })
     }
 
     /// The skills.

@@ -196,6 +196,12 @@ impl Client {
         answer(request.send_empty().unwrap())
     }
 
+    /// Puts nothing at a path.
+    pub(crate) fn put(&self, path: &str) -> Answer {
+        let request = self.authorized(self.agent.put(format!("{}{path}", self.url)));
+        answer(request.send_empty().unwrap())
+    }
+
     /// Removes what a path names.
     pub(crate) fn delete(&self, path: &str) -> Answer {
         answer(self.authorized(self.agent.delete(format!("{}{path}", self.url))).call().unwrap())

@@ -238,6 +238,19 @@ impl Remote {
         self.json(answer)
     }
 
+    /// The answer of JSON to a `PUT` without content.
+    pub(crate) fn put_at<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+        let address = format!("{}{path}", self.url);
+        let answer = self.repeated(|| self.authorized(self.agent.put(&address)).send_empty())?;
+        self.json(answer)
+    }
+
+    /// Deletes what is at a path of the server.
+    pub(crate) fn delete_at(&self, path: &str) -> Result<(), Failed> {
+        let address = format!("{}{path}", self.url);
+        self.repeated(|| self.authorized(self.agent.delete(&address)).call()).map(drop)
+    }
+
     /// Removes a blob.
     pub(super) fn remove(&self, id: &BlobId) -> Result<(), Failed> {
         let address = self.address(&format!("/{id}"));

@@ -78,6 +78,12 @@ pub(super) fn put(
     Ok(Exit::Done)
 }
 
+/// Stores a file on a server.
+pub(crate) fn put_file(remote: &Remote, path: &Path, kind: &str) -> Result<BlobId, Failed> {
+    let kind = BlobKind::parse(kind).map_err(|fault| Failed::at("store the file", &fault))?;
+    put_remote(remote, path, (&kind, None), false).map(|(id, _)| id)
+}
+
 fn put_remote(
     remote: &Remote,
     path: &Path,

@@ -5,6 +5,7 @@ pub(crate) mod check_skills;
 pub(crate) mod deps;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;
+pub(crate) mod publish;
 pub(crate) mod skills_lock;
 pub(crate) mod test_case;
 pub(crate) mod test_file;

@@ -150,10 +150,14 @@ mod tests {
         "#);
     }
 
+    /// An element, its required attributes, its other ones, and its children.
+    type Row = (&'static str, Names, Names, Names);
+    type Names = &'static [&'static str];
+
     /// What readers of such reports accept: for each element its required attributes, its other
     /// attributes, and its children. The strictest of them is the schema `junit-10` of the xUnit
     /// plugin of Jenkins; GitLab's documentation names a part of it.
-    const SCHEMA: &[(&str, &[&str], &[&str], &[&str])] = &[
+    const SCHEMA: &[Row] = &[
         ("testsuites", &[], &["name", "time", "tests", "failures", "errors"], &["testsuite"]),
         (
             "testsuite",

@@ -33,10 +33,11 @@ pub(crate) async fn run_skill_case(
         return Err(Failed::because("a case was lost"));
     };
     let path = skill.folder.join(TESTS).join(format!("{name}.json"));
+    let typed = as_typed(&path, &session.plan.here);
     let id = format!("{}::{name}", skill.name);
     let report = |outcome, message: &str, details: &str, is_lasting| {
         let mut test = TestReport::new(&id, outcome, message, details);
-        test.file = as_typed(&path, &session.plan.here);
+        test.file.clone_from(&typed);
         UnitReport {
             suite: skill.name.clone(),
             tests: vec![test],
@@ -53,7 +54,7 @@ pub(crate) async fn run_skill_case(
     let mut unit = if run.differences.is_empty() {
         report(TestEnd::Passed, "", "", is_lasting)
     } else if let Some(only) = run.ended.as_ref().filter(|_| session.update && is_lasting)
-        && let Some(accepted) = accept((&path, *digest), case, only, &run.differences)?
+        && let Some(accepted) = accept((&path, &typed, *digest), case, only, &run.differences)?
     {
         let Accepted { remaining, changes } = accepted;
         match remaining.is_empty() {
@@ -89,7 +90,7 @@ struct Accepted {
 
 /// Writes the output of a result into the file of its case. `None` if the case expects no output.
 fn accept(
-    (path, digest): (&Path, Digest),
+    (path, typed, digest): (&Path, &str, Digest),
     case: &TestCase,
     ended: &CaseResult,
     differences: &[String],
@@ -111,7 +112,7 @@ fn accept(
     if new != text {
         write_whole(path, new.as_bytes())?;
         let lines = line_diff(&text, &new).unwrap_or_default();
-        changes = format!("{}, - as it was, + as it is now:\n", shown(&path.display().to_string()));
+        changes = format!("{}, - as it was, + as it is now:\n", shown(typed));
         changes.push_str(&lines.join("\n"));
     }
     let rest = differences.iter().filter(|line| !line.starts_with("output"));

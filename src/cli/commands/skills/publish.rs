@@ -1,0 +1,112 @@
+//! `wardian skills publish` and `unpublish`: skills of a tenant on a running server.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::cli::commands::blobs::{Remote, put_file, remote_of};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::server_option::ServerOption;
+use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
+use crate::ids::{SkillName, SkillVersion};
+use crate::registry::check_folder;
+use crate::registry::publishing::pack;
+
+/// The kind of a blob with a package.
+const KIND: &str = "application/vnd.wardian.skill";
+
+/// The answer of a server.
+#[derive(Debug, Serialize, Deserialize)]
+struct Published {
+    name: String,
+    version: String,
+    digest: String,
+    is_new: bool,
+    is_visible: bool,
+    warnings: Vec<String>,
+}
+
+fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
+    remote_of(at, api_key)?.ok_or_else(|| {
+        Failed::usage(
+            "a skill is published on a running server: name it with `--server`. On this machine, \
+             put its folder into one of `skills.roots`",
+        )
+    })
+}
+
+/// Checks a skill's folder, and publishes it.
+pub(crate) fn publish(
+    folder: &Path,
+    at: &ServerOption,
+    api_key: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let server = server(at, api_key)?;
+    let whole = std::path::absolute(folder).map_err(|e| Failed::named(folder.display(), &e))?;
+    let check = check_folder(&whole).map_err(|e| Failed::named(folder.display(), &e))?;
+    let errors = check.diagnostics.iter().filter(|one| one.is_error()).count();
+    let Some(skill) = check.snapshot.as_ref().filter(|_| errors == 0) else {
+        check.reports().iter().for_each(|report| print_error(&format!("{report:?}\n")));
+        note(&format!("{}: nothing was sent", folder.display()));
+        return Ok(Exit::GuestFailed);
+    };
+    let mut package = NamedTempFile::new().map_err(|e| Failed::at("make a package", &e))?;
+    let files = skill.files().iter().map(|file| {
+        let content = skill.read_file(&file.path).map_err(|e| Failed::at("read the skill", &e))?;
+        Ok((file.path.as_str(), content))
+    });
+    let files = files.collect::<Result<Vec<_>, Failed>>()?;
+    pack(&files, &mut package)
+        .and_then(|()| package.flush())
+        .map_err(|fault| Failed::at("make a package", &fault))?;
+    let blob = put_file(&server, package.path(), KIND)?;
+    let path = format!("/v1/skills/{}/{}?blob={blob}", skill.name(), escaped(skill.version()));
+    let done: Published = server.put_at(&path)?;
+    if as_json {
+        print_json(&done);
+        return Ok(Exit::Done);
+    }
+    done.warnings.iter().for_each(|warning| note(&shown(&format!("warning: {warning}"))));
+    let state = match (done.is_new, done.is_visible) {
+        (true, true) => "is published",
+        (true, false) => "is published, and is found within seconds",
+        (false, _) => "was published before, with the same content",
+    };
+    print_line(&shown(&format!("`{}@{}#{}` {state}", done.name, done.version, done.digest)));
+    Ok(Exit::Done)
+}
+
+/// Removes a version that was published.
+pub(crate) fn unpublish(
+    skill: &str,
+    at: &ServerOption,
+    api_key: Option<&str>,
+) -> Result<Exit, Failed> {
+    let server = server(at, api_key)?;
+    let (name, version) = skill.split_once('@').ok_or_else(|| {
+        Failed::usage(format!("`{}` must be a name, `@` and a version", shown(skill)))
+    })?;
+    let (name, version) = (SkillName::parse(name)?, SkillVersion::parse(version)?);
+    server.delete_at(&format!("/v1/skills/{name}/{}", escaped(&version)))?;
+    print_line(&format!("`{name}@{version}` is removed"));
+    Ok(Exit::Done)
+}
+
+/// A version as part of a path: `+` means a space to some servers between.
+fn escaped(version: &SkillVersion) -> String {
+    version.to_string().replace('+', "%2B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_with_builds_fit_into_a_path() {
+        assert_eq!(escaped(&SkillVersion::parse("1.0.0+b.1").unwrap()), "1.0.0%2Bb.1");
+    }
+}
