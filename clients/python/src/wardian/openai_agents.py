@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, cast
 
-from agents import FunctionTool, ToolOutputImage, ToolOutputText
+from agents import FunctionTool, Tool, ToolOutputImage, ToolOutputText
 from anyio import to_thread
 
 from wardian import _wire
@@ -17,7 +17,7 @@ from wardian._wire import JsonObject
 
 def tools(
     client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
-) -> list[FunctionTool]:
+) -> list[Tool]:
     """The tools of a server, or those of them in `only`. Errors are answers for the model, and
     pictures that runs keep are shown to it, unless `pictures` is false."""
     box = ToolBox(client, only, pictures=pictures)
