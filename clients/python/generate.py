@@ -15,7 +15,7 @@ RULES: list[tuple[str, str]] = [
     (r"\bAsync(?=[A-Z])", ""),
     (r"\bAbstractAsync", "Abstract"),
     (r"\basynccontextmanager\b", "contextmanager"),
-    (r"\brun_tools_async\b", "run_tools"),
+    (r"\brun_(tools|responses)_async\b", r"run_\1"),
     (r"\b_async(?=[._]| import)", "_sync"),
     (r"\b__a(enter|exit|iter)__\b", r"__\1__"),
     (r"\baread\b", "read"),

@@ -317,7 +317,7 @@ def test_the_loop_for_anthropic_survives_such_arguments(
 
 
 def test_the_package_needs_no_extra() -> None:
-    missing = ("openai", "anthropic", "langchain_core", "pydantic_ai", "pandas")
+    missing = ("openai", "agents", "anthropic", "langchain_core", "pydantic_ai", "pandas")
     source = REPOSITORY / "clients" / "python" / "src"
     program = (
         f"import sys\nfor name in {missing}: sys.modules[name] = None\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import copy
 import inspect
 import json
@@ -43,6 +44,7 @@ CLASSES: dict[str, type] = {
 # Schemas that are read otherwise: as pages, as a text, as the members of another class.
 OTHERS = {
     "BlobId",
+    "BlobName",
     "RunId",
     "Encoding",
     "ListSkillsResult",
@@ -91,6 +93,8 @@ def kinds_of_type(kind: Any) -> set[str]:
         float: "number",
         bool: "boolean",
         list: "array",
+        collections.abc.Sequence: "array",
+        results.RunFiles: "array",
         dict: "object",
         type(None): "null",
         results.Blob: "string",

@@ -12,6 +12,7 @@ import pytest
 from conftest import REPOSITORY
 from scripted import ScriptedServer
 from test_models import anthropic_model, openai_model
+from test_pictures import responses_model
 
 import wardian
 
@@ -22,7 +23,7 @@ EXAMPLES = re.findall(rf"```python\n{CODE}```\n\n```text\n{CODE}```", README, re
 
 
 def test_the_examples_are_found() -> None:
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 9
 
 
 def run(code: str, folder: Path, **variables: str) -> str:
@@ -54,7 +55,13 @@ def block_with(text: str) -> str:
 def test_the_example_for_openai(tmp_path: Path) -> None:
     with ScriptedServer(openai_model) as model:
         variables = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{model.url}/v1"}
-        assert run(block_with("openai.OpenAI()"), tmp_path, **variables) == "42, invalid_params\n"
+        assert run(block_with("openai.OpenAI(),\n"), tmp_path, **variables) == "42, invalid_params\n"
+
+
+def test_the_example_for_responses(tmp_path: Path) -> None:
+    with ScriptedServer(responses_model) as model:
+        variables = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{model.url}/v1"}
+        assert run(block_with("run_responses(openai"), tmp_path, **variables) == "invalid_params\n"
 
 
 def test_the_example_for_anthropic(tmp_path: Path) -> None:

@@ -269,6 +269,31 @@ def test_an_answer_that_cannot_be_read_is_a_bad_answer(answer: Answer) -> None:
             run.wait()
 
 
+@pytest.mark.parametrize("status", [301, 400, 404, 405, 501])
+def test_a_server_that_is_none_is_a_bad_answer(status: int) -> None:
+    page = Answer(status, content=b"<h1>nginx</h1>", headers={"content-type": "text/html"})
+    uses: list[Callable[[wardian.Client], object]] = [
+        lambda client: client.version(),
+        lambda client: client.run_code("1"),
+        lambda client: client.blobs.read("blob:a"),
+        lambda client: client.list_skills(),
+    ]
+    for use in uses:
+        with ScriptedServer([page]) as server, client_of(server) as client:
+            with pytest.raises(wardian.BadAnswer, match=f"status {status}.*a Wardian server"):
+                use(client)
+            assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_a_gateway_that_does_not_reach_its_server_is_no_bad_answer(status: int) -> None:
+    page = Answer(status, content=b"<h1>nginx</h1>", headers={"content-type": "text/html"})
+    with ScriptedServer([page]) as server, client_of(server) as client:
+        with pytest.raises(errors.CallError) as refused:
+            client.version()
+        assert refused.value.http_status == status
+
+
 def test_times_that_no_server_should_name() -> None:
     assert retry_after({"retry-after": "²"}) is None
     assert retry_after({"retry-after": "Wed, 21 Oct 99999 07:28:00 GMT"}) is None
@@ -288,6 +313,8 @@ def all_errors() -> list[wardian.WardianError]:
         errors.RunWithoutResult(record),
         errors.RunNotEnded(record),
         errors.BadAnswer("m"),
+        errors.NoSuchFile("m"),
+        errors.FileNotKept("m"),
         errors.InvalidSetting("m"),
     ]
     return made

@@ -4,17 +4,29 @@ import { dynamicTool, jsonSchema, type ToolSet } from "ai";
 
 import type { Client } from "./client.js";
 import { CallError } from "./errors.js";
-import type { JsonObject } from "./schema.js";
+import { type Picture, picturesOf } from "./pictures.js";
+import type { Json, JsonObject } from "./schema.js";
+
+/** What `toModelOutput` returns, in a form that all versions of `ai` from 5 on take. */
+type ToolOutput =
+  | { type: "json"; value: Json }
+  | {
+      type: "content";
+      value: Array<{ type: "text"; text: string } | ({ type: "media" } & Picture)>;
+    };
 
 /**
  * The tools of a server, or those of them in `only`, which must all exist. What the model gets
- * wrong is an answer for it: an object `error` with `kind` and `message`.
+ * wrong is an answer for it: an object `error` with `kind` and `message`. Pictures that runs keep are
+ * shown to the model beside the text, unless `pictures` is false.
  */
 export async function wardianTools(
   client: Client,
-  options: { only?: readonly string[] } = {},
+  options: { only?: readonly string[]; pictures?: boolean } = {},
 ): Promise<ToolSet> {
   const tools: ToolSet = {};
+  // An output that comes from elsewhere, such as a stored conversation, is text.
+  const shown = new WeakMap<object, Picture[]>();
   const definitions = await client.tools();
   checkNames(options.only ?? [], definitions.map((one) => String(one["name"])));
   for (const definition of definitions) {
@@ -26,15 +38,36 @@ export async function wardianTools(
       execute: async (input, { abortSignal }) => {
         const signal = abortSignal === undefined ? {} : { signal: abortSignal };
         try {
-          return await client.call(name, input as JsonObject, signal);
+          const result = await client.call(name, input as JsonObject, signal);
+          if (options.pictures !== false) {
+            const pictures = await picturesOf(client, input as JsonObject, result);
+            if (pictures.length > 0) shown.set(result, pictures);
+          }
+          return result;
         } catch (error) {
           if (!(error instanceof CallError)) throw error;
           return { error: { kind: error.kind, message: error.message } };
         }
       },
+      toModelOutput: (given: unknown) => outputOf(given, shown),
     });
   }
   return tools;
+}
+
+/** The output of a tool for the model. Version 5 of `ai` gives the output itself, later ones an object. */
+function outputOf(given: unknown, shown: WeakMap<object, Picture[]>): ToolOutput {
+  const isOutput = typeof given === "object" && given !== null && shown.has(given);
+  const isWrapped = !isOutput && typeof given === "object" && given !== null && "toolCallId" in given;
+  const output = isWrapped ? (given as { output?: unknown }).output : given;
+  const isObject = typeof output === "object" && output !== null;
+  const pictures = isObject ? shown.get(output) : undefined;
+  if (pictures === undefined) return { type: "json", value: output as Json };
+  const text = { type: "text" as const, text: JSON.stringify(output) };
+  return {
+    type: "content",
+    value: [text, ...pictures.map((picture) => ({ type: "media" as const, ...picture }))],
+  };
 }
 
 /** Refuses a name that no tool has: a model without its tools only seems to work. */

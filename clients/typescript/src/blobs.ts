@@ -8,6 +8,7 @@ import { type BlobReference, blobId, query, segment, standsForBlob } from "./wir
 export interface ListedBlob {
   blob_id: string;
   kind: string | null;
+  name?: string;
   size_bytes: number;
   created_ms: number;
   last_used_ms: number;
@@ -17,7 +18,9 @@ export interface ListedBlob {
 export interface UploadOptions {
   /** MIME type. */
   kind?: string;
-  /** Name of the file, whose extension decides if there is no kind. */
+  /** Name of a file, by which programs can open the blob. Its extension decides if there is no kind. */
+  name?: string;
+  /** Another word for `name`. */
   filename?: string;
 }
 
@@ -48,7 +51,7 @@ export class Blobs {
   async upload(content: UploadContent, options: UploadOptions = {}): Promise<CreateBlobResult> {
     checkContent(content);
     const isFile = typeof File !== "undefined" && content instanceof File;
-    const filename = options.filename ?? (isFile ? content.name : undefined);
+    const filename = options.name ?? options.filename ?? (isFile ? content.name : undefined);
     const own = content instanceof Blob && content.type !== "" ? content.type : undefined;
     const kind = options.kind ?? own ?? (typeof content === "string" ? "text/plain" : undefined);
     // A body without a type has none of `fetch`'s own, so that the name of the file decides.

@@ -2,6 +2,8 @@
 
 import { Blobs } from "./blobs.js";
 import { completed } from "./errors.js";
+import { RunFiles } from "./files.js";
+import { type Arguments, Inputs } from "./inputs.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
   CreateBlobParams,
@@ -49,21 +51,26 @@ export interface CallOptions {
 }
 
 /** Parameters of `execute_skill` without those that the client sets. */
-export type SkillParams = Omit<ExecuteSkillParams, "detach" | "input_blobs"> & InputBlobs;
+export type SkillParams = Omit<ExecuteSkillParams, "args" | "detach" | "input_blobs"> & InputBlobs;
 
 /** Parameters of `run_code` without those that the client sets. */
-export type CodeParams = Omit<RunCodeParams, "detach" | "language" | "input_blobs"> & {
+export type CodeParams = Omit<RunCodeParams, "args" | "detach" | "language" | "input_blobs"> & {
   language?: "python";
 } & InputBlobs;
 
-/** The blobs of a run: their ids, or results of `blobs.upload` and `createBlob`. */
+/**
+ * The arguments and the blobs of a run. Bytes, a `Blob` or a `File` among the arguments are stored as
+ * blobs. The blobs among the arguments of code are mounted without being listed.
+ */
 export interface InputBlobs {
+  args?: Arguments | undefined;
+  /** Ids, or results of `blobs.upload` and `createBlob`. */
   input_blobs?: Array<string | CreateBlobResult> | undefined;
 }
 
 /** A skill as a function of its arguments: `await client.skills["hello.world"]({name: "Ada"})`. */
 export type Skill = (
-  args?: JsonObject,
+  args?: Arguments,
   options?: Omit<SkillParams, "name" | "args"> & CallOptions,
 ) => Promise<RunResult>;
 
@@ -139,35 +146,39 @@ export class Client {
 
   /** Executes a skill. A skill that fails is a result with `status: "failed"`. */
   async executeSkill(params: SkillParams, options?: CallOptions): Promise<RunResult> {
-    return (await this.call("execute_skill", params, options)) as RunResult;
+    return (await this.#run("execute_skill", params, options)) as unknown as RunResult;
   }
 
   /** Runs Python. A program that fails is a result with `status: "failed"`. */
   async runCode(params: CodeParams, options?: CallOptions): Promise<RunResult> {
-    return (await this.call("run_code", python(params), options)) as RunResult;
+    return (await this.#run("run_code", python(params), options)) as unknown as RunResult;
   }
 
   /** Executes a skill; its output comes while it runs. */
   streamSkill(params: SkillParams, options: CallOptions = {}): RunStream {
-    return new RunStream(this.#transport, this.#request("execute_skill", params, options, EVENTS));
+    return this.#stream("execute_skill", params, options);
   }
 
   /** Runs Python; its output comes while it runs. */
   streamCode(params: CodeParams, options: CallOptions = {}): RunStream {
-    const request = this.#request("run_code", python(params), options, EVENTS);
-    return new RunStream(this.#transport, request);
+    return this.#stream("run_code", python(params), options);
   }
 
   /** Executes a skill in the background. */
   async startSkill(params: SkillParams, options?: CallOptions): Promise<Run> {
-    const started = await this.call("execute_skill", { ...params, detach: true }, options);
-    return new Run(this.runs, started as DetachedRun);
+    const started = await this.#run("execute_skill", { ...params, detach: true }, options);
+    return new Run(this.runs, started as unknown as DetachedRun);
   }
 
   /** Runs Python in the background. */
   async startCode(params: CodeParams, options?: CallOptions): Promise<Run> {
-    const started = await this.call("run_code", { ...python(params), detach: true }, options);
-    return new Run(this.runs, started as DetachedRun);
+    const started = await this.#run("run_code", { ...python(params), detach: true }, options);
+    return new Run(this.runs, started as unknown as DetachedRun);
+  }
+
+  /** The files that a run left, by name. */
+  files(result: Pick<RunResult, "files">): RunFiles {
+    return new RunFiles(this.blobs, result);
   }
 
   /** Stores a blob in one call. For bytes and large content use `blobs.upload`. */
@@ -201,6 +212,17 @@ export class Client {
   /** Name and version of the server, and how runs are kept apart. */
   version(): Promise<JsonObject> {
     return this.#transport.object({ method: "GET", path: "/version", isRepeatable: true });
+  }
+
+  async #run(method: string, params: object, options?: CallOptions): Promise<JsonObject> {
+    return this.call(method, await new Inputs(method, params).stored(this.blobs), options);
+  }
+
+  #stream(method: string, params: object, options: CallOptions): RunStream {
+    const inputs = new Inputs(method, params);
+    return new RunStream(this.#transport, async () => {
+      return this.#request(method, await inputs.stored(this.blobs), options, EVENTS);
+    });
   }
 
   #skill(name: string): Skill {

@@ -68,6 +68,12 @@ export class ConnectionFailed extends WardianError {
 /** The answer is not one of the protocol: the server at this address is not Wardian. */
 export class BadAnswer extends WardianError {}
 
+/** A run has left no file of this name. The message names those that it has left. */
+export class NoSuchFile extends WardianError {}
+
+/** A run has left a file whose content was not stored. The message says what stores it. */
+export class FileNotKept extends WardianError {}
+
 /** A program failed. Thrown by `completed` and by calls of `client.skills`. */
 export class RunFailed extends WardianError {
   constructor(readonly result: RunResult) {

@@ -37,10 +37,10 @@ const PAUSE_MS = 1_000;
  */
 export class RunStream implements AsyncIterable<RunEvent> {
   readonly #transport: Transport;
-  readonly #request: WireRequest;
+  readonly #request: () => Promise<WireRequest>;
   #result: RunResult | undefined;
 
-  constructor(transport: Transport, request: WireRequest) {
+  constructor(transport: Transport, request: () => Promise<WireRequest>) {
     this.#transport = transport;
     this.#request = request;
   }
@@ -61,7 +61,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
     if (this.#result !== undefined) return;
-    const response = await this.#transport.send(this.#request);
+    const response = await this.#transport.send(await this.#request());
     if (!(response.headers.get("content-type") ?? "").includes(EVENTS)) {
       // A repeated call is answered with the first answer, and streams nothing.
       this.#result = resultIn(await response.text()) as unknown as RunResult;

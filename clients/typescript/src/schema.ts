@@ -6,6 +6,9 @@ export type Json = string | number | boolean | null | Json[] | JsonObject;
 /** An object of JSON. */
 export type JsonObject = { [name: string]: Json };
 
+/** Name of the file, if the blob has one: one component of a path, 1 to 255 bytes. */
+export type BlobName = string;
+
 /** Names a blob: `blob:` and 52 letters and digits. */
 export type BlobId = string;
 
@@ -63,7 +66,7 @@ export type RunFile = {
   blob_id?: BlobId | undefined;
   /** MIME type of the blob. */
   kind?: string | undefined;
-  /** The reason why the file could not be stored although the call asked for it. */
+  /** The reason why the file was not kept, and what keeps it; absent if the call did not ask for it. */
   not_kept?: string | undefined;
 };
 
@@ -135,6 +138,7 @@ export type DetachedRun = {
 export type CreateBlobResult = {
   blob_id: BlobId;
   size_bytes: number;
+  name?: BlobName | undefined;
 };
 
 export type ReadBlobResult = {
@@ -147,6 +151,7 @@ export type ReadBlobResult = {
   /** Length of the whole blob. */
   size_bytes: number;
   encoding: Encoding;
+  name?: BlobName | undefined;
 };
 
 export type GuideResult = {
@@ -226,7 +231,7 @@ export type ExecuteSkillParams = {
   args?: JsonObject | undefined;
   /** Blob IDs to mount in the sandbox. */
   input_blobs?: Array<string> | undefined;
-  /** Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF). */
+  /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large). */
   keep_files?: boolean | Array<string> | undefined;
   /** Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...). */
   strict_output?: boolean | undefined;
@@ -253,6 +258,8 @@ export type ExecuteSkillParams = {
     /** Maximum number of blob and log calls. */
     host_calls?: number | undefined;
   } | undefined;
+  /** Title of the run in lists and in its record. */
+  label?: string | undefined;
   /** Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result. */
   detach?: boolean | undefined;
   /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
@@ -273,7 +280,7 @@ export type RunCodeParams = {
   mount_skills?: Array<string> | undefined;
   /** Blob IDs to mount in sandbox. */
   input_blobs?: Array<string> | undefined;
-  /** Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF). */
+  /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large). */
   keep_files?: boolean | Array<string> | undefined;
   /** Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...). */
   strict_output?: boolean | undefined;
@@ -300,6 +307,8 @@ export type RunCodeParams = {
   } | undefined;
   /** Same as limits.timeout_ms. */
   timeout_ms?: number | undefined;
+  /** Title of the run in lists and in its record. */
+  label?: string | undefined;
   /** Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result. */
   detach?: boolean | undefined;
   /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
@@ -314,6 +323,8 @@ export type CreateBlobParams = {
   kind: string;
   /** How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type). */
   encoding?: "utf-8" | "base64" | undefined;
+  /** File name, such as 'sales.csv', by which programs can open the blob and people find it. */
+  name?: string | undefined;
   /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
   idempotency_key?: string | undefined;
 };

@@ -186,12 +186,26 @@ async function failure(
   }
   if (response.ok) return undefined;
   const message = `the server answered with status ${response.status}`;
+  if (isForeign(response, method)) {
+    const hint = "without an error of Wardian's: is the URL that of a Wardian server?";
+    throw new BadAnswer(`${message} and ${hint}`);
+  }
   return new CallError(message, {
     kind: method === "HEAD" ? (HEAD_KINDS[response.status] ?? "") : "",
     requestId: response.headers.get("x-request-id") ?? undefined,
     httpStatus: response.status,
     retryAfterMs: delay,
   });
+}
+
+/**
+ * True for a refusal that no Wardian server sends, and no proxy before one: they name the request, or
+ * tell with their status that the server is not reached or the caller not allowed.
+ */
+function isForeign({ status, headers }: Response, method: string): boolean {
+  const isOfProxy = [401, 403, 413, 429].includes(status) || (status >= 500 && status !== 501);
+  // An answer to `HEAD` has no body in which the error could be.
+  return !isOfProxy && method !== "HEAD" && !headers.has("x-request-id");
 }
 
 /** The kinds for answers to `HEAD`, which have no body. Only blobs are asked for in this way. */

@@ -12,6 +12,11 @@ export function standsForBlob<T extends { blob_id: string }>(result: T): T {
   return result;
 }
 
+/** True for an object that stands for a blob. */
+export function isBlob(value: object): value is { blob_id: string } {
+  return blobs.has(value);
+}
+
 /** The id of a blob. */
 export function blobId(blob: BlobReference): string {
   return typeof blob === "string" ? blob : blob.blob_id;

@@ -7,12 +7,12 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from wardian import _wire
+from wardian import _inputs, _wire
 from wardian._retry import retry_after
 from wardian._wire import JsonObject
 from wardian.errors import (
@@ -96,34 +96,36 @@ class Request:
     """Seconds for which the server may wait before it answers."""
 
 
-def call(method: str, params: Mapping[str, Any], *, events: bool = False) -> Request:
-    """A call of a method."""
+def call(
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    events: bool = False,
+    stored: Mapping[int, str] | None = None,
+) -> Request:
+    """A call of a method. `stored` has the ids of the blobs of values, by their `id()`."""
     body = {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
     headers = {"content-type": "application/json", "accept": EVENTS if events else "application/json"}
     reads = method not in ("execute_skill", "run_code", "create_blob")
     is_repeatable = reads or params.get("idempotency_key") is not None
-    return Request("POST", "/rpc", is_repeatable, _printed(body), headers=headers)
+    return Request("POST", "/rpc", is_repeatable, _printed(body, stored or {}), headers=headers)
 
 
-def _printed(body: Mapping[str, object]) -> bytes:
+def check(params: Mapping[str, Any]) -> None:
+    """Raises `NotJson` if the parameters can neither be sent nor stored as blobs."""
+    _printed({"params": params}, None)
+
+
+def _printed(body: Mapping[str, object], stored: Mapping[int, str] | None) -> bytes:
     try:
-        return _wire.print_json(plain(body))
+        return _wire.print_json({**body, "params": _inputs.plain(body["params"], stored)})
     except RecursionError as fault:
         raise NotJson("the parameters are nested too deeply") from fault
-    except ValueError as fault:
+    except NotJson:
+        raise
+    except (TypeError, ValueError) as fault:
+        # Keys that are no texts are a `TypeError`.
         raise NotJson(f"the parameters are no JSON: {fault}") from fault
-
-
-def plain(value: object) -> object:
-    """The value with the ids of blobs in place of blobs."""
-    if isinstance(value, Blob):
-        return value.blob_id
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        return {name: plain(member) for name, member in members.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in cast("list[object]", value)]
-    return value
 
 
 def blob_path(blob_id: str | Blob) -> str:
@@ -171,12 +173,27 @@ def failure(response: httpx.Response) -> CallError | None:
         return error_of(body["error"], response.status_code, delay)
     if response.is_success:
         return None
+    if _is_foreign(response):
+        raise BadAnswer(
+            f"the server answered with status {response.status_code} and without an error of "
+            "Wardian's: is the URL that of a Wardian server?"
+        )
     return STATUS_CLASSES.get(response.status_code, CallError)(
         f"the server answered with status {response.status_code}",
         request_id=response.headers.get("x-request-id"),
         retry_after=delay,
         http_status=response.status_code,
     )
+
+
+def _is_foreign(response: httpx.Response) -> bool:
+    """True for a refusal that no Wardian server sends, and no proxy before one: they name the
+    request, or tell with their status that the server is not reached or the caller not allowed."""
+    status = response.status_code
+    is_of_a_proxy = status in STATUS_CLASSES or (status >= 500 and status != 501)
+    # An answer to `HEAD` has no body in which the error could be.
+    is_told = response.request.method == "HEAD" or "x-request-id" in response.headers
+    return not is_of_a_proxy and not is_told
 
 
 def may_be_repeated(error: CallError) -> bool:

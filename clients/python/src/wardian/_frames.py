@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from wardian.options import FrameFormat
 
@@ -24,6 +24,28 @@ def is_frame(value: object) -> bool:
     """True for a DataFrame. Does not import pandas."""
     kind = type(value)
     return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "pandas"
+
+
+def is_series(value: object) -> bool:
+    """True for a Series. Does not import pandas."""
+    kind = type(value)
+    return kind.__name__ == "Series" and kind.__module__.partition(".")[0] == "pandas"
+
+
+def is_table(value: object) -> bool:
+    """True for a DataFrame or a Series."""
+    return is_frame(value) or is_series(value)
+
+
+def as_frame(table: pandas.DataFrame | pandas.Series[Any]) -> pandas.DataFrame:
+    """The table as a DataFrame. The labels of a Series are a column of it."""
+    if is_frame(table):
+        return cast("pandas.DataFrame", table)
+    series = cast("pandas.Series[Any]", table)
+    frame = series.to_frame()
+    # The numbers of rows say nothing.
+    is_numbered = type(series.index).__name__ == "RangeIndex" and series.index.name is None
+    return frame if is_numbered else frame.reset_index()
 
 
 def to_bytes(frame: pandas.DataFrame, format: FrameFormat) -> tuple[bytes, str]:

@@ -16,6 +16,7 @@ __all__ = [
     "BlobNotFound",
     "CallError",
     "ConnectionFailed",
+    "FileNotKept",
     "Forbidden",
     "InternalError",
     "InvalidParams",
@@ -23,6 +24,7 @@ __all__ = [
     "InvalidSetting",
     "LocalServerError",
     "MethodNotFound",
+    "NoSuchFile",
     "NotExecutable",
     "NotJson",
     "Overloaded",
@@ -103,7 +105,8 @@ class InvalidParams(CallError):
 
 
 class NotJson(InvalidParams, ValueError):
-    """A parameter has a value that JSON does not have, such as NaN. Nothing was sent."""
+    """A parameter has a value that JSON does not have, such as NaN, and that is not stored as a blob
+    either. The message says what to give instead. Nothing was sent."""
 
 
 class SkillNotFound(CallError):
@@ -268,6 +271,14 @@ class RunNotEnded(WardianError):
     def __init__(self, record: RunRecord) -> None:
         super().__init__(f"run {record.run_id} is still {record.status}")
         self.record = record
+
+
+class NoSuchFile(WardianError, LookupError):
+    """A run has left no file of this name. The message names those that it has left."""
+
+
+class FileNotKept(WardianError):
+    """A run has left a file whose content was not stored. The message says what stores it."""
 
 
 class LocalServerError(WardianError):

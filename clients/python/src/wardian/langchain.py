@@ -13,20 +13,29 @@ from wardian._sync.tools import ToolBox
 from wardian._wire import JsonObject
 
 
-def tools(client: Client, only: Iterable[str] | None = None) -> list[BaseTool]:
-    """The tools of a server, or those of them in `only`. Errors are answers for the model."""
-    box = ToolBox(client, only)
+def tools(
+    client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
+) -> list[BaseTool]:
+    """The tools of a server, or those of them in `only`. Errors are answers for the model, and
+    pictures that runs keep are shown to it, unless `pictures` is false."""
+    box = ToolBox(client, only, pictures=pictures)
     return [_tool(box, definition) for definition in box.definitions()]
 
 
 def _tool(box: ToolBox, definition: JsonObject) -> BaseTool:
     name = _wire.text(definition, "name")
 
-    def call(**arguments: Any) -> str:
+    def call(**arguments: Any) -> str | list[dict[str, Any]]:
         answer = box.call(name, arguments)
         if answer.is_error:
             raise ToolException(answer.text)
-        return answer.text
+        if not answer.pictures:
+            return answer.text
+        images = [
+            {"type": "image", "base64": picture.base64, "mime_type": picture.kind}
+            for picture in answer.pictures
+        ]
+        return [{"type": "text", "text": answer.text}, *images]
 
     return StructuredTool.from_function(
         func=call,

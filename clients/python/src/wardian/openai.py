@@ -1,7 +1,25 @@
-"""Tool loops for the SDK of OpenAI: `pip install 'wardian[openai]'`."""
+"""Tool loops for the SDK of OpenAI: `pip install 'wardian[openai]'`.
 
-from wardian._async.openai import AsyncOpenAIRun, run_tools_async
+`run_tools` speaks Chat Completions, `run_responses` the Responses API.
+"""
+
+from wardian._async.openai import (
+    AsyncOpenAIRun,
+    AsyncResponsesRun,
+    run_responses_async,
+    run_tools_async,
+)
 from wardian._loop import TooManyTurns
-from wardian._sync.openai import OpenAIRun, run_tools
+from wardian._sync.openai import OpenAIRun, ResponsesRun, run_responses, run_tools
 
-__all__ = ["AsyncOpenAIRun", "OpenAIRun", "TooManyTurns", "run_tools", "run_tools_async"]
+__all__ = [
+    "AsyncOpenAIRun",
+    "AsyncResponsesRun",
+    "OpenAIRun",
+    "ResponsesRun",
+    "TooManyTurns",
+    "run_responses",
+    "run_responses_async",
+    "run_tools",
+    "run_tools_async",
+]

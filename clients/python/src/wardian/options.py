@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict
+
+from wardian.results import Blob
 
 
 class Limits(TypedDict, total=False):
@@ -26,7 +29,7 @@ class Reproducible(TypedDict, total=False):
 class RunOptions(TypedDict, total=False):
     """The parameters that `execute_skill` and `run_code` share."""
 
-    input_blobs: list[str]
+    input_blobs: Sequence[str | Blob]
     keep_files: bool | list[str]
     strict_output: bool
     reproducible: bool | Reproducible

@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-from pydantic_ai import Tool
+from pydantic_ai import BinaryContent, Tool, ToolReturn
 
 from wardian import _wire
+from wardian._calls import as_unicode
 from wardian._sync.client import Client
 from wardian._sync.tools import ToolBox
 from wardian._wire import JsonObject
 
 
-def tools(client: Client, only: Iterable[str] | None = None) -> list[Tool[Any]]:
-    """The tools of a server, or those of them in `only`. Errors are answers for the model."""
-    box = ToolBox(client, only)
+def tools(
+    client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
+) -> list[Tool[Any]]:
+    """The tools of a server, or those of them in `only`. Errors are answers for the model, and
+    pictures that runs keep are shown to it, unless `pictures` is false."""
+    box = ToolBox(client, only, pictures=pictures)
     return [_tool(box, definition) for definition in box.definitions()]
 
 
 def _tool(box: ToolBox, definition: JsonObject) -> Tool[Any]:
     name = _wire.text(definition, "name")
 
-    def call(**arguments: Any) -> str:
-        return box.call(name, arguments).text
+    def call(**arguments: Any) -> str | ToolReturn[Any]:
+        answer = box.call(name, arguments)
+        if not answer.pictures:
+            return answer.text
+        names = as_unicode(", ".join(picture.name for picture in answer.pictures))
+        images = [BinaryContent(picture.data, media_type=picture.kind) for picture in answer.pictures]
+        return ToolReturn(answer.text, content=[f"Pictures of the answer: {names}", *images])
 
     return Tool[Any].from_schema(
         call,

@@ -6,14 +6,20 @@ Each has `raw`, the JSON that it was made from. Members that a newer server send
 from __future__ import annotations
 
 import base64
+import os
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar, cast
+from inspect import iscoroutinefunction
+from os import PathLike
+from pathlib import Path
+from typing import Generic, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from wardian import _wire
 from wardian._wire import JsonObject
-from wardian.errors import RunFailed
+from wardian.errors import FileNotKept, NoSuchFile, RunFailed
 
 Item = TypeVar("Item")
+Bytes: TypeAlias = bytes
+"""For a class with a method `bytes`."""
 Status = Literal["queued", "running", "ended"]
 
 
@@ -112,6 +118,49 @@ class RunFile:
     """The reason why it could not be stored although the call asked for it."""
     raw: JsonObject = raw_field()
 
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its content was stored."""
+        return self.blob_id is not None
+
+    def blob(self) -> Blob:
+        """The blob that has its content. Raises `FileNotKept` if it was not stored."""
+        if self.blob_id is None:
+            reason = self.not_kept or "it was not asked for; `keep_files` names files to keep"
+            raise FileNotKept(f"{self.path} was not kept: {reason}")
+        return Blob(self.blob_id, self.size_bytes, self.kind, self.name, raw=self.raw)
+
+    def bytes(self) -> Bytes:
+        """Its content. For results of a `Client`."""
+        return _store(self).read(self.blob())
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Writes its content to a file, or under its own name to a folder that exists, and returns
+        the path of the file. A file of that name is replaced. For results of a `Client`."""
+        return _store(self).download(self.blob(), self.place_at(path))
+
+    async def bytes_async(self) -> Bytes:
+        """As `bytes`, for results of an `AsyncClient`."""
+        return await _async_store(self).read(self.blob())
+
+    async def save_async(self, path: str | PathLike[str]) -> Path:
+        """As `save`, for results of an `AsyncClient`."""
+        return await _async_store(self).download(self.blob(), self.place_at(path))
+
+    def place_at(self, path: str | PathLike[str]) -> Path:
+        """The place of the file for `save`."""
+        place = Path(path)
+        return place / checked_parts(self.name)[0] if place.is_dir() else place
+
+    def __getstate__(self) -> dict[str, object]:
+        # A client cannot be copied to another process.
+        return {name: value for name, value in vars(self).items() if name != STORE}
+
     @classmethod
     def read(cls, raw: JsonObject) -> RunFile:
         return cls(
@@ -122,6 +171,132 @@ class RunFile:
             not_kept=_wire.text_or_none(raw, "not_kept"),
             raw=raw,
         )
+
+
+class RunFiles(list[RunFile]):
+    """The files that a run left: a list, and each also by its path or, where only one has it, by
+    the last part of its path: `result.files["report.xlsx"]`."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> RunFile: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[RunFile]: ...
+    @overload
+    def __getitem__(self, at: str) -> RunFile: ...
+    def __getitem__(self, at: SupportsIndex | slice | str) -> RunFile | list[RunFile]:
+        if not isinstance(at, str):
+            return super().__getitem__(at)
+        found = self._named(at)
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(file.path for file in found or self) or "none"
+        if found:
+            raise NoSuchFile(f"there is more than one file `{at}`, give its path: {names}")
+        raise NoSuchFile(f"the run has left no file `{at}`: its files are {names}")
+
+    def __contains__(self, file: object) -> bool:
+        return bool(self._named(file)) if isinstance(file, str) else super().__contains__(file)
+
+    def _named(self, name: str) -> list[RunFile]:
+        exact = [file for file in self if file.path == name]
+        return exact or [file for file in self if file.name == name]
+
+    def kept(self) -> list[RunFile]:
+        """Those whose content was stored."""
+        return [file for file in self if file.is_kept]
+
+    def save_all(self, folder: str | PathLike[str]) -> list[Path]:
+        """Writes all that were kept below a folder, which is made if need be, by their paths. Files
+        of those names are replaced. Raises `FileNotKept` in the end if the run has lost others.
+        For results of a `Client`."""
+        places = [(file, _place_below(Path(folder), file)) for file in self.kept()]
+        saved: list[Path] = []
+        for file, place in places:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            saved.append(_store(file).download(file.blob(), place))
+        self.check_lost()
+        return saved
+
+    async def save_all_async(self, folder: str | PathLike[str]) -> list[Path]:
+        """As `save_all`, for results of an `AsyncClient`."""
+        places = [(file, _place_below(Path(folder), file)) for file in self.kept()]
+        saved: list[Path] = []
+        for file, place in places:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            saved.append(await _async_store(file).download(file.blob(), place))
+        self.check_lost()
+        return saved
+
+    def check_lost(self) -> None:
+        """Raises `FileNotKept` if a file could not be stored."""
+        lost = [f"{file.path}: {file.not_kept}" for file in self if file.not_kept is not None]
+        if lost:
+            raise FileNotKept(f"{len(lost)} of {len(self)} files were not kept. {'; '.join(lost)}")
+
+
+STORE = "_store"
+"""The member of a file that has the blobs of its client. It is no part of the value."""
+
+
+class Store(Protocol):
+    """What files of a `Client` are read with."""
+
+    def read(self, blob_id: str | Blob) -> bytes: ...
+    def download(self, blob_id: str | Blob, path: str | PathLike[str]) -> Path: ...
+
+
+class AsyncStore(Protocol):
+    """What files of an `AsyncClient` are read with."""
+
+    async def read(self, blob_id: str | Blob) -> bytes: ...
+    async def download(self, blob_id: str | Blob, path: str | PathLike[str]) -> Path: ...
+
+
+def bound(result: RunResult, store: Store | AsyncStore) -> RunResult:
+    """The result, whose files are now read with this store."""
+    for file in result.files:
+        vars(file)[STORE] = store
+    return result
+
+
+def _store(file: RunFile) -> Store:
+    store = vars(file).get(STORE)
+    if store is not None and not iscoroutinefunction(store.read):
+        return cast(Store, store)
+    raise TypeError(_wrong_client(store, "`save_async`, `bytes_async` or `save_all_async`"))
+
+
+def _async_store(file: RunFile) -> AsyncStore:
+    store = vars(file).get(STORE)
+    if store is not None and iscoroutinefunction(store.read):
+        return cast(AsyncStore, store)
+    raise TypeError(_wrong_client(store, "`save`, `bytes` or `save_all`"))
+
+
+def _wrong_client(store: object, methods: str) -> str:
+    if store is None:
+        return "this result does not come from a client: use `client.blobs` with its `blob_id`"
+    return f"the client of this result has its files by {methods}"
+
+
+def checked_parts(path: str) -> list[str]:
+    """The parts of a path of a run, which a program of others has chosen, if it leads nowhere else."""
+    parts = path.split("/")
+    for part in parts:
+        if part in ("", ".", "..") or any(sign in part for sign in UNSAFE):
+            raise ValueError(f"the file `{path}` cannot be written under this name")
+    return parts
+
+
+UNSAFE = ("\0", *(("\\", ":") if os.name == "nt" else ()))
+"""Characters with which a part of a path would be more than that."""
+
+
+def _place_below(folder: Path, file: RunFile) -> Path:
+    place = folder.joinpath(*checked_parts(file.path))
+    if not place.parent.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{place} leads out of the folder")
+    return place
 
 
 @dataclass(frozen=True)
@@ -180,7 +355,7 @@ class RunResult:
     """The parts of the output that JSON cannot hold, and what they have become."""
     converted_total: int | None
     output_blobs: list[str]
-    files: list[RunFile]
+    files: RunFiles
     files_total: int | None
     logs_preview: str
     error: RunError | None
@@ -215,7 +390,7 @@ class RunResult:
             converted=[ConvertedValue.read(one) for one in _wire.objects(raw, "converted")],
             converted_total=_wire.integer_or_none(raw, "converted_total"),
             output_blobs=_wire.texts(raw, "output_blobs"),
-            files=[RunFile.read(file) for file in _wire.objects(raw, "files")],
+            files=RunFiles(RunFile.read(file) for file in _wire.objects(raw, "files")),
             files_total=_wire.integer_or_none(raw, "files_total"),
             logs_preview=_wire.text(raw, "logs_preview"),
             error=None if error is None else RunError.read(error),
@@ -339,6 +514,8 @@ class Blob:
     blob_id: str
     size_bytes: int
     kind: str | None = None
+    name: str | None = None
+    """The name of a file, by which programs can open the blob."""
     raw: JsonObject = raw_field()
 
     def __str__(self) -> str:
@@ -350,6 +527,7 @@ class Blob:
             blob_id=_wire.text(raw, "blob_id"),
             size_bytes=_wire.integer(raw, "size_bytes"),
             kind=_wire.text_or_none(raw, "kind"),
+            name=_wire.text_or_none(raw, "name"),
             raw=raw,
         )
 
@@ -363,6 +541,7 @@ class BlobSample:
     kind: str
     size_bytes: int
     encoding: Literal["utf-8", "base64"]
+    name: str | None = None
     raw: JsonObject = raw_field()
 
     @property
@@ -379,5 +558,6 @@ class BlobSample:
             kind=_wire.text(raw, "kind"),
             size_bytes=_wire.integer(raw, "size_bytes"),
             encoding=cast('Literal["utf-8", "base64"]', _wire.text(raw, "encoding")),
+            name=_wire.text_or_none(raw, "name"),
             raw=raw,
         )

@@ -11,6 +11,7 @@ import httpx
 
 from wardian import _calls, _wire
 from wardian._async.blobs import AsyncBlobs
+from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.skills import AsyncSkills
 from wardian._async.transport import AsyncTransport
@@ -34,6 +35,7 @@ from wardian.results import (
     Page,
     RunResult,
     SkillFile,
+    bound,
 )
 
 
@@ -62,7 +64,7 @@ class AsyncClient:
         self._on_close = on_close
         self._transport = AsyncTransport(self._http, server, retry or RetryPolicy())
         self.blobs = AsyncBlobs(self._transport)
-        self.runs = AsyncRuns(self._transport)
+        self.runs = AsyncRuns(self._transport, self.blobs)
         self.skills = AsyncSkills(self)
 
     async def __aenter__(self) -> AsyncClient:
@@ -138,7 +140,7 @@ class AsyncClient:
         **options: Unpack[SkillOptions],
     ) -> RunResult:
         """Executes a skill. A skill that fails is a result with `status="failed"`."""
-        return RunResult.read(await self.call("execute_skill", _skill(name, args, options)))
+        return await self._run("execute_skill", _skill(name, args, options))
 
     async def run_code(
         self,
@@ -146,8 +148,13 @@ class AsyncClient:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
-        """Runs Python. A program that fails is a result with `status="failed"`."""
-        return RunResult.read(await self.call("run_code", _code(code, args, options)))
+        """Runs Python. A program that fails is a result with `status="failed"`.
+
+        A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
+        arguments, at any depth, is stored as a blob. The program gets its id, and has it mounted, as
+        it has every `Blob` and every file of another result among them.
+        """
+        return await self._run("run_code", _code(code, args, options))
 
     def stream_skill(
         self,
@@ -191,9 +198,13 @@ class AsyncClient:
         kind: str,
         *,
         encoding: Encoding | None = None,
+        name: str | None = None,
         idempotency_key: str | None = None,
     ) -> Blob:
-        """Stores a blob in one call. For large content `blobs.upload` takes less memory."""
+        """Stores a blob in one call. For large content `blobs.upload` takes less memory.
+
+        `name` is the name of a file, by which programs can open the blob.
+        """
         if isinstance(content, bytes):
             content, encoding = base64.b64encode(content).decode(), "base64"
         params = {
@@ -201,11 +212,12 @@ class AsyncClient:
             "kind": kind,
             # Text is text, whatever its kind.
             "encoding": encoding or "utf-8",
+            "name": name,
             "idempotency_key": idempotency_key,
         }
         raw = await self.call("create_blob", params)
         blob = Blob.read(raw)
-        return Blob(blob.blob_id, blob.size_bytes, kind, raw=raw)
+        return Blob(blob.blob_id, blob.size_bytes, kind, blob.name, raw=raw)
 
     async def read_blob(
         self, blob_id: str | Blob, mode: SampleMode | None = None, *, max_bytes: int | None = None
@@ -233,11 +245,17 @@ class AsyncClient:
         return _calls.object_of(await self._transport.send(_calls.get("/version")))
 
     async def _start(self, method: str, params: dict[str, Any]) -> AsyncRun:
-        raw = await self.call(method, {**params, "detach": True})
+        order = AsyncOrder(self.blobs, method, {**params, "detach": True})
+        raw = _calls.result_of(await self._transport.send(await order.request()))
         return AsyncRun(self.runs, DetachedRun.read(raw))
 
+    async def _run(self, method: str, params: dict[str, Any]) -> RunResult:
+        order = AsyncOrder(self.blobs, method, params)
+        raw = _calls.result_of(await self._transport.send(await order.request()))
+        return bound(RunResult.read(raw), self.blobs)
+
     def _stream(self, method: str, params: dict[str, Any]) -> AsyncRunStream:
-        return AsyncRunStream(self._transport, _calls.call(method, params, events=True))
+        return AsyncRunStream(self._transport, self.blobs, AsyncOrder(self.blobs, method, params))
 
 
 def _skill(

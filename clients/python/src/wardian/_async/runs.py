@@ -11,6 +11,8 @@ from types import TracebackType
 import httpx
 
 from wardian import _calls, _wire
+from wardian._async.blobs import AsyncBlobs
+from wardian._async.inputs import AsyncOrder
 from wardian._async.transport import AsyncTransport
 from wardian._async_io import sleep
 from wardian._calls import Request
@@ -25,6 +27,7 @@ from wardian.results import (
     Progress,
     RunRecord,
     RunResult,
+    bound,
 )
 
 LONGEST_WAIT = 20.0
@@ -40,18 +43,21 @@ class AsyncRunStream:
     Leaving the context before the end stops the run.
     """
 
-    def __init__(self, transport: AsyncTransport, request: Request) -> None:
+    def __init__(self, transport: AsyncTransport, blobs: AsyncBlobs, order: AsyncOrder) -> None:
         self._transport = transport
-        self._request = request
+        self._blobs = blobs
+        self._order = order
+        self._is_begun = False
         self._opened: AbstractAsyncContextManager[httpx.Response] | None = None
         self._events: AsyncIterator[Output | Progress | LeftOut] | None = None
         self._result: RunResult | None = None
         self._is_left = False
 
     async def __aenter__(self) -> AsyncRunStream:
-        if self._opened is not None:
+        if self._is_begun:
             raise RuntimeError("this run was begun already: call `stream_code` for another one")
-        self._opened = self._transport.stream(self._request)
+        self._is_begun = True
+        self._opened = self._transport.stream(await self._order.request(events=True))
         self._events = self._read_events(await self._opened.__aenter__())
         return self
 
@@ -91,7 +97,7 @@ class AsyncRunStream:
     ) -> AsyncIterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
             # A repeated call is answered with the first answer, and streams nothing.
-            self._result = RunResult.read(_calls.result_of(response))
+            self._result = bound(RunResult.read(_calls.result_of(response)), self._blobs)
             return
         reader = EventReader()
         async for piece in self._transport.pieces(response):
@@ -104,7 +110,7 @@ class AsyncRunStream:
 
     def _read(self, event: Event) -> Output | Progress | LeftOut | None:
         if event.name == "response":
-            self._result = RunResult.read(_calls.result_in(event.data))
+            self._result = bound(RunResult.read(_calls.result_in(event.data)), self._blobs)
             return None
         data = _wire.as_object(_wire.parse(event.data), event.name)
         readers = {"output": Output.read, "progress": Progress.read, "left_out": LeftOut.read}
@@ -159,8 +165,9 @@ class AsyncRun:
 class AsyncRuns:
     """The records of runs: `client.runs`."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AsyncTransport, blobs: AsyncBlobs) -> None:
         self._transport = transport
+        self._blobs = blobs
 
     def of(self, run_id: str) -> AsyncRun:
         """A run in the background that was begun before, by its id."""
@@ -171,7 +178,10 @@ class AsyncRuns:
         """What is known of a run. Waits up to `wait` seconds for its end."""
         wait_ms = round(wait * 1_000) or None
         request = replace(_calls.get(_calls.run_path(run_id), wait_ms=wait_ms), waits=wait)
-        return RunRecord.read(_calls.object_of(await self._transport.send(request)))
+        record = RunRecord.read(_calls.object_of(await self._transport.send(request)))
+        if record.result is not None:
+            bound(record.result, self._blobs)
+        return record
 
     async def list(
         self,

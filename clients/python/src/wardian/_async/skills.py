@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from wardian import _frames
 from wardian._async.runs import AsyncRun, AsyncRunStream
 from wardian.options import DescribeDetail, SkillOptions
 from wardian.results import DescribedSkill, RunResult, SkillFile
 
 if TYPE_CHECKING:
-    import pandas
-
     from wardian._async.client import AsyncClient
 
 
@@ -35,19 +30,17 @@ class AsyncSkill:
     async def __call__(self, **args: Any) -> RunResult:
         """Executes the skill with these arguments. Raises `RunFailed` if it fails.
 
-        A `Path` or a DataFrame is stored as a blob, and the skill gets its id.
+        A `Path`, bytes, an open file or a table is stored as a blob, and the skill gets its id.
         """
-        found = await self._stored(args)
-        result = await self._client.execute_skill(self.name, found, **self._options)
+        result = await self._client.execute_skill(self.name, args, **self._options)
         return result.completed()
 
     async def start(self, **args: Any) -> AsyncRun:
         """Executes the skill in the background."""
-        found = await self._stored(args)
-        return await self._client.start_skill(self.name, found, **self._options)
+        return await self._client.start_skill(self.name, args, **self._options)
 
     def stream(self, **args: Any) -> AsyncRunStream:
-        """Executes the skill; its output comes while it runs. Blobs are given by their ids."""
+        """Executes the skill; its output comes while it runs."""
         return self._client.stream_skill(self.name, args, **self._options)
 
     async def describe(self, detail: DescribeDetail = "full") -> DescribedSkill:
@@ -59,16 +52,6 @@ class AsyncSkill:
         """A file of the skill."""
         version = self._options.get("version")
         return await self._client.read_skill_file(self.name, path, version=version)
-
-    async def _stored(self, args: dict[str, Any]) -> dict[str, Any]:
-        return {name: await self._stored_value(value) for name, value in args.items()}
-
-    async def _stored_value(self, value: object) -> object:
-        if isinstance(value, PathLike):
-            return str(await self._client.blobs.upload(Path(cast("PathLike[str]", value))))
-        if _frames.is_frame(value):
-            return str(await self._client.blobs.put_frame(cast("pandas.DataFrame", value)))
-        return value
 
 
 class AsyncSkills:

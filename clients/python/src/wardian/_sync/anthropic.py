@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from wardian._sync.client import Client
-from wardian._sync.tools import ToolBox
+from wardian._sync.tools import ToolBox, ToolAnswer
 from wardian._loop import TooManyTurns, sendable
 
 if TYPE_CHECKING:
@@ -41,14 +41,16 @@ def run_tools(
     messages: Iterable[MessageParam],
     max_turns: int = 16,
     only: Iterable[str] | None = None,
+    pictures: bool = True,
     **options: Any,
 ) -> AnthropicRun:
     """Asks a model (Messages) until it answers without calling a tool.
 
     `options`, such as `model` and `max_tokens`, go to `messages.create`. `only` names the tools
-    that the model has. Raises `TooManyTurns` after `max_turns` requests.
+    that the model has. Pictures that runs keep are shown to the model, unless `pictures` is false.
+    Raises `TooManyTurns` after `max_turns` requests.
     """
-    tools = ToolBox(client, only)
+    tools = ToolBox(client, only, pictures=pictures)
     definitions = cast("list[ToolUnionParam]", tools.definitions("anthropic"))
     # The options are those of the SDK, which checks them.
     create: Any = anthropic.messages.create
@@ -71,12 +73,26 @@ def run_tools(
                 {
                     "type": "tool_result",
                     "tool_use_id": block.id,
-                    "content": result.text,
+                    "content": _content(result),
                     "is_error": result.is_error,
                 }
             )
         said.append({"role": "user", "content": results})
     raise TooManyTurns(max_turns)
+
+
+def _content(result: ToolAnswer) -> Any:
+    """The content of a result. One that is an error may have text only."""
+    if result.is_error or not result.pictures:
+        return result.text
+    images = [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": picture.kind, "data": picture.base64},
+        }
+        for picture in result.pictures
+    ]
+    return [{"type": "text", "text": result.text}, *images]
 
 
 def _kept(block: ContentBlock) -> dict[str, Any]:

@@ -49,29 +49,31 @@ class Blobs:
         content: Content,
         *,
         kind: str | None = None,
+        name: str | None = None,
         filename: str | None = None,
     ) -> Blob:
         """Stores bytes, a text, a file (by its `Path`, or open in binary mode), or what a function
         gives in pieces.
 
-        Without `kind` the extension of the file decides, and the `kind` of the result is `None`:
-        `describe` tells it.
+        `name`, by default that of the file, is the name by which programs can open the blob;
+        `filename` is another word for it. Without `kind` the extension of the name decides, and the
+        `kind` of the result is `None`: `describe` tells it.
         """
-        body, source, name = _parts(content)
+        body, source, own = _parts(content)
         if kind is None and isinstance(content, str):
             kind = "text/plain"
         headers = {} if kind is None else {"content-type": _checked_kind(kind)}
         if body is not None:
             digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
             headers["repr-digest"] = f"sha-256=:{digest}:"
-        filename = name if filename is None else filename
+        name = name or filename or own
         # The name of a file need not be Unicode, but a parameter is.
-        params = None if filename is None else {"filename": _calls.as_unicode(filename)}
+        params = None if name is None else {"filename": _calls.as_unicode(name)}
         # The same content is the same blob, however often it is stored.
         request = Request("PUT", "/v1/blobs", True, body, params, headers)
         raw = _calls.object_of(self._transport.send(request, source))
         blob = Blob.read(raw)
-        return Blob(blob.blob_id, blob.size_bytes, kind, raw=raw)
+        return Blob(blob.blob_id, blob.size_bytes, kind, blob.name, raw=raw)
 
     def read(self, blob_id: str | Blob) -> bytes:
         """All of a blob."""
@@ -128,10 +130,12 @@ class Blobs:
         request = Request("POST", f"{_calls.blob_path(blob_id)}/verify", True, params={"damaged": damaged})
         return _wire.flag(_calls.object_of(self._transport.send(request)), "intact")
 
-    def put_frame(self, frame: pandas.DataFrame, format: FrameFormat = "csv") -> Blob:
+    def put_frame(
+        self, frame: pandas.DataFrame, format: FrameFormat = "csv", *, name: str | None = None
+    ) -> Blob:
         """Stores a DataFrame as CSV or Parquet, without its index."""
         content, kind = _frames.to_bytes(frame, format)
-        return self.upload(content, kind=kind)
+        return self.upload(content, kind=kind, name=name)
 
     def read_frame(
         self, blob_id: str | Blob, format: FrameFormat | None = None

@@ -12,6 +12,7 @@ import httpx
 
 from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
+from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.skills import Skills
 from wardian._sync.transport import Transport
@@ -35,6 +36,7 @@ from wardian.results import (
     Page,
     RunResult,
     SkillFile,
+    bound,
 )
 
 
@@ -63,7 +65,7 @@ class Client:
         self._on_close = on_close
         self._transport = Transport(self._http, server, retry or RetryPolicy())
         self.blobs = Blobs(self._transport)
-        self.runs = Runs(self._transport)
+        self.runs = Runs(self._transport, self.blobs)
         self.skills = Skills(self)
 
     def __enter__(self) -> Client:
@@ -139,7 +141,7 @@ class Client:
         **options: Unpack[SkillOptions],
     ) -> RunResult:
         """Executes a skill. A skill that fails is a result with `status="failed"`."""
-        return RunResult.read(self.call("execute_skill", _skill(name, args, options)))
+        return self._run("execute_skill", _skill(name, args, options))
 
     def run_code(
         self,
@@ -147,8 +149,13 @@ class Client:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
-        """Runs Python. A program that fails is a result with `status="failed"`."""
-        return RunResult.read(self.call("run_code", _code(code, args, options)))
+        """Runs Python. A program that fails is a result with `status="failed"`.
+
+        A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
+        arguments, at any depth, is stored as a blob. The program gets its id, and has it mounted, as
+        it has every `Blob` and every file of another result among them.
+        """
+        return self._run("run_code", _code(code, args, options))
 
     def stream_skill(
         self,
@@ -192,9 +199,13 @@ class Client:
         kind: str,
         *,
         encoding: Encoding | None = None,
+        name: str | None = None,
         idempotency_key: str | None = None,
     ) -> Blob:
-        """Stores a blob in one call. For large content `blobs.upload` takes less memory."""
+        """Stores a blob in one call. For large content `blobs.upload` takes less memory.
+
+        `name` is the name of a file, by which programs can open the blob.
+        """
         if isinstance(content, bytes):
             content, encoding = base64.b64encode(content).decode(), "base64"
         params = {
@@ -202,11 +213,12 @@ class Client:
             "kind": kind,
             # Text is text, whatever its kind.
             "encoding": encoding or "utf-8",
+            "name": name,
             "idempotency_key": idempotency_key,
         }
         raw = self.call("create_blob", params)
         blob = Blob.read(raw)
-        return Blob(blob.blob_id, blob.size_bytes, kind, raw=raw)
+        return Blob(blob.blob_id, blob.size_bytes, kind, blob.name, raw=raw)
 
     def read_blob(
         self, blob_id: str | Blob, mode: SampleMode | None = None, *, max_bytes: int | None = None
@@ -234,11 +246,17 @@ class Client:
         return _calls.object_of(self._transport.send(_calls.get("/version")))
 
     def _start(self, method: str, params: dict[str, Any]) -> Run:
-        raw = self.call(method, {**params, "detach": True})
+        order = Order(self.blobs, method, {**params, "detach": True})
+        raw = _calls.result_of(self._transport.send(order.request()))
         return Run(self.runs, DetachedRun.read(raw))
 
+    def _run(self, method: str, params: dict[str, Any]) -> RunResult:
+        order = Order(self.blobs, method, params)
+        raw = _calls.result_of(self._transport.send(order.request()))
+        return bound(RunResult.read(raw), self.blobs)
+
     def _stream(self, method: str, params: dict[str, Any]) -> RunStream:
-        return RunStream(self._transport, _calls.call(method, params, events=True))
+        return RunStream(self._transport, self.blobs, Order(self.blobs, method, params))
 
 
 def _skill(

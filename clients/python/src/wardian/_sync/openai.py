@@ -1,5 +1,5 @@
 # Made from `_async/openai.py` by `generate.py`: change that file, not this one.
-"""A tool loop for the SDK of OpenAI."""
+"""Tool loops for the SDK of OpenAI."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from wardian._sync.client import Client
-from wardian._sync.tools import ToolBox, refused
+from wardian._sync.tools import ToolBox, ToolAnswer, refused
+from wardian._calls import as_unicode
 from wardian._loop import TooManyTurns, sendable
+from wardian._pictures import Picture
+from wardian._wire import JsonObject
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
         ChatCompletionMessageParam,
         ChatCompletionToolParam,
     )
+    from openai.types.responses import Response, ResponseInputItemParam
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,17 @@ def run_tools(
     messages: Iterable[ChatCompletionMessageParam],
     max_turns: int = 16,
     only: Iterable[str] | None = None,
+    pictures: bool = True,
     **options: Any,
 ) -> OpenAIRun:
     """Asks a model (Chat Completions) until it answers without calling a tool.
 
     `options`, such as `model`, go to `chat.completions.create`. `only` names the tools that the
-    model has. Raises `TooManyTurns` after `max_turns` requests.
+    model has. Pictures that runs keep are shown to the model in a message after the answers of the
+    tools, which can have text only, unless `pictures` is false. Raises `TooManyTurns` after
+    `max_turns` requests.
     """
-    tools = ToolBox(client, only)
+    tools = ToolBox(client, only, pictures=pictures)
     definitions = cast("list[ChatCompletionToolParam]", tools.definitions("openai"))
     # The options are those of the SDK, which checks them.
     create: Any = openai.chat.completions.create
@@ -59,6 +66,7 @@ def run_tools(
         said.append(cast("ChatCompletionMessageParam", sendable(kept)))
         if not message.tool_calls:
             return OpenAIRun(message.content or "", said, calls)
+        shown: list[Picture] = []
         for call in message.tool_calls:
             calls += 1
             # Each call needs an answer, also one of a tool that this loop does not have.
@@ -67,4 +75,98 @@ def run_tools(
             else:
                 result = refused(call.custom.name)
             said.append({"role": "tool", "tool_call_id": call.id, "content": result.text})
+            shown += result.pictures
+        if shown:
+            said.append(_message_of(shown))
     raise TooManyTurns(max_turns)
+
+
+def _message_of(shown: list[Picture]) -> ChatCompletionMessageParam:
+    names = as_unicode(", ".join(picture.name for picture in shown))
+    text = {"type": "text", "text": f"Pictures of the answers above: {names}"}
+    images = [
+        {"type": "image_url", "image_url": {"url": picture.data_url}} for picture in shown
+    ]
+    return cast("ChatCompletionMessageParam", {"role": "user", "content": [text, *images]})
+
+
+@dataclass(frozen=True)
+class ResponsesRun:
+    """The end of a conversation with tools, by the Responses API."""
+
+    text: str
+    """The last answer of the model."""
+    input: list[ResponseInputItemParam]
+    """All items, those of tools included: the beginning of the next request."""
+    calls: int
+    """How often tools were called."""
+
+
+def run_responses(
+    openai: OpenAI,
+    client: Client,
+    *,
+    input: str | Iterable[ResponseInputItemParam],
+    max_turns: int = 16,
+    only: Iterable[str] | None = None,
+    pictures: bool = True,
+    **options: Any,
+) -> ResponsesRun:
+    """Asks a model (Responses) until it answers without calling a tool.
+
+    `options`, such as `model` and `instructions`, go to `responses.create`; `tools` among them are
+    added to those of the server, and are for the vendor to execute. `only` names the tools that the
+    model has. Pictures that runs keep are shown to the model, unless `pictures` is false. Raises
+    `TooManyTurns` after `max_turns` requests.
+    """
+    box = ToolBox(client, only, pictures=pictures)
+    definitions = [responses_tool(one) for one in box.definitions()]
+    definitions += options.pop("tools", None) or []
+    # The options are those of the SDK, which checks them.
+    create: Any = openai.responses.create
+    first: Any = [{"role": "user", "content": input}] if isinstance(input, str) else input
+    said: list[Any] = list(first)
+    calls = 0
+    for _ in range(max_turns):
+        sent = cast("Response", create(input=said, tools=definitions, **options))
+        said += [sendable(item.model_dump(exclude_none=True)) for item in sent.output]
+        is_answer = True
+        for item in sent.output:
+            if item.type == "function_call":
+                result = box.call(item.name, item.arguments)
+                kind = "function_call_output"
+            elif item.type == "custom_tool_call":
+                result = refused(item.name)
+                kind = "custom_tool_call_output"
+            else:
+                continue
+            is_answer = False
+            calls += 1
+            output = responses_output(result)
+            said.append({"type": kind, "call_id": item.call_id, "output": output})
+        if is_answer:
+            return ResponsesRun(sent.output_text, said, calls)
+    raise TooManyTurns(max_turns)
+
+
+def responses_tool(definition: JsonObject) -> dict[str, Any]:
+    """The definition of a tool in the form of the Responses API."""
+    # `strict` would ask for schemas without optional members.
+    return {
+        "type": "function",
+        "name": definition["name"],
+        "description": definition["description"],
+        "parameters": definition["parameters"],
+        "strict": False,
+    }
+
+
+def responses_output(result: ToolAnswer) -> str | list[dict[str, Any]]:
+    """The output of a call in the form of the Responses API."""
+    if not result.pictures:
+        return result.text
+    images = [
+        {"type": "input_image", "image_url": picture.data_url, "detail": "auto"}
+        for picture in result.pictures
+    ]
+    return [{"type": "input_text", "text": result.text}, *images]

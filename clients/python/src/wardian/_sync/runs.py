@@ -12,6 +12,8 @@ from types import TracebackType
 import httpx
 
 from wardian import _calls, _wire
+from wardian._sync.blobs import Blobs
+from wardian._sync.inputs import Order
 from wardian._sync.transport import Transport
 from wardian._sync_io import sleep
 from wardian._calls import Request
@@ -26,6 +28,7 @@ from wardian.results import (
     Progress,
     RunRecord,
     RunResult,
+    bound,
 )
 
 LONGEST_WAIT = 20.0
@@ -41,18 +44,21 @@ class RunStream:
     Leaving the context before the end stops the run.
     """
 
-    def __init__(self, transport: Transport, request: Request) -> None:
+    def __init__(self, transport: Transport, blobs: Blobs, order: Order) -> None:
         self._transport = transport
-        self._request = request
+        self._blobs = blobs
+        self._order = order
+        self._is_begun = False
         self._opened: AbstractContextManager[httpx.Response] | None = None
         self._events: Iterator[Output | Progress | LeftOut] | None = None
         self._result: RunResult | None = None
         self._is_left = False
 
     def __enter__(self) -> RunStream:
-        if self._opened is not None:
+        if self._is_begun:
             raise RuntimeError("this run was begun already: call `stream_code` for another one")
-        self._opened = self._transport.stream(self._request)
+        self._is_begun = True
+        self._opened = self._transport.stream(self._order.request(events=True))
         self._events = self._read_events(self._opened.__enter__())
         return self
 
@@ -92,7 +98,7 @@ class RunStream:
     ) -> Iterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
             # A repeated call is answered with the first answer, and streams nothing.
-            self._result = RunResult.read(_calls.result_of(response))
+            self._result = bound(RunResult.read(_calls.result_of(response)), self._blobs)
             return
         reader = EventReader()
         for piece in self._transport.pieces(response):
@@ -105,7 +111,7 @@ class RunStream:
 
     def _read(self, event: Event) -> Output | Progress | LeftOut | None:
         if event.name == "response":
-            self._result = RunResult.read(_calls.result_in(event.data))
+            self._result = bound(RunResult.read(_calls.result_in(event.data)), self._blobs)
             return None
         data = _wire.as_object(_wire.parse(event.data), event.name)
         readers = {"output": Output.read, "progress": Progress.read, "left_out": LeftOut.read}
@@ -160,8 +166,9 @@ class Run:
 class Runs:
     """The records of runs: `client.runs`."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, blobs: Blobs) -> None:
         self._transport = transport
+        self._blobs = blobs
 
     def of(self, run_id: str) -> Run:
         """A run in the background that was begun before, by its id."""
@@ -172,7 +179,10 @@ class Runs:
         """What is known of a run. Waits up to `wait` seconds for its end."""
         wait_ms = round(wait * 1_000) or None
         request = replace(_calls.get(_calls.run_path(run_id), wait_ms=wait_ms), waits=wait)
-        return RunRecord.read(_calls.object_of(self._transport.send(request)))
+        record = RunRecord.read(_calls.object_of(self._transport.send(request)))
+        if record.result is not None:
+            bound(record.result, self._blobs)
+        return record
 
     def list(
         self,

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from wardian import _frames
 from wardian._sync.runs import Run, RunStream
 from wardian.options import DescribeDetail, SkillOptions
 from wardian.results import DescribedSkill, RunResult, SkillFile
 
 if TYPE_CHECKING:
-    import pandas
-
     from wardian._sync.client import Client
 
 
@@ -36,19 +31,17 @@ class Skill:
     def __call__(self, **args: Any) -> RunResult:
         """Executes the skill with these arguments. Raises `RunFailed` if it fails.
 
-        A `Path` or a DataFrame is stored as a blob, and the skill gets its id.
+        A `Path`, bytes, an open file or a table is stored as a blob, and the skill gets its id.
         """
-        found = self._stored(args)
-        result = self._client.execute_skill(self.name, found, **self._options)
+        result = self._client.execute_skill(self.name, args, **self._options)
         return result.completed()
 
     def start(self, **args: Any) -> Run:
         """Executes the skill in the background."""
-        found = self._stored(args)
-        return self._client.start_skill(self.name, found, **self._options)
+        return self._client.start_skill(self.name, args, **self._options)
 
     def stream(self, **args: Any) -> RunStream:
-        """Executes the skill; its output comes while it runs. Blobs are given by their ids."""
+        """Executes the skill; its output comes while it runs."""
         return self._client.stream_skill(self.name, args, **self._options)
 
     def describe(self, detail: DescribeDetail = "full") -> DescribedSkill:
@@ -60,16 +53,6 @@ class Skill:
         """A file of the skill."""
         version = self._options.get("version")
         return self._client.read_skill_file(self.name, path, version=version)
-
-    def _stored(self, args: dict[str, Any]) -> dict[str, Any]:
-        return {name: self._stored_value(value) for name, value in args.items()}
-
-    def _stored_value(self, value: object) -> object:
-        if isinstance(value, PathLike):
-            return str(self._client.blobs.upload(Path(cast("PathLike[str]", value))))
-        if _frames.is_frame(value):
-            return str(self._client.blobs.put_frame(cast("pandas.DataFrame", value)))
-        return value
 
 
 class Skills:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from wardian import _wire
 from wardian._sync.client import Client
 from wardian._calls import as_unicode
+from wardian._pictures import KINDS, LARGEST, LARGEST_TOGETHER, MOST, Picture, candidates, kind_of
 from wardian._wire import JsonObject
-from wardian.errors import CallError, InvalidParams
+from wardian.errors import CallError, InvalidParams, WardianError
 from wardian.options import ToolFormat
 
 
@@ -22,13 +23,18 @@ class ToolAnswer:
 
     text: str
     is_error: bool
+    pictures: list[Picture] = field(default_factory=list["Picture"])
+    """The pictures among its blobs, for models that see: at most four, of 2 MiB together."""
 
 
 class ToolBox:
-    """The tools of a server, or those of them in `only`."""
+    """The tools of a server, or those of them in `only`. Without `pictures` answers have none."""
 
-    def __init__(self, client: Client, only: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
+    ) -> None:
         self._client = client
+        self._shows_pictures = pictures
         # One name is not the letters of it.
         names = (only,) if isinstance(only, str) else only
         self._only = None if names is None else frozenset(names)
@@ -49,10 +55,34 @@ class ToolBox:
         try:
             if not self._has(name):
                 return refused(name)
-            result = self._client.call(name, _parsed(arguments))
+            params = _parsed(arguments)
+            result = self._client.call(name, params)
         except CallError as error:
             return _error(error)
-        return ToolAnswer(_printed(result), result.get("status") == "failed")
+        pictures = self._pictures(name, params, result) if self._shows_pictures else []
+        return ToolAnswer(_printed(result), result.get("status") == "failed", pictures)
+
+    def _pictures(
+        self, name: str, params: Mapping[str, Any], result: JsonObject
+    ) -> list[Picture]:
+        """The first pictures of an answer. What cannot be shown is left out: the text names it."""
+        shown: list[Picture] = []
+        room = LARGEST_TOGETHER
+        for blob_id, path in candidates(name, params, result):
+            if len(shown) == MOST:
+                break
+            try:
+                blob = self._client.blobs.describe(blob_id)
+                if blob.kind not in KINDS or blob.size_bytes > min(room, LARGEST):
+                    continue
+                data = self._client.blobs.read(blob_id)
+            except WardianError:
+                continue
+            kind = kind_of(data)
+            if kind is not None and len(data) <= room:
+                room -= len(data)
+                shown.append(Picture(blob_id, path, kind, data))
+        return shown
 
     def _has(self, name: str) -> bool:
         return self._only is None or name in self._only

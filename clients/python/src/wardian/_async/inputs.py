@@ -1,0 +1,59 @@
+"""Calls whose arguments may be stored as blobs first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from wardian import _calls, _frames, _inputs
+from wardian._async.blobs import AsyncBlobs
+from wardian._calls import Request
+from wardian._files import as_binary_file
+
+
+class AsyncOrder:
+    """A call of `run_code` or `execute_skill`. What cannot be sent is refused at once."""
+
+    def __init__(self, blobs: AsyncBlobs, method: str, params: Mapping[str, Any]) -> None:
+        _calls.check(params)
+        self._blobs = blobs
+        self._method = method
+        self._params = params
+
+    async def request(self, *, events: bool = False) -> Request:
+        """The request, once its files, bytes and tables are stored."""
+        stored: dict[int, str] = {}
+        ids: list[str] = []
+        names: set[str] = set()
+        for found in _inputs.inputs(self._params.get("args")):
+            if isinstance(found, _inputs.ToStore):
+                # One object is stored once, also if it is there more than once.
+                key = id(found.value)
+                if key not in stored:
+                    stored[key] = await self._stored(found, names)
+                ids.append(stored[key])
+            else:
+                ids.append(found.blob_id)
+        params = dict(self._params)
+        # A skill gets the blobs that its manifest declares, code those that are mounted.
+        if ids and self._method == "run_code":
+            given = cast("Iterable[object]", params.get("input_blobs") or [])
+            listed = [str(blob) for blob in given]
+            params["input_blobs"] = list(dict.fromkeys([*listed, *ids]))
+        return _calls.call(self._method, params, events=events, stored=stored)
+
+    async def _stored(self, found: _inputs.ToStore, names: set[str]) -> str:
+        if not _frames.is_table(found.value):
+            file = as_binary_file(found.value)
+            start = 0 if file is None else file.tell()
+            blob = await self._blobs.upload(found.value)
+            if file is not None:
+                # The same arguments are the same call the next time.
+                file.seek(start)
+            return blob.blob_id
+        # The argument `sales` can be opened as `sales.csv`.
+        name = None if found.name is None else f"{found.name}.csv"
+        name = None if name in names else name
+        names.update(() if name is None else (name,))
+        frame = _frames.as_frame(found.value)
+        return (await self._blobs.put_frame(frame, name=name)).blob_id

@@ -1,0 +1,128 @@
+/** Arguments that JSON does not have: what is stored as a blob, and what is refused. */
+
+import type { Blobs } from "./blobs.js";
+import { KeptFile } from "./files.js";
+import type { Json } from "./schema.js";
+import { type BlobReference, isBlob, printJson } from "./wire.js";
+
+/**
+ * An argument of a call. Bytes, a `Blob` and a `File` are stored; the program gets the id of the
+ * blob, as it does for the result of an upload and for a file of another run.
+ */
+export type Argument =
+  | Json
+  | Blob
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | KeptFile
+  | { readonly blob_id: string; readonly size_bytes: number }
+  | readonly Argument[]
+  | { readonly [name: string]: Argument | undefined };
+
+/** The arguments of a call by their names. */
+export type Arguments = { readonly [name: string]: Argument | undefined };
+
+type Content = Blob | ArrayBuffer | Uint8Array<ArrayBuffer>;
+
+interface Upload {
+  content: Content;
+  /** Puts the id of the blob in its place. */
+  put: (id: string) => void;
+}
+
+/** The parameters of a run, with what has to be stored before they are sent. */
+export class Inputs {
+  readonly #method: string;
+  readonly #params: Record<string, unknown>;
+  readonly #uploads: Upload[] = [];
+  readonly #ids: string[] = [];
+  readonly #holder: { args?: unknown } = {};
+
+  /** Throws a `TypeError` for what can neither be sent nor stored. */
+  constructor(method: string, params: object) {
+    this.#method = method;
+    this.#params = { ...params };
+    this.#copy((value) => (this.#holder.args = value), this.#params["args"], "args");
+    printJson({ ...this.#params, args: this.#holder.args });
+  }
+
+  /** The parameters, once there is nothing to store any more. */
+  get #stored(): object {
+    const params: Record<string, unknown> = { ...this.#params };
+    if (this.#holder.args !== undefined) params["args"] = this.#holder.args;
+    // A skill gets the blobs that its manifest declares, code those that are mounted.
+    if (this.#ids.length > 0 && this.#method === "run_code") {
+      const listed = (params["input_blobs"] ?? []) as BlobReference[];
+      const ids = listed.map((blob) => (typeof blob === "string" ? blob : blob.blob_id));
+      params["input_blobs"] = [...new Set([...ids, ...this.#ids])];
+    }
+    return params;
+  }
+
+  /** The parameters, after everything is stored. Each object is stored once. */
+  async stored(blobs: Blobs): Promise<object> {
+    const known = new Map<Content, string>();
+    for (let next = this.#uploads[0]; next !== undefined; next = this.#uploads[0]) {
+      const id = known.get(next.content) ?? (await blobs.upload(next.content)).blob_id;
+      known.set(next.content, id);
+      this.#ids.push(id);
+      next.put(id);
+      this.#uploads.shift();
+    }
+    return this.#stored;
+  }
+
+  /** Copies a value to its place, with ids for blobs. */
+  #copy(put: (value: unknown) => void, value: unknown, path: string): void {
+    if (typeof value !== "object" || value === null) {
+      put(value);
+    } else if (value instanceof KeptFile || isBlob(value)) {
+      const id = value instanceof KeptFile ? value.blob().blob_id : value.blob_id;
+      this.#ids.push(id);
+      put(id);
+    } else if (isContent(value)) {
+      put("");
+      this.#uploads.push({ content: value, put });
+    } else if (Array.isArray(value)) {
+      const copy: unknown[] = [];
+      put(copy);
+      value.forEach((item, at) => this.#copy((made) => (copy[at] = made), item, `${path}[${at}]`));
+    } else {
+      refuse(value, path);
+      if (typeof (value as { toJSON?: unknown }).toJSON === "function") return put(value);
+      const copy = {};
+      put(copy);
+      for (const [name, member] of Object.entries(value)) {
+        // An assignment to `__proto__` would set no member.
+        const define = (made: unknown): unknown =>
+          Object.defineProperty(copy, name, {
+            value: made,
+            enumerable: true,
+            writable: true,
+            configurable: true,
+          });
+        this.#copy(define, member, `${path}.${name}`);
+      }
+    }
+  }
+}
+
+function isContent(value: object): value is Content {
+  return value instanceof Blob || value instanceof ArrayBuffer || value instanceof Uint8Array;
+}
+
+/** Refuses what `JSON.stringify` would send as an empty object. */
+function refuse(value: object, path: string): void {
+  const advice =
+    value instanceof Map
+      ? "give `Object.fromEntries` of it"
+      : value instanceof Set || ArrayBuffer.isView(value)
+        ? "give `Array.from` of it"
+        : value instanceof ReadableStream || value instanceof Promise
+          ? "wait for its content, or give the result of `blobs.upload`"
+          : undefined;
+  if (advice === undefined) return;
+  throw new TypeError(
+    `\`${path}\` is a ${value.constructor.name}, which JSON does not have: ${advice}`,
+  );
+}
