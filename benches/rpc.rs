@@ -20,7 +20,8 @@ use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
 use wardian::service::{
-    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, Publishing, RunHistory, Runs, ServiceError,
+    Status, Transfers,
 };
 
 /// Methods that have every run done already, and an empty store of blobs.
@@ -70,6 +71,8 @@ impl Methods for Done {
         Ok(())
     }
 }
+
+impl Publishing for Done {}
 
 impl Status for Done {
     fn obstacles(&self) -> Vec<String> {

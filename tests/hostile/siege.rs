@@ -267,6 +267,8 @@ impl Siege {
             "mount_skills": [SKILL],
             "input_blobs": [self.blob_id],
             "limits": attack.limits,
+            // Files would be blobs afterwards, as they should.
+            "keep_files": false,
         });
         client.run_with(&attack.source, params)
     }

@@ -132,6 +132,8 @@ impl TestServer {
             // The seed of the cache is kept. Its images of yesterday would be made anew in the background
             // of any test. Arguments overrule the variable.
             .env("WARDIAN_IMAGES_MAX_AGE", "0")
+            // The default depends on the machine.
+            .env("WARDIAN_LIMITS_MEMORY", "512 MiB")
             .args(arguments)
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
