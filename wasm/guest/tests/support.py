@@ -176,7 +176,7 @@ class Sandbox(unittest.TestCase):
             return b"\0" + json.dumps(self._store(operation, payload)).encode()
         if operation == 9:
             return b"\0" + self.answer_network(payload)
-        if operation == 11:
+        if operation == 12:
             length = int.from_bytes(payload[:2], "little")
             self.blob_names[payload[2 : 2 + length].decode()] = payload[2 + length :].decode()
             return b"\0"
