@@ -9,12 +9,12 @@ use clap_complete::Shell;
 
 use crate::cli::commands::conformance::args::ConformanceArgs;
 use crate::cli::commands::mcp::args::McpArgs;
+use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
 use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
-use crate::cli::skills_args::SkillsCommand;
 use crate::cli::terminal::option_advice::with_advice;
 use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;

@@ -12,7 +12,6 @@ mod prepare;
 mod program_args;
 mod run_args;
 mod server_option;
-mod skills_args;
 mod terminal;
 mod test_args;
 mod top_args;
@@ -25,6 +24,7 @@ use clap::CommandFactory as _;
 use crate::assembly::{PoolProcess, check_settings};
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand};
 use crate::cli::commands::reload::ConfigSource;
+use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, publish, skills_lock, test_skills,
 };
@@ -35,7 +35,6 @@ use crate::cli::commands::{
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
-use crate::cli::skills_args::SkillsCommand;
 use crate::cli::terminal::{logging, output};
 use crate::config::{self, Config, Surroundings};
 

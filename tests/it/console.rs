@@ -1,6 +1,7 @@
 //! The console: its pages, what they may ask, and the pages in a browser.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
 
 use serde_json::json;
@@ -56,54 +57,82 @@ fn the_console_is_there_before_a_key_is() {
     assert_eq!(operator_client.get("/v1/metrics").status, 200);
 }
 
-#[test]
-fn an_operator_makes_and_revokes_keys_over_http() {
-    let place = Command::new();
-    let data = place.folder().join("data");
-    let log = place.folder().join("audit.log");
-    let file = format!("audit.file={}", log.display());
-    let server = TestServer::start_on(
-        &data,
-        &["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false", "--set", &file],
-    );
-    let key = |scopes: &str| {
-        let data = data.to_str().unwrap();
+/// A server that takes keys and writes an audit log.
+struct AuditedServer {
+    server: TestServer,
+    audit_log: PathBuf,
+    place: Command,
+}
+
+impl AuditedServer {
+    fn start() -> Self {
+        let place = Command::new();
+        let audit_log = place.folder().join("audit.log");
+        let file = format!("audit.file={}", audit_log.display());
+        let server = TestServer::start_on(
+            &place.folder().join("data"),
+            &["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false", "--set", &file],
+        );
+        Self { server, audit_log, place }
+    }
+
+    /// Makes a key with the command and waits until the server knows it.
+    fn key(&self, scopes: &str) -> String {
+        let data = self.server.data_dir().to_str().unwrap();
         let arguments = ["--data-dir", data, "keys", "create", "--tenant", "acme", "--name", "k"];
-        let made = place.run(&[&arguments[..], &["--scopes", scopes]].concat()).with(0).stdout;
+        let made = self.place.run(&[&arguments[..], &["--scopes", scopes]].concat()).with(0).stdout;
         let made = made.trim_end().to_owned();
         crate::support::eventually(std::time::Duration::from_secs(20), || {
-            (server.client().with_key(&made).get("/v1/caller").status == 200)
+            (self.server.client().with_key(&made).get("/v1/caller").status == 200)
                 .then_some(made.clone())
         })
-    };
-    let operator = key("admin");
-    let usual = key("discover,execute,code,blobs");
-    let send = |key: &str, path: &str, kind: &str, body: &str| {
-        let request = ureq::post(format!("http://{}{path}", server.address));
+    }
+
+    /// The status and the value that answer a POST request.
+    fn post(&self, key: &str, path: &str, kind: &str, body: &str) -> (u16, serde_json::Value) {
+        let request = ureq::post(format!("http://{}{path}", self.server.address));
         let request = request.header("Authorization", format!("Bearer {key}"));
         let request = request.config().http_status_as_error(false).build();
         let mut answer = request.header("Content-Type", kind).send(body).unwrap();
         let text = answer.body_mut().read_to_string().unwrap();
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        (answer.status().as_u16(), value)
-    };
+        (answer.status().as_u16(), serde_json::from_str(&text).unwrap())
+    }
+
+    /// The audit log, once it has this text.
+    fn audit_log_with(&self, text: &str) -> String {
+        crate::support::eventually(std::time::Duration::from_secs(20), || {
+            std::fs::read_to_string(&self.audit_log).ok().filter(|lines| lines.contains(text))
+        })
+    }
+}
+
+/// Bodies of requests for a key that are refused.
+const WRONG_KEY_ORDERS: [&str; 11] = [
+    "",
+    "[]",
+    "{}",
+    r#"{"tenant": "beta"}"#,
+    r#"{"tenant": "BETA", "name": "ci"}"#,
+    r#"{"tenant": "beta", "name": "\n"}"#,
+    r#"{"tenant": "b", "name": "c", "scopes": ["root"]}"#,
+    r#"{"tenant": "b", "name": "c", "expires_ms": 0}"#,
+    r#"{"tenant": "b", "name": "c", "x": 1}"#,
+    r#"{"tenant": "b", "tenant": "c", "name": "c"}"#,
+    r#"{"tenant": "b", "name": "c", "expires_ms": 18446744073709551615}"#,
+];
+
+#[test]
+fn an_operator_makes_and_revokes_keys_over_http() {
+    let audited = AuditedServer::start();
+    let server = &audited.server;
+    let operator = audited.key("admin");
+    let usual = audited.key("discover,execute,code,blobs");
+    let send = |key: &str, path: &str, kind: &str, body: &str| audited.post(key, path, kind, body);
     let order = r#"{"tenant": "beta", "name": "ci", "scopes": ["code"], "expires_ms": 60000}"#;
     let (status, refused) = send(&usual, "/v1/keys", "application/json", order);
     assert_eq!((status, &refused["error"]["data"]["kind"]), (403, &json!("forbidden")));
     assert_eq!(send(&operator, "/v1/keys", "text/plain", order).0, 415);
-    for wrong in [
-        "",
-        "[]",
-        "{}",
-        r#"{"tenant": "beta"}"#,
-        r#"{"tenant": "BETA", "name": "ci"}"#,
-        r#"{"tenant": "beta", "name": "\n"}"#,
-        r#"{"tenant": "b", "name": "c", "scopes": ["root"]}"#,
-        r#"{"tenant": "b", "name": "c", "expires_ms": 0}"#,
-        r#"{"tenant": "b", "name": "c", "x": 1}"#,
-        r#"{"tenant": "b", "tenant": "c", "name": "c"}"#,
-        r#"{"tenant": "b", "name": "c", "expires_ms": 18446744073709551615}"#,
-    ] {
+    for wrong in WRONG_KEY_ORDERS {
         assert_eq!(send(&operator, "/v1/keys", "application/json", wrong).0, 400, "{wrong}");
     }
     let (status, made) = send(&operator, "/v1/keys", "application/json", order);
@@ -125,9 +154,7 @@ fn an_operator_makes_and_revokes_keys_over_http() {
         let path = format!("/v1/keys/{unknown}/revoke");
         assert_eq!(send(&operator, &path, "application/json", "").0, 400, "{unknown}");
     }
-    let lines = crate::support::eventually(std::time::Duration::from_secs(20), || {
-        std::fs::read_to_string(&log).ok().filter(|lines| lines.contains("key_revoked"))
-    });
+    let lines = audited.audit_log_with("key_revoked");
     let by = operator.split('_').nth(1).unwrap();
     for (event, about) in
         [("key_created", format!("code by {by}")), ("key_revoked", format!("by {by}"))]

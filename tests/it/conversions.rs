@@ -32,9 +32,18 @@ fn returned(expression: &str) -> Value {
     client().run(&format!("{IMPORTS}\ndef main(args):\n    return {expression}\n"))
 }
 
+/// Asserts what each expression becomes, and that the result says so.
+fn assert_become<const N: usize>(expected: [(&str, Value); N]) {
+    for (expression, expected) in expected {
+        let result = returned(expression);
+        assert_eq!(output(&result)["result"], expected, "{expression}: {result:#}");
+        assert!(result["converted"].is_array(), "{expression}: {result:#}");
+    }
+}
+
 #[test]
-fn values_become_what_everybody_means() {
-    for (expression, expected) in [
+fn values_of_the_standard_library_become_what_everybody_means() {
+    assert_become([
         ("day", json!("2026-01-02")),
         (
             "datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC)",
@@ -63,6 +72,12 @@ fn values_become_what_everybody_means() {
             json!(["r", {"x": 1, "when": "2026-01-02"}, "YWJj"]),
         ),
         ("[{day: 1, ('a', 1): 2}]", json!([{"2026-01-02": 1, "('a', 1)": 2}])),
+    ]);
+}
+
+#[test]
+fn arrays_and_tables_become_what_everybody_means() {
+    assert_become([
         (
             "[np.array([[1, 2], [3, 4]]), np.array([1.5, np.nan]), np.array(5)]",
             json!([[[1, 2], [3, 4]], [1.5, null], 5]),
@@ -96,11 +111,7 @@ fn values_become_what_everybody_means() {
             json!([{"t": "2026-01-02T00:00:00", "n": 1}, {"t": null, "n": null}]),
         ),
         ("pd.DataFrame()", json!([])),
-    ] {
-        let result = returned(expression);
-        assert_eq!(output(&result)["result"], expected, "{expression}: {result:#}");
-        assert!(result["converted"].is_array(), "{expression}: {result:#}");
-    }
+    ]);
 }
 
 #[test]

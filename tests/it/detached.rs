@@ -1,5 +1,6 @@
 //! Runs in the background, and the cancellation of runs.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -378,11 +379,12 @@ fn a_tenant_whose_requests_wait_keeps_no_other_tenant_out() {
     let its = id_of(&detached(&other, SLEEPS, json!({})));
     until_it_is(&other, &its, "running");
     let (waiting, path) = (other.clone(), format!("/v1/runs/{its}?wait_ms=60000"));
-    let waits = thread::spawn(move || waiting.get(&path).json());
-    thread::sleep(Duration::from_millis(300));
-    assert!(!waits.is_finished(), "it does not wait");
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || sender.send(waiting.get(&path).json()));
+    let early = answers.recv_timeout(Duration::from_millis(300));
+    assert_eq!(early, Err(RecvTimeoutError::Timeout), "it does not wait");
     assert_eq!(cancel(&other, &its).status, 200);
-    assert_eq!(waits.join().unwrap()["status"], "ended");
+    assert_eq!(answers.recv_timeout(PATIENCE).unwrap()["status"], "ended");
     assert_eq!(cancel(&one, &id).status, 200);
     let answers: Vec<_> = polls.into_iter().map(|poll| poll.join().unwrap()).collect();
     let (at_once, waited): (Vec<_>, Vec<_>) =

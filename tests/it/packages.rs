@@ -572,15 +572,19 @@ fn every_battery_is_imported_in_a_guest() {
     }
 }
 
-#[test]
-fn batteries_work_as_models_use_them() {
+/// Runs each code, and asserts its value.
+fn assert_values<const N: usize>(expected: [(&str, Value); N]) {
     batteries();
     let client = TestServer::shared().client();
-    for (code, expected) in [
-        (
-            "import requests\nrequests.Request('GET', 'https://example.com/', params={'a': 1}).prepare().url",
-            json!("https://example.com/?a=1"),
-        ),
+    for (code, expected) in expected {
+        let result = client.run_with(code, json!({"limits": {"timeout_ms": 30_000}}));
+        assert_eq!(value(&result), expected, "{code}\n{result}");
+    }
+}
+
+#[test]
+fn batteries_for_documents_and_texts_work_as_models_use_them() {
+    assert_values([
         (
             "import docx, io\nd = docx.Document(); d.add_heading('Title'); d.add_paragraph('Text')\nb = io.BytesIO(); d.save(b); b.seek(0)\n[p.text for p in docx.Document(b).paragraphs]",
             json!(["Title", "Text"]),
@@ -598,6 +602,25 @@ fn batteries_work_as_models_use_them() {
             json!("One"),
         ),
         (
+            "import dateparser\ndateparser.parse('12 March 2024').date().isoformat()",
+            json!("2024-03-12"),
+        ),
+        ("from slugify import slugify\nslugify('Für Élise!')", json!("fur-elise")),
+        (
+            "import nltk\n[nltk.download(name, quiet=True) for name in ('punkt', ['stopwords', 'punkt_tab'], 'vader_lexicon')]",
+            json!([true, true, true]),
+        ),
+    ]);
+}
+
+#[test]
+fn batteries_for_data_and_programs_work_as_models_use_them() {
+    assert_values([
+        (
+            "import requests\nrequests.Request('GET', 'https://example.com/', params={'a': 1}).prepare().url",
+            json!("https://example.com/?a=1"),
+        ),
+        (
             "from rich.console import Console\nfrom rich.table import Table\nimport io\nt = Table('a'); t.add_row('1'); f = io.StringIO(); Console(file=f, width=20).print(t); '1' in f.getvalue()",
             json!(true),
         ),
@@ -605,11 +628,6 @@ fn batteries_work_as_models_use_them() {
             "import pytz, datetime\ndatetime.datetime(2024, 7, 1, tzinfo=pytz.utc).astimezone(pytz.timezone('Europe/Vienna')).isoformat()",
             json!("2024-07-01T02:00:00+02:00"),
         ),
-        (
-            "import dateparser\ndateparser.parse('12 March 2024').date().isoformat()",
-            json!("2024-03-12"),
-        ),
-        ("from slugify import slugify\nslugify('Für Élise!')", json!("fur-elise")),
         ("from faker import Faker\nFaker.seed(1); isinstance(Faker().name(), str)", json!(true)),
         (
             "import jsonschema\njsonschema.Draft7Validator({'type': 'integer'}).is_valid('x')",
@@ -629,14 +647,7 @@ fn batteries_work_as_models_use_them() {
         ),
         ("from sortedcontainers import SortedList\nlist(SortedList([3, 1, 2]))", json!([1, 2, 3])),
         ("import certifi, os\nos.path.getsize(certifi.where()) > 100_000", json!(true)),
-        (
-            "import nltk\n[nltk.download(name, quiet=True) for name in ('punkt', ['stopwords', 'punkt_tab'], 'vader_lexicon')]",
-            json!([true, true, true]),
-        ),
-    ] {
-        let result = client.run_with(code, json!({"limits": {"timeout_ms": 30_000}}));
-        assert_eq!(value(&result), expected, "{code}\n{result}");
-    }
+    ]);
 }
 
 /// NLTK's lexicon of VADER is no longer on any registry: it is made of that of vaderSentiment. These are

@@ -1,12 +1,12 @@
 //! Skills that tenants publish on a running server, over HTTP.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Command, TestServer, contained, eventually, output};
+use crate::support::{Answer, Client, Command, TestServer, contained, eventually, output};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -94,35 +94,50 @@ fn a_tenant_publishes_skills_that_it_alone_sees_and_that_survive() {
     assert!(missing.stderr.contains("was not published by this tenant"), "{}", missing.stderr);
 }
 
+/// The document of a skill that is nothing but instructions.
+const DOCUMENT: &str = "---\nname: A\nshort_description: Says nothing.\n---\n# A\n";
+
+/// A package with these files: paths and texts.
+fn package(files: &[(&str, &str)]) -> String {
+    let head: Vec<_> = files.iter().map(|(path, text)| json!([path, text.len()])).collect();
+    let head = json!({"wardian_skill": 1, "files": head}).to_string();
+    let content: String = files.iter().map(|(_, text)| *text).collect();
+    format!("{head}\n{content}")
+}
+
+/// A package with the skill `a.b`, which nothing is wrong with.
+fn whole_package(version: &str) -> String {
+    let manifest = format!(
+        "name = \"a.b\"\nversion = \"{version}\"\ndescription = \"Says nothing.\"\n\
+         kind = \"instruction\"\nnamespace = \"a\"\n"
+    );
+    package(&[("SKILL.md", DOCUMENT), ("skill.toml", &manifest)])
+}
+
+/// Stores a package as a blob.
+fn stored(client: &Client, package: &str) -> String {
+    client.create_bytes(package.as_bytes(), "application/vnd.wardian.skill")
+}
+
+fn put(client: &Client, path: &str) -> Answer {
+    client.put(&format!("/v1/skills/{path}"))
+}
+
+/// Asserts that refused packages left nothing in the folder of `acme`.
+fn assert_nothing_is_left(data: &Path) {
+    let left: Vec<_> = fs::read_dir(data.join("published/acme"))
+        .map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect())
+        .unwrap_or_default();
+    assert!(left.iter().all(|name| name == ".digests"), "nothing is left: {left:?}");
+}
+
 #[test]
-fn a_published_skill_needs_a_scope_and_a_package_without_tricks() {
+fn a_package_with_tricks_is_refused_and_leaves_nothing() {
     let place = Command::new();
     let data = place.folder().join("data");
-    let bounds =
-        ["--set", "tenants.skills_max_folders=2", "--set", "tenants.skills_max_size=1 MiB"];
-    let log_file = place.folder().join("audit.log");
-    let audit = format!("audit.file={}", log_file.display());
-    let server = TestServer::start_on(&data, &[&KEYS[..], &bounds, &["--set", &audit]].concat());
+    let bounds = ["--set", "tenants.skills_max_folders=1"];
+    let server = TestServer::start_on(&data, &[&KEYS[..], &bounds].concat());
     let (acme, _) = key(&place, &server, "acme", "discover,execute,blobs,publish");
-    let (weak, _) = key(&place, &server, "acme", "discover,execute,code,blobs");
-    let (beta, _) = key(&place, &server, "beta", "blobs,publish");
-    let put = |client: &Client, path: &str| client.put(&format!("/v1/skills/{path}"));
-    let package = |files: &[(&str, &str)]| {
-        let head: Vec<_> = files.iter().map(|(path, text)| json!([path, text.len()])).collect();
-        let head = json!({"wardian_skill": 1, "files": head}).to_string();
-        let content: String = files.iter().map(|(_, text)| *text).collect();
-        format!("{head}\n{content}")
-    };
-    let stored = |client: &Client, content: &str| {
-        client.create_bytes(content.as_bytes(), "application/vnd.wardian.skill")
-    };
-    let document = "---\nname: A\nshort_description: Says nothing.\n---\n# A\n";
-    let manifest = |version: &str| {
-        format!(
-            "name = \"a.b\"\nversion = \"{version}\"\ndescription = \"Says nothing.\"\n\
-             kind = \"instruction\"\nnamespace = \"a\"\n"
-        )
-    };
     let hostile = package(&[("../../x", "x")]);
     for (name, content, expected) in [
         ("a.b/1.0.0", hostile.as_str(), "must not contain empty, `.` or `..` segments"),
@@ -134,31 +149,45 @@ fn a_published_skill_needs_a_scope_and_a_package_without_tricks() {
         let answer = put(&acme, &format!("{name}?blob={blob}"));
         assert_eq!(answer.status, 400, "{answer:?}");
         let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(expected), "{message}");
+        assert!(message.contains(expected), "{content:?}: {message}");
         assert!(!message.contains(data.to_str().unwrap()), "no path of the host: {message}");
     }
-    let blob =
-        stored(&acme, &package(&[("SKILL.md", document), ("skill.toml", &manifest("1.0.0"))]));
+    let blob = stored(&acme, &whole_package("1.0.0"));
+    assert_eq!(put(&acme, "a.b/1.0.0").status, 400);
+    assert_eq!(put(&acme, &format!("a.b/1.0?blob={blob}")).status, 400);
+    assert_eq!(put(&acme, &format!("..%2f..%2fx/1.0.0?blob={blob}")).status, 400);
+    let other = put(&acme, &format!("a.c/1.0.0?blob={blob}"));
+    assert_eq!(other.status, 400, "{other:?}");
+    assert_nothing_is_left(&data);
+    // What was refused takes no room of the one folder that this tenant may have.
+    let answer = put(&acme, &format!("a.b/1.0.0?blob={blob}"));
+    assert_eq!((answer.status, &answer.json()["is_new"]), (201, &json!(true)), "{answer:?}");
+}
+
+#[test]
+fn publishing_needs_a_scope_and_room_and_is_audited() {
+    let place = Command::new();
+    let data = place.folder().join("data");
+    let bounds =
+        ["--set", "tenants.skills_max_folders=2", "--set", "tenants.skills_max_size=1 MiB"];
+    let log_file = place.folder().join("audit.log");
+    let audit = format!("audit.file={}", log_file.display());
+    let server = TestServer::start_on(&data, &[&KEYS[..], &bounds, &["--set", &audit]].concat());
+    let (acme, _) = key(&place, &server, "acme", "discover,execute,blobs,publish");
+    let (weak, _) = key(&place, &server, "acme", "discover,execute,code,blobs");
+    let (beta, _) = key(&place, &server, "beta", "blobs,publish");
+    let blob = stored(&acme, &whole_package("1.0.0"));
     assert_eq!(put(&weak, &format!("a.b/1.0.0?blob={blob}")).status, 403);
     assert_eq!(
         put(&beta, &format!("a.b/1.0.0?blob={blob}")).status,
         404,
         "a blob of another tenant"
     );
-    assert_eq!(put(&acme, "a.b/1.0.0").status, 400);
-    assert_eq!(put(&acme, &format!("a.b/1.0?blob={blob}")).status, 400);
-    assert_eq!(put(&acme, &format!("..%2f..%2fx/1.0.0?blob={blob}")).status, 400);
-    let other = put(&acme, &format!("a.c/1.0.0?blob={blob}"));
-    assert_eq!(other.status, 400, "{other:?}");
-    let left: Vec<_> = fs::read_dir(data.join("published/acme"))
-        .map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect())
-        .unwrap_or_default();
-    assert!(left.iter().all(|name| name == ".digests"), "nothing is left: {left:?}");
+    assert_nothing_is_left(&data);
     let answer = put(&acme, &format!("a.b/1.0.0?blob={blob}"));
     assert_eq!((answer.status, &answer.json()["is_new"]), (201, &json!(true)), "{answer:?}");
     for (version, status) in [("2.0.0", 201), ("3.0.0", 507)] {
-        let files = [("SKILL.md", document), ("skill.toml", &*manifest(version))];
-        let blob = stored(&acme, &package(&files));
+        let blob = stored(&acme, &whole_package(version));
         let answer = put(&acme, &format!("a.b/{version}?blob={blob}"));
         assert_eq!(answer.status, status, "{answer:?}");
     }

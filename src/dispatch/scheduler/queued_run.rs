@@ -45,7 +45,7 @@ impl QueuedRun {
             match timeout(patience, &mut self.granted).await {
                 Ok(Ok(granted)) => return granted,
                 Ok(Err(_)) => return Err(DispatchError::ShuttingDown),
-                Err(_elapsed) if left.is_zero() || !self.is_first() => break,
+                Err(_elapsed) if left.is_zero() || !self.may_wait_on() => break,
                 Err(_elapsed) => {
                     patience = LOOK_AGAIN.min(left);
                     left = left.saturating_sub(patience);
@@ -59,9 +59,9 @@ impl QueuedRun {
         Err(DispatchError::Overloaded { retry_after })
     }
 
-    /// True if the tenant has no run in progress, and this one is its next.
-    fn is_first(&self) -> bool {
-        self.scheduler.is_first(&self.tenant, self.ticket)
+    /// True if the tenant has no run in progress, this one is its next, and there are workers.
+    fn may_wait_on(&self) -> bool {
+        self.scheduler.may_wait_on(&self.tenant, self.ticket)
     }
 }
 

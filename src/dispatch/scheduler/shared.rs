@@ -118,9 +118,11 @@ impl Scheduler {
         self.change(|shared| shared.state.refuse_early(claim, now()))
     }
 
-    /// True if a tenant has no run in progress, and the run is its next.
-    pub(crate) fn is_first(&self, tenant: &TenantId, ticket: Ticket) -> bool {
-        self.shared.lock().state.is_first(tenant, ticket)
+    /// True if the run is the next of a tenant without a run in progress, and there are workers that
+    /// it can wait for.
+    pub(crate) fn may_wait_on(&self, tenant: &TenantId, ticket: Ticket) -> bool {
+        let state = &self.shared.lock().state;
+        state.alive() > 0 && state.is_first(tenant, ticket)
     }
 
     /// Ends the wait of a run.

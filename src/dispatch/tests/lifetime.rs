@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::dispatch::tests::{
     WrittenBlobs, command, config, config_of, error_type, has_ended, job, plays, run_script, start,
@@ -34,6 +35,16 @@ async fn the_reason_for_not_starting_reaches_the_operator() {
         WorkerCommand { program: "/no/such/program".into(), ..WorkerCommand::same_program(vec![]) };
     let pool = Pool::start(PoolConfig::new(nowhere, 1)).unwrap();
     assert!(matches!(pool.ready().await, Err(DispatchError::Start(_))));
+}
+
+#[tokio::test]
+async fn without_any_worker_nobody_waits_longer_than_the_queue_has() {
+    let (queue_wait, first_wait) = (Duration::from_millis(300), Duration::from_secs(3_600));
+    let pool =
+        Pool::start(PoolConfig { queue_wait, first_wait, ..config_of("role-unable", 1) }).unwrap();
+    let (job, mut host) = (job("return {}"), WrittenBlobs::default());
+    let refused = timeout(Duration::from_secs(20), pool.run(&job, &mut host)).await.unwrap();
+    assert!(matches!(refused, Err(DispatchError::Overloaded { .. })), "{refused:?}");
 }
 
 #[tokio::test]

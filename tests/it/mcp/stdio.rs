@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -100,19 +101,37 @@ fn the_newest_revision_needs_no_handshake() {
     }
 }
 
+/// A folder with files of a user, and an empty one where what runs keep is saved.
+struct UserFolders {
+    files: PathBuf,
+    saved: PathBuf,
+    _place: tempfile::TempDir,
+}
+
+impl UserFolders {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let [files, saved] = ["data", "out"].map(|name| place.path().join(name));
+        fs::create_dir_all(files.join("deep")).unwrap();
+        fs::create_dir(&saved).unwrap();
+        fs::write(files.join("sales of é.csv"), "a,b\n1,2\n").unwrap();
+        fs::write(files.join("deep/x.bin"), b"\xff\0").unwrap();
+        fs::write(files.join(".env"), "KEY=hunter2").unwrap();
+        fs::write(place.path().join("outside"), "hunter2").unwrap();
+        symlink(place.path().join("outside"), files.join("link")).unwrap();
+        Self { files, saved, _place: place }
+    }
+
+    fn client(&self) -> StdioClient {
+        let [files, saved] = [&self.files, &self.saved].map(|folder| folder.to_str().unwrap());
+        StdioClient::initialized(&["--files", files, "--out", saved])
+    }
+}
+
 #[test]
-fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
-    let place = tempfile::tempdir().unwrap();
-    let [data, out] = ["data", "out"].map(|name| place.path().join(name));
-    fs::create_dir_all(data.join("deep")).unwrap();
-    fs::create_dir(&out).unwrap();
-    fs::write(data.join("sales of é.csv"), "a,b\n1,2\n").unwrap();
-    fs::write(data.join("deep/x.bin"), b"\xff\0").unwrap();
-    fs::write(data.join(".env"), "KEY=hunter2").unwrap();
-    fs::write(place.path().join("outside"), "hunter2").unwrap();
-    symlink(place.path().join("outside"), data.join("link")).unwrap();
-    let (files, saved) = (data.to_str().unwrap(), out.to_str().unwrap());
-    let mut client = StdioClient::initialized(&["--files", files, "--out", saved]);
+fn files_of_the_user_are_described_and_read_as_resources() {
+    let folders = UserFolders::new();
+    let mut client = folders.client();
     let tools = client.ask(&legacy(1, "tools/list", json!({})));
     let tools = tools["result"]["tools"].as_array().unwrap();
     let run_code = tools.iter().find(|tool| tool["name"] == "run_code").unwrap();
@@ -121,7 +140,6 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     assert!(described.contains("saved in the user's folder"), "{described}");
     assert!(!described.contains(".env") && !described.contains("link"), "{described}");
     assert!(run_code["inputSchema"]["properties"]["detach"].is_null(), "{run_code}");
-    // As resources.
     let listed = client.ask(&legacy(2, "resources/list", json!({})));
     let listed = listed["result"]["resources"].as_array().unwrap();
     let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
@@ -140,7 +158,13 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     }
     let templates = client.ask(&legacy(4, "resources/templates/list", json!({})));
     assert!(templates.to_string().contains("file:{+path}"), "{templates}");
-    // In runs.
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
+    let folders = UserFolders::new();
+    let mut client = folders.client();
     let mut call = |id: i32, code: &str, more: Value| {
         let mut arguments = json!({"language": "python", "code": code});
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -159,8 +183,8 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
         let answer = call(id, code, mounted.clone());
         assert_eq!(answer["structuredContent"]["output"]["result"], "a,b\n1,2\n", "{answer}");
         let told = answer["content"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap();
-        assert_eq!(told, format!("Saved in {saved}: {name}."));
-        assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "a,b\n1,2\n");
+        assert_eq!(told, format!("Saved in {}: {name}.", folders.saved.display()));
+        assert_eq!(fs::read_to_string(folders.saved.join(name)).unwrap(), "a,b\n1,2\n");
     }
     let missing = call(7, "1", json!({"input_blobs": ["file:seles.csv"]}));
     assert_eq!(missing["isError"], true, "{missing}");
@@ -172,7 +196,12 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     let told = detached["content"][0]["text"].as_str().unwrap();
     assert!(told.contains("left out, because this server keeps no records"), "{told}");
     assert_eq!(client.end(), 0);
-    // A server has no files of its users.
+}
+
+#[test]
+fn a_bridge_has_no_files_of_the_user_and_a_folder_that_is_not_there_is_refused() {
+    let folders = UserFolders::new();
+    let files = folders.files.to_str().unwrap();
     let place = Command::new();
     let both = ["mcp", "--server", "http://127.0.0.1:1", "--files", files];
     assert!(place.run(&both).with(2).stderr.contains("cannot be used with"));

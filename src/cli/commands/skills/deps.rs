@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, MeteredCode, Runtime};
 use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::skills::args::DepsCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
-use crate::cli::skills_args::DepsCommand;
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
 use crate::engine::code::instrumentation::Variant;

@@ -1,5 +1,6 @@
 //! `wardian skills`: the commands for authors and operators of skills, one file each.
 
+pub(crate) mod args;
 pub(crate) mod check_python;
 pub(crate) mod check_skills;
 pub(crate) mod deps;
