@@ -76,7 +76,9 @@ impl Discovery {
         let writing = move || -> Result<PublishedVersion, ServiceError> {
             let mut opened = blobs.open_content(&tenant, &id)?;
             let size = opened.blob.size.as_u64();
-            let mut content = std::io::BufReader::new(&mut opened.file);
+            // Behind the content, the file has what belongs to the store.
+            let content = std::io::Read::take(&mut opened.file, size);
+            let mut content = std::io::BufReader::new(content);
             Ok(published.publish(&tenant, (&skill.0, &skill.1), &mut content, size)?)
         };
         let done = caller.memory.on_thread(writing).await.map_err(ServiceError::Interrupted)??;

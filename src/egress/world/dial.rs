@@ -16,7 +16,7 @@ use crate::egress::config::ProxyAddress;
 use crate::egress::error::{NetworkError, errno};
 use crate::egress::policy::address::AddressRules;
 use crate::egress::policy::target::{Destination, HostName};
-use crate::egress::world::resolver::Resolver;
+use crate::egress::world::resolver::{Lookup, Resolver};
 use crate::ids::TenantId;
 
 /// Addresses of a name that are tried.
@@ -45,7 +45,7 @@ impl Dialer {
         if self.proxy.is_some() {
             return Ok(Vec::new());
         }
-        let mut found = self.lookup(tenant, host.as_str(), within).await?;
+        let mut found = found_in(self.resolver.lookup(tenant, host.as_str()), within).await?;
         if !found.iter().all(|address| self.addresses.allow(*address)) {
             return Err(NetworkError::denied(format!(
                 "`{host}` resolves to an address that is not public; the operator's setting \
@@ -54,20 +54,6 @@ impl Dialer {
         }
         found.truncate(MAX_ADDRESSES);
         Ok(found)
-    }
-
-    async fn lookup(
-        &self,
-        tenant: &TenantId,
-        name: &str,
-        within: Duration,
-    ) -> Result<Vec<IpAddr>, NetworkError> {
-        let unknown = || NetworkError::new(errno::EHOSTUNREACH, "Name or service not known");
-        match timeout(within, self.resolver.lookup(tenant, name)).await {
-            Err(_) => Err(NetworkError::timeout("the name could not be looked up in time")),
-            Ok(Ok(found)) if !found.is_empty() => Ok(found),
-            Ok(_) => Err(unknown()),
-        }
     }
 
     /// Connects to one of `addresses`, which [`resolve`](Self::resolve) checked, or through the
@@ -84,13 +70,23 @@ impl Dialer {
                 return connect_to_any(addresses, to.port).await;
             };
             // The operator named the proxy, so its address is not checked.
-            let addresses = self.lookup(tenant, proxy.host(), within).await?;
+            let looking = self.resolver.lookup_of_operator(tenant, proxy.host());
+            let addresses = found_in(looking, within).await?;
             let mut stream = connect_to_any(&addresses, proxy.port()).await?;
             open_tunnel(&mut stream, proxy, to).await?;
             Ok(stream)
         };
         let late = || NetworkError::timeout("Connection timed out");
         timeout(within, connecting).await.unwrap_or_else(|_| Err(late()))
+    }
+}
+
+/// The answer of a resolver, if it comes in time and has addresses.
+async fn found_in(looking: Lookup<'_>, within: Duration) -> Result<Vec<IpAddr>, NetworkError> {
+    match timeout(within, looking).await {
+        Err(_) => Err(NetworkError::timeout("the name could not be looked up in time")),
+        Ok(Ok(found)) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(NetworkError::new(errno::EHOSTUNREACH, "Name or service not known")),
     }
 }
 

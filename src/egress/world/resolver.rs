@@ -37,6 +37,12 @@ pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Sen
 pub trait Resolver: Debug + Send + Sync {
     /// Finds all addresses of `name`, in the order to try them, for a run of `tenant`.
     fn lookup<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> Lookup<'a>;
+
+    /// Finds all addresses of a name or an address that the operator has written down, as every
+    /// program of the machine would find them.
+    fn lookup_of_operator<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> Lookup<'a> {
+        self.lookup(tenant, name)
+    }
 }
 
 /// The resolver of the operating system. Tenants share its threads.
@@ -54,17 +60,26 @@ impl Default for SystemResolver {
 impl Resolver for SystemResolver {
     fn lookup<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> Lookup<'a> {
         Box::pin(async move {
-            let permit = self.permits.acquire(tenant).await;
-            let name = name.to_owned();
-            // The task holds the permit: a look-up that nobody waits for any more still counts.
-            let found = tokio::spawn(async move {
-                let asked = spelt(&name, is_local(&name).await);
-                let found = lookup_host((asked, 0)).await;
-                drop(permit);
-                found.map(|found| found.map(|address| address.ip()).collect())
-            });
-            found.await.map_err(io::Error::other)?
+            let is_local = is_local(name).await;
+            self.ask(tenant, spelt(name, is_local)).await
         })
+    }
+
+    fn lookup_of_operator<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> Lookup<'a> {
+        Box::pin(self.ask(tenant, name.to_owned()))
+    }
+}
+
+impl SystemResolver {
+    async fn ask(&self, tenant: &TenantId, name: String) -> io::Result<Vec<IpAddr>> {
+        let permit = self.permits.acquire(tenant).await;
+        // The task holds the permit: a look-up that nobody waits for any more still counts.
+        let found = tokio::spawn(async move {
+            let found = lookup_host((name, 0)).await;
+            drop(permit);
+            found.map(|found| found.map(|address| address.ip()).collect())
+        });
+        found.await.map_err(io::Error::other)?
     }
 }
 
@@ -110,6 +125,15 @@ mod tests {
         for name in ["api.example.com", "x.y", "gone.internal", "internal", "api", "10.1.2.3", ""] {
             assert!(!names_host(hosts.as_bytes(), name), "{name}");
             assert_eq!(spelt(name, false), format!("{name}."));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_operator_may_write_an_address() {
+        let (resolver, tenant) = (SystemResolver::default(), TenantId::local());
+        for address in ["127.0.0.1", "::1"] {
+            let found = resolver.lookup_of_operator(&tenant, address).await.unwrap();
+            assert_eq!(found, [address.parse::<IpAddr>().unwrap()]);
         }
     }
 
