@@ -296,9 +296,6 @@ impl Service {
             return Err(ServiceError::LimitsOfRecord);
         }
         plan.limits = limits;
-        if let Some(reproducible) = &mut plan.reproducible {
-            reproducible.fuel_rules = inputs.fuel_rules;
-        }
         plan.keep_files = inputs.keep_files.clone();
         plan.strict_output = inputs.strict_output;
         let (network, script) = match network {

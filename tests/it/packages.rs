@@ -188,7 +188,7 @@ fn the_example_skill_is_locked_synced_tested_and_executed() {
     }
     let pipes = pipes.to_str().unwrap();
     let refused = command.run(&["skills", "deps", "sync", folder, "--from", pipes]);
-    assert!(refused.code != Some(0) && refused.stderr.contains("the folder has no"), "{refused:?}");
+    assert!(refused.code != Some(0) && refused.stdout.contains("the folder has no"), "{refused:?}");
     let synced = command.run(&["skills", "deps", "sync", folder, "--from", wheels.path()]).with(0);
     assert!(synced.stdout.contains("its packages were fetched"), "{}", synced.stdout);
     let synced = command.run(&["skills", "deps", "sync", folder, "--json"]).with(0).json();

@@ -528,7 +528,10 @@ fn a_bundle_is_verified_without_anything_else() {
     }
     said(&pack("in").with(2), &["is there and is no file"]);
     pack("two.tar").with(0);
-    said(&place.run(&["bundle", "run.json", "-o", "x.tar"]).with(2), &["the blob `blob:"]);
+    // Blobs are found beside the record, so they are missing where it stands alone.
+    place.file("alone/run.json", fs::read(place.folder().join("run.json")).unwrap());
+    let alone = ["--skills", "skills", "bundle", "alone/run.json", "-o", "x.tar"];
+    said(&place.run(&alone).with(2), &["the blob `blob:"]);
     fs::write(place.folder().join("skills/acme.sum.up/code/main.py"), "def main(a): ...").unwrap();
     said(&pack("x.tar").with(2), &["`acme.sum.up` is another one here"]);
     said(&pack("two.tar").with(2), &["`acme.sum.up` is another one here"]);

@@ -120,7 +120,10 @@ impl RunPlan {
             Some(ReproducibleParam::Inputs { seed, epoch, cache }) => (seed, epoch, cache),
         };
         self.takes_kept = takes_kept;
-        let (epoch, fuel_rules) = (Duration::from_secs(epoch), FuelRules::PRESENT);
+        let epoch = Duration::from_secs(epoch);
+        // A repetition counts as its record did.
+        let expected = self.document.as_ref().and_then(|order| order.expected.as_ref());
+        let fuel_rules = expected.map_or(FuelRules::PRESENT, |inputs| inputs.fuel_rules);
         self.reproducible = Some(Reproducible { seed, epoch, fuel_rules });
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
