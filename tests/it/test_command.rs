@@ -505,7 +505,7 @@ fn the_examples_for_continuous_integration_have_commands_that_exist() {
     let place = Command::new();
     let document = fs::read_to_string(repository("docs/ci.md")).unwrap();
     let (is_good, said) = check_examples(&document, &place);
-    assert!(is_good && said.matches("is a command").count() == 4, "{said}");
+    assert!(is_good && said.matches("is a command").count() == 6, "{said}");
     for (old, new) in [
         ("- wardian test --junit report.xml", "- wardian test --junix report.xml"),
         ("- run: wardian engine install --metered", "- run: wardian engine instal --metered"),
