@@ -210,7 +210,8 @@ fn what_is_no_run_of_the_caller_is_refused_with_one_answer() {
         ("/v1/runs?outcome=lost".to_owned(), 400, "invalid_params"),
         ("/v1/runs?skill=..".to_owned(), 400, "invalid_params"),
         ("/v1/runs?since=yesterday".to_owned(), 400, "invalid_request"),
-        ("/v1/runs?tenant=other".to_owned(), 400, "invalid_request"),
+        ("/v1/runs?tenant=..".to_owned(), 400, "invalid_params"),
+        ("/v1/runs?tenants=other".to_owned(), 400, "invalid_request"),
         (format!("/v1/runs/{unknown}/log?format=html"), 400, "invalid_request"),
     ] {
         let answer = client.get(&path);
