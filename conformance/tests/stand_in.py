@@ -345,7 +345,7 @@ class StandIn:
         return name not in ("", ".", "..") and "/" not in name and name.isprintable()
 
     def with_name(self, blob, found):
-        """What is told of a blob, with its name if it has one."""
+        """The metadata of a blob, with its name if it has one."""
         return {**found, "name": self.names[blob]} if blob in self.names else found
 
     def read_blob(self, params):

@@ -124,7 +124,7 @@ def _printed(body: Mapping[str, object], stored: Mapping[int, str] | None) -> by
     except NotJson:
         raise
     except (TypeError, ValueError) as fault:
-        # Keys that are no texts are a `TypeError`.
+        # Keys that are not text raise a `TypeError`.
         raise NotJson(f"the parameters are no JSON: {fault}") from fault
 
 

@@ -43,7 +43,7 @@ def as_frame(table: pandas.DataFrame | pandas.Series[Any]) -> pandas.DataFrame:
         return cast("pandas.DataFrame", table)
     series = cast("pandas.Series[Any]", table)
     frame = series.to_frame()
-    # The numbers of rows say nothing.
+    # A default index carries no information.
     is_numbered = type(series.index).__name__ == "RangeIndex" and series.index.name is None
     return frame if is_numbered else frame.reset_index()
 

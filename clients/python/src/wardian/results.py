@@ -235,7 +235,7 @@ class RunFiles(list[RunFile]):
 
 
 STORE = "_store"
-"""The member of a file that has the blobs of its client. It is no part of the value."""
+"""The member of a file that has the blobs of its client. It is not part of the value."""
 
 
 class Store(Protocol):
