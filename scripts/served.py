@@ -55,13 +55,18 @@ def find_program(chosen):
     return built[0]
 
 
-def own_environment():
-    """The variables of this process without Wardian's settings, but for the cache that it names."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("WARDIAN_") or name == "WARDIAN_CACHE_DIR"
-    }
+def forget_settings():
+    """Takes Wardian's settings from this process and those that it starts, but for the cache that is named.
+
+    What a script measures or proves must not depend on the settings of whoever runs it.
+    """
+    for name in [name for name in os.environ if name.startswith("WARDIAN_") and name != "WARDIAN_CACHE_DIR"]:
+        del os.environ[name]
+    # An empty file instead of the user's.
+    os.environ["WARDIAN_CONFIG"] = os.devnull
+
+
+forget_settings()
 
 
 class Server:
@@ -75,9 +80,7 @@ class Server:
         self._killed = False
         self._folder = tempfile.TemporaryDirectory(prefix="wardian-")
         self.folder = pathlib.Path(self._folder.name)
-        config, self.log = self.folder / "none.toml", self.folder / "log"
-        config.write_text("")
-        kept = own_environment()
+        self.log = self.folder / "log"
         command = [*before, program, "serve", "--listen", "127.0.0.1:0", *arguments]
         if "user" in start:
             os.chown(self.folder, start["user"], start["user"])
@@ -88,7 +91,7 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**kept, "WARDIAN_CONFIG": str(config), **(environment or {})},
+                env={**os.environ, **(environment or {})},
                 **start,
             )
         line = self.process.stdout.readline()

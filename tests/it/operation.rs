@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::json;
 
+use crate::support::cache::untouched_script;
 use crate::support::{
-    Command, Connection, SkillFolder, TestServer, WARDIAN, contained, eventually, make_pipe,
-    repository,
+    Command, Connection, SkillFolder, TestServer, contained, eventually, make_pipe,
 };
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
@@ -36,11 +36,9 @@ fn exists(path: &Path) -> bool {
 #[test]
 fn nothing_acknowledged_is_lost_when_a_loaded_server_is_killed() {
     let rounds = ["--json", "--rounds", "3", "--blobs", "1000", "--records", "2000"];
-    let ended = std::process::Command::new(repository("scripts/restart-torture"))
-        .args(rounds)
-        .args(["--wardian", WARDIAN])
-        .output()
-        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ended =
+        untouched_script("scripts/restart-torture", folder.path()).args(rounds).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
     let summary: serde_json::Value = serde_json::from_str(&said).unwrap();

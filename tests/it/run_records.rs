@@ -8,9 +8,8 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{
-    Answer, Client, Command, Ended, TestServer, WARDIAN, contained, eventually, repository,
-};
+use crate::support::cache::untouched_script;
+use crate::support::{Answer, Client, Command, Ended, TestServer, contained, eventually};
 
 /// Commands with engines of their own are slow on a busy machine.
 const PATIENT: [&str; 2] = ["--timeout-ms", "300000"];
@@ -817,8 +816,9 @@ fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
 /// `scripts/verify-records` in short.
 #[test]
 fn the_runs_of_a_loaded_server_are_identical_when_they_are_executed_again() {
-    let ended = std::process::Command::new(repository("scripts/verify-records"))
-        .args(["--wardian", WARDIAN, "--runs", "8", "--clients", "3"])
+    let folder = tempfile::tempdir().unwrap();
+    let ended = untouched_script("scripts/verify-records", folder.path())
+        .args(["--runs", "8", "--clients", "3"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();

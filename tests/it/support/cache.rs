@@ -27,13 +27,22 @@ pub(crate) fn own_cache() -> PathBuf {
 /// A command of the program with the cache of this process, that reads no settings but those in
 /// `folder/none.toml`, which is empty.
 pub(crate) fn untouched_command(folder: &Path) -> Command {
-    command_with(own_home(), folder)
+    command_with(PROGRAM, own_home(), folder)
 }
 
-fn command_with(home: &Path, folder: &Path) -> Command {
+/// A command of a script of the repository, which starts the program under test: what it starts has the
+/// cache of this process and no settings.
+pub(crate) fn untouched_script(path: &str, folder: &Path) -> Command {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let mut command = command_with(script, own_home(), folder);
+    command.args(["--wardian", PROGRAM]);
+    command
+}
+
+fn command_with(program: impl AsRef<OsStr>, home: &Path, folder: &Path) -> Command {
     let config = folder.join("none.toml");
     fs::write(&config, "").unwrap();
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program);
     let ours = |name: &OsString| name.to_string_lossy().starts_with("WARDIAN_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
@@ -60,7 +69,7 @@ fn make_home() -> PathBuf {
     remove_old(&place);
     let seed = place.join("seed");
     share_engine(&seed.join(CACHE));
-    let ended = command_with(&seed, &place)
+    let ended = command_with(PROGRAM, &seed, &place)
         .args(["engine", "install"])
         .env("WARDIAN_DATA_DIR", seed.join("data"))
         .stdin(Stdio::null())
