@@ -28,14 +28,20 @@ pub(crate) enum RunsCommand {
         /// Most runs that are listed.
         #[arg(long, value_name = "COUNT", default_value_t = 20)]
         limit: usize,
-        /// List the runs of all tenants in the data folder of this machine, each with its tenant.
-        #[arg(long, conflicts_with_all = ["tenant", "server"])]
+        /// List the runs of all tenants, each with its tenant. A server lists them for keys with the
+        /// scope `admin`.
+        #[arg(long, conflicts_with = "tenant")]
         all_tenants: bool,
+        /// Tenant whose runs are listed [default: local in the data folder of this machine, the key's
+        /// tenant on a server]. A server lists those of another tenant for keys with the scope
+        /// `admin`.
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<String>,
         /// Print the list as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        of: RunsOf,
+        at: ServerOption,
     },
     /// Show the record of a run.
     #[command(after_help = examples::SHOW_RUN)]

@@ -217,3 +217,59 @@ fn an_operator_lists_the_runs_of_all_tenants_without_what_they_wrote() {
     }
     assert_eq!(list(&acme, "?tenant=UPPER").status, 400);
 }
+
+#[test]
+fn the_command_lists_runs_of_all_tenants_of_a_server_for_administrators() {
+    let server =
+        TestServer::start(&["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"]);
+    let place = Command::new();
+    let data = server.data_dir().to_str().unwrap();
+    let key = |tenant: &str, scopes: &str| {
+        let arguments = ["--data-dir", data, "keys", "create", "--tenant", tenant, "--name", "ci"];
+        let made = place.run(&[&arguments[..], &["--scopes", scopes]].concat()).with(0);
+        let name = format!("{tenant}.key");
+        place.file(&name, &made.stdout);
+        let client = server.client().with_key(made.stdout.trim_end());
+        eventually(PATIENCE, || (client.get("/v1/caller").status == 200).then_some(()));
+        (client, name)
+    };
+    let (_, admin) = key("acme", "execute,code,admin");
+    let url = format!("http://{}", server.address);
+    let list = |key: &str, more: &[&str]| {
+        let of = ["runs", "list", "--server", &url, "--key-file", key];
+        place.run(&[&of[..], more].concat())
+    };
+    // Nobody has runs.
+    assert_eq!(list(&admin, &[]).with(0).stdout, "there are no such runs\n");
+    let (beta, users) = key("beta", "execute,code");
+    let (gamma, _) = key("gamma", "code");
+    let theirs = written(&beta, &beta.run("# their title\n1"));
+    assert_eq!(
+        list(&admin, &[]).with(0).stdout,
+        "there are no such runs of tenant `acme`; tenant `beta` has runs: `--tenant beta`\n"
+    );
+    let newest = written(&gamma, &gamma.run("2"));
+    let several = "there are no such runs of tenant `acme`; tenants beta and gamma have runs: \
+                   `--tenant beta`, or `--all-tenants`\n";
+    assert_eq!(list(&admin, &[]).with(0).stdout, several);
+    let all = list(&admin, &["--all-tenants"]).with(0).stdout;
+    let rows: Vec<&str> = all.lines().collect();
+    assert!(rows[0].starts_with("TENANT"), "{all}");
+    assert!(rows[1].starts_with("gamma") && rows[1].contains(&newest), "{all}");
+    assert!(rows[2].starts_with("beta") && rows[2].contains(&theirs), "{all}");
+    assert!(!all.contains("their title") && rows.len() == 3, "{all}");
+    let told = list(&admin, &["--all-tenants", "--json", "--limit", "1"]).with(0).json();
+    assert_eq!((told.as_array().unwrap().len(), &told[0]["tenant"]), (1, &json!("gamma")));
+    let one = list(&admin, &["--tenant", "beta", "--json"]).with(0).json();
+    assert_eq!((one.as_array().unwrap().len(), &one[0]["run_id"]), (1, &json!(theirs)));
+    // Others see their own, learn of nobody, and are told why.
+    assert!(list(&users, &[]).with(0).stdout.contains("their title"));
+    let none = list(&users, &["--outcome", "timeout"]).with(0).stdout;
+    assert_eq!(none, "there are no such runs\n");
+    for choice in [&["--all-tenants"][..], &["--tenant", "acme"], &["--tenant", "beta"]] {
+        let refused = list(&users, choice).with(2).stderr;
+        assert!(refused.contains("the caller lacks the scope `admin`"), "{refused}");
+    }
+    let both = list(&admin, &["--all-tenants", "--tenant", "beta"]).with(2).stderr;
+    assert!(both.contains("cannot be used with"), "{both}");
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::cli::commands::runs::list::{list_of_all, list_of_one, print_all};
 use crate::cli::commands::runs::shown::lines;
-use crate::cli::commands::runs::source::{RecordSource, RunChoice};
+use crate::cli::commands::runs::source::{RecordSource, RunChoice, Whose};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
@@ -31,14 +31,25 @@ pub(crate) fn runs(
 ) -> Result<Exit, Failed> {
     block_on(async {
         match command {
-            RunsCommand::List { outcome, skill, since, search, limit, all_tenants, json, of } => {
+            RunsCommand::List {
+                outcome,
+                skill,
+                since,
+                search,
+                limit,
+                all_tenants,
+                tenant,
+                json,
+                at,
+            } => {
                 let choice = RunChoice {
                     outcome: outcome.as_deref().map(outcome_named).transpose()?,
                     skill: skill.as_deref().map(SkillName::parse).transpose()?,
                     since_ms: since.as_deref().map(start_of).transpose()?,
                     search: search.clone(),
                 };
-                let source = RecordSource::open(config, of, api_key).await?;
+                let whose = Whose::of(tenant.as_deref(), *all_tenants)?;
+                let source = RecordSource::open_list(config, at, whose, api_key).await?;
                 let listed = if *all_tenants {
                     list_of_all(&source, &choice, *limit).await.map(|runs| print_all(&runs, *json))
                 } else {
