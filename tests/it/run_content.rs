@@ -62,6 +62,18 @@ fn a_record_keeps_the_program_its_arguments_and_its_output() {
         let params = json!({"language": "python", "code": "1", "label": label});
         assert_eq!(client.refusal("run_code", params).kind, "invalid_params", "{label:?}");
     }
+    // What was converted is named, as in the result, so that a table is shown as one.
+    let code = "import pandas as pd, datetime\n{'list': [{'z': 1}], 'frame': pd.DataFrame({'a': \
+                [1, 2]}), 'day': datetime.date(2026, 1, 2)}";
+    let made = client.run(code);
+    assert_eq!(made["converted"].as_array().unwrap().len(), 2, "{made}");
+    let kept = content(&client, &written(&client, &made));
+    assert_eq!(kept["converted"], made["converted"], "{kept}");
+    assert_eq!((&kept["converted_total"], &kept["output"]), (&Value::Null, &made["output"]));
+    let many = client.run("import decimal\n{f'k{n}': decimal.Decimal(n) for n in range(30)}");
+    assert_eq!(many["converted_total"], 30, "{many}");
+    let kept = content(&client, &written(&client, &many));
+    assert_eq!((&kept["converted"], &kept["converted_total"]), (&many["converted"], &json!(30)));
     // What a client does not have is not told apart from what nobody has.
     let nobodys = client.get(&format!("/v1/runs/run_{}/content", "0".repeat(32)));
     assert_eq!((nobodys.status, nobodys.error().1.as_str()), (404, "run_not_found"));
@@ -249,7 +261,7 @@ fn the_command_lists_runs_of_all_tenants_of_a_server_for_administrators() {
         "there are no such runs of tenant `acme`; tenant `beta` has runs: `--tenant beta`\n"
     );
     let newest = written(&gamma, &gamma.run("2"));
-    let several = "there are no such runs of tenant `acme`; tenants beta and gamma have runs: \
+    let several = "there are no such runs of tenant `acme`; tenants `beta` and `gamma` have runs: \
                    `--tenant beta`, or `--all-tenants`\n";
     assert_eq!(list(&admin, &[]).with(0).stdout, several);
     let all = list(&admin, &["--all-tenants"]).with(0).stdout;

@@ -55,6 +55,12 @@ def main(args):
         room[0] -= len(text)
         return text
 
+    def told(error):
+        """The type and the message of an error, with advice where a module is missing."""
+        text = f"{type(error).__name__}: {error}"
+        is_plain = text == f"ModuleNotFoundError: No module named {getattr(error, 'name', None)!r}"
+        return text + advice if is_plain else text
+
     unpacked, remove = [], os.unlink
 
     def unpack(blob, folder):
@@ -427,7 +433,7 @@ def main(args):
                 for frame in traceback.extract_tb(error[2]):
                     if frame.filename.endswith("/" + file):
                         line = frame.lineno
-                message = f"{what}{error[0].__name__}: {error[1]}"
+                message = f"{what}{told(error[1])}"
                 if type(test).__name__ == "_ErrorHolder":
                     inside = test.id().partition("(")[2].rstrip(")")
                     for one in self.below(inside):
@@ -494,7 +500,7 @@ def main(args):
             errors.append("the file has no test: neither unittest nor pytest finds one in it")
     except BaseException as stop:
         restore_builtins()
-        text = f"the tests ended their run: {type(stop).__name__}: {stop}{frames_of(stop)}"
+        text = f"the tests ended their run: {told(stop)}{frames_of(stop)}"
         errors.append(clipped(text))
     left = restore_builtins()
     if left:
