@@ -526,7 +526,7 @@ fn pytest_is_compiled_once_for_all_files_and_uses_the_same_fuel_again() {
     place.file("pytest.ini", "");
     for number in 0..3 {
         let test = format!(
-            "import sys, pytest\ndef test_{number}(faker):\n    assert faker.name() and \
+            "import sys, pytest\ndef test_{number}(requests_mock):\n    assert requests_mock and \
              sys.dont_write_bytecode\n    assert pytest.__spec__.cached.startswith('/tmp/.bytecode')\n"
         );
         place.file(&format!("test_{number}.py"), test);
@@ -570,7 +570,10 @@ fn pytest_is_compiled_once_for_all_files_and_uses_the_same_fuel_again() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }
     for number in 0..3 {
-        place.file(&format!("test_{number}.py"), format!("def test_{number}(faker): pass\n"));
+        place.file(
+            &format!("test_{number}.py"),
+            format!("def test_{number}(requests_mock): pass\n"),
+        );
     }
     let without = run(&["--set", "blobs.max_size=1 MiB"], &[]);
     assert!(

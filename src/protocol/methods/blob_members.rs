@@ -44,11 +44,11 @@ pub(crate) fn member_of(output: &str, id: &BlobId) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Digest;
 
     #[test]
     fn a_blob_is_called_like_the_member_that_has_its_id() {
-        let blob = |letter: &str| BlobId::parse(&format!("blob:{}", letter.repeat(52))).unwrap();
-        let (a, b) = (blob("a"), blob("b"));
+        let [a, b] = [b"a", b"b"].map(|content| BlobId::of_digest(&Digest::of(content)));
         let long = "x".repeat(MAX_NAME + 1);
         for (output, expected) in [
             (format!(r#"{{"chart": "{a}"}}"#), Some("chart")),

@@ -154,7 +154,7 @@ impl Project {
         }
         let Some(found) = self.files.get(file) else { return false };
         let text = String::from_utf8_lossy(&found.content);
-        found.words.contains("pytest")
+        text.contains("pytest")
             || text.lines().any(|line| {
                 line.starts_with("def test")
                     || line.starts_with("async def test")
