@@ -326,7 +326,7 @@ fn the_documents_show_what_a_starting_server_answers() {
     // The call as the page has it.
     let (_, after) = protocol.split_once("A server that is starting:").unwrap();
     let command = after.lines().find_map(|line| line.strip_prefix("$ call '")).unwrap();
-    let refused = server.client().post(command.trim_end_matches('\'').to_owned());
+    let refused = server.client().post(command.trim_end_matches('\''));
     assert_eq!((refused.status, refused.error().1.as_str()), (503, "overloaded"));
     let refused = text(refused.body);
     assert!(shows(&protocol, &refused), "docs/protocol.md does not show {refused}");

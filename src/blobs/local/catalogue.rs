@@ -90,18 +90,16 @@ impl<D: Disk> LocalBlobStore<D> {
             if count > MAX_ORDERED || failed.is_some() {
                 return;
             }
-            match self.listed(&tenant_folder, id) {
-                Err(error) => failed = Some(error),
-                Ok(None) => {}
-                Ok(Some(blob)) => {
-                    let place = blob.place(order);
-                    if after.is_none_or(|after| place > *after) {
-                        first.insert(place, blob);
-                        if first.len() > most.saturating_add(1) {
-                            first.pop_last();
-                        }
-                    }
+            let found = match self.listed(&tenant_folder, id) {
+                Ok(found) => found.map(|blob| (blob.place(order), blob)),
+                Err(error) => {
+                    failed = Some(error);
+                    None
                 }
+            };
+            first.extend(found.filter(|(place, _)| after.is_none_or(|after| place > after)));
+            if first.len() > most.saturating_add(1) {
+                first.pop_last();
             }
         });
         match named {
