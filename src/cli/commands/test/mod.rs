@@ -10,6 +10,7 @@ mod ingredients;
 pub(crate) mod junit;
 mod kept;
 mod line_diff;
+mod packed_files;
 mod plan;
 mod printer;
 mod project;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::commands::skills::test_skills::{HowToRun, SkillTests, read_tests};
-use crate::cli::commands::test::project::{Project, entries_of, hashed, is_test_file, root_of};
+use crate::cli::commands::test::packed_files::PackedFiles;
+use crate::cli::commands::test::project::{Project, entries_of, is_test_file, root_of};
 use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
-use crate::units::ByteCount;
 
 /// Most files and cases of one command.
 const MAX_UNITS: usize = 20_000;
@@ -43,24 +43,6 @@ pub(crate) struct FileTests {
     pub(crate) may_use_pytest: bool,
     /// The part of a name that its tests must have; empty for all.
     pub(crate) keyword: String,
-}
-
-/// Files for the runner in the sandbox.
-#[derive(Debug)]
-pub(crate) struct PackedFiles {
-    pub(crate) content: Vec<u8>,
-    pub(crate) digest: String,
-}
-
-impl PackedFiles {
-    pub(crate) fn new(content: Vec<u8>) -> Self {
-        Self { digest: hashed(&content), content }
-    }
-
-    /// The bytes that they take as a blob.
-    pub(crate) fn size(&self) -> ByteCount {
-        ByteCount::bytes(u64::try_from(self.content.len()).unwrap_or(u64::MAX))
-    }
 }
 
 /// All tests of a command.

@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use crate::assembly::Runtime;
 use crate::cli::commands::blobs::read_blob;
-use crate::cli::commands::test::plan::PackedFiles;
+use crate::cli::commands::test::packed_files::PackedFiles;
 use crate::cli::commands::test::project::hashed;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
