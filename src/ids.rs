@@ -99,6 +99,13 @@ impl SkillName {
         self.0.contains('-')
     }
 
+    /// True for a name without a dot, which cannot be told apart by its namespace: accepted, but the
+    /// protocol's documents name skills `namespace.domain.action`.
+    #[must_use]
+    pub fn has_one_segment(&self) -> bool {
+        !self.0.contains('.')
+    }
+
     /// The name as a Python module path below `skills`: dashes become underscores.
     #[must_use]
     pub fn module_path(&self) -> String {

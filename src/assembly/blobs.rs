@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::CauseChain;
 use crate::service::Service;
+use crate::units::ByteCount;
 
 /// The interval of removing expired blobs.
 const SWEEP: Duration = Duration::from_secs(600);
@@ -45,11 +46,15 @@ pub struct OwnBlobs {
 pub(super) fn own_blobs(
     service: &Service,
     settings: &BlobStoreConfig,
+    room: ByteCount,
 ) -> Result<OwnBlobs, AssemblyError> {
     let failed = |cause| AssemblyError::System { what: "make a temporary folder", cause };
     let folder = TempDir::new().map_err(failed)?;
     let root = folder.path().join("blobs");
-    let blobs = LocalBlobStore::open(BlobStoreConfig { root, ..settings.clone() }, Clock::System)?;
+    let quota = settings.tenant_bytes.as_u64().saturating_add(room.as_u64());
+    let settings =
+        BlobStoreConfig { root, tenant_bytes: ByteCount::bytes(quota), ..settings.clone() };
+    let blobs = LocalBlobStore::open(settings, Clock::System)?;
     let blobs: Arc<dyn BlobStore> = Arc::new(blobs);
     let service = service.with_blobs(Arc::clone(&blobs), 1);
     Ok(OwnBlobs { service, blobs, _folder: folder })

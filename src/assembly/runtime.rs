@@ -216,13 +216,14 @@ impl Runtime {
         })
     }
 
-    /// The same runtime for runs with blobs of their own.
+    /// The same runtime for runs with blobs of their own. `room` is added to their quota, for blobs
+    /// that the caller adds itself.
     ///
     /// # Errors
     ///
     /// A folder for the blobs cannot be made.
-    pub fn with_own_blobs(&self) -> Result<OwnBlobs, AssemblyError> {
-        blobs::own_blobs(&self.service, &self.blob_settings)
+    pub fn with_own_blobs(&self, room: ByteCount) -> Result<OwnBlobs, AssemblyError> {
+        blobs::own_blobs(&self.service, &self.blob_settings, room)
     }
 
     /// Starts the background work of a server that is ready: following skills unless they are read

@@ -46,6 +46,6 @@ pub use crate::blobs::local::store::LocalBlobStore;
 pub use crate::blobs::local::tenant_folder::TenantUsage;
 pub use crate::blobs::pin::BlobPin;
 pub use crate::blobs::store::{
-    BlobPage, BlobPart, BlobStore, BlobVerdict, BlobWindow, BlobWriter, ListedBlob, OnDamage,
-    OpenBlob, SweepReport, WrittenBlob,
+    BlobOrder, BlobPage, BlobPart, BlobPlace, BlobStore, BlobVerdict, BlobWindow, BlobWriter,
+    ListedBlob, MAX_ORDERED, OnDamage, OpenBlob, SweepReport, WrittenBlob,
 };

@@ -98,6 +98,21 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         most: usize,
     ) -> Result<BlobPage, BlobError>;
 
+    /// Lists at most `most` blobs in another order, from the first one behind `after`. `None` if the
+    /// tenant has more than [`MAX_ORDERED`] blobs, all of which each page would read. Does not count
+    /// as a use, and verifies no content.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the folder cannot be read.
+    fn list_in_order(
+        &self,
+        tenant: &TenantId,
+        order: BlobOrder,
+        after: Option<&BlobPlace>,
+        most: usize,
+    ) -> Result<Option<BlobPage>, BlobError>;
+
     /// Reads a whole blob and compares it with its id, although it was verified before. Does not
     /// count as a use.
     ///
@@ -253,6 +268,52 @@ pub struct ListedBlob {
     pub used: Duration,
     /// Its description; `None` if its trailer is damaged.
     pub described: Option<StoredBlob>,
+}
+
+/// Most blobs of a tenant that are listed in another order than that of their ids.
+pub const MAX_ORDERED: usize = 20_000;
+
+/// An order of blobs other than that of their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobOrder {
+    /// The newest first. Damaged ones, whose time is unknown, come last.
+    Newest,
+    /// By name, whatever the case of its letters. Those without a name come last.
+    Name,
+    /// The largest first.
+    Largest,
+}
+
+/// The place of a blob in an order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlobPlace {
+    /// What counts first: smaller comes first.
+    pub rank: u64,
+    /// What counts next.
+    pub text: String,
+    /// The blob.
+    pub id: BlobId,
+}
+
+impl ListedBlob {
+    /// Its place in an order. It changes only with its name.
+    #[must_use]
+    pub fn place(&self, order: BlobOrder) -> BlobPlace {
+        let described = self.described.as_ref();
+        let (rank, text) = match order {
+            BlobOrder::Newest => {
+                let created = described.map_or(0, |blob| blob.created.as_millis());
+                (u64::MAX.saturating_sub(u64::try_from(created).unwrap_or(u64::MAX)), String::new())
+            }
+            BlobOrder::Name => match described.and_then(|blob| blob.name.as_ref()) {
+                // Names have no control characters, so that this one ends the first of the two.
+                Some(name) => (0, format!("{}\n{name}", name.as_str().to_lowercase())),
+                None => (1, String::new()),
+            },
+            BlobOrder::Largest => (u64::MAX.saturating_sub(self.size.as_u64()), String::new()),
+        };
+        BlobPlace { rank, text, id: self.id.clone() }
+    }
 }
 
 /// The treatment of a blob that is found damaged.

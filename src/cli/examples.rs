@@ -345,6 +345,7 @@ Examples:
   wardian runs list --outcome timeout --since 24h
   wardian runs list --all-tenants
   wardian runs list --tenant acme --skill data.csv.profile --limit 100
+  wardian runs list --server https://wardian.example.com --key-file admin.key --all-tenants
   wardian runs list --server http://127.0.0.1:8080 --json | jq 'map(.duration_us) | add'";
 
 pub(crate) const SHOW_RUN: &str = "\

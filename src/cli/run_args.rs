@@ -11,32 +11,7 @@ use crate::cli::server_option::ServerOption;
 pub(crate) enum RunsCommand {
     /// List runs, the newest first.
     #[command(after_help = examples::LIST_RUNS)]
-    List {
-        /// Only runs that ended so: `completed`, `exception`, `timeout`, `fuel_exhausted`,
-        /// `memory_limit`, `stack_overflow`, `sandbox_crash`, `cancelled`, `interrupted` or `refused`.
-        #[arg(long, value_name = "OUTCOME")]
-        outcome: Option<String>,
-        /// Only runs of this skill.
-        #[arg(long, value_name = "SKILL")]
-        skill: Option<String>,
-        /// Only runs of this last time, such as `30min`, `2h` or `7d`.
-        #[arg(long, value_name = "TIME")]
-        since: Option<String>,
-        /// Only runs with these words in their title, skill or error.
-        #[arg(long, value_name = "TEXT")]
-        search: Option<String>,
-        /// Most runs that are listed.
-        #[arg(long, value_name = "COUNT", default_value_t = 20)]
-        limit: usize,
-        /// List the runs of all tenants in the data folder of this machine, each with its tenant.
-        #[arg(long, conflicts_with_all = ["tenant", "server"])]
-        all_tenants: bool,
-        /// Print the list as JSON.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        of: RunsOf,
-    },
+    List(ListArgs),
     /// Show the record of a run.
     #[command(after_help = examples::SHOW_RUN)]
     Show {
@@ -98,6 +73,41 @@ pub(crate) enum RunsCommand {
         #[command(flatten)]
         of: RunsOf,
     },
+}
+
+/// The runs that are listed.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only runs that ended so: `completed`, `exception`, `timeout`, `fuel_exhausted`,
+    /// `memory_limit`, `stack_overflow`, `sandbox_crash`, `cancelled`, `interrupted` or `refused`.
+    #[arg(long, value_name = "OUTCOME")]
+    pub(crate) outcome: Option<String>,
+    /// Only runs of this skill.
+    #[arg(long, value_name = "SKILL")]
+    pub(crate) skill: Option<String>,
+    /// Only runs of this last time, such as `30min`, `2h` or `7d`.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only runs with these words in their title, skill or error.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// Most runs that are listed.
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// List the runs of all tenants, each with its tenant. A server lists them for keys with the
+    /// scope `admin`.
+    #[arg(long, conflicts_with = "tenant")]
+    pub(crate) all_tenants: bool,
+    /// Tenant whose runs are listed [default: local in the data folder of this machine, the key's
+    /// tenant on a server]. A server lists those of another tenant for keys with the scope
+    /// `admin`.
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) tenant: Option<String>,
+    /// Print the list as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) at: ServerOption,
 }
 
 /// Whose runs a command is about.

@@ -30,6 +30,12 @@ pub struct RunContent {
     /// True if `output` stands for a larger value that is a blob.
     #[serde(default)]
     pub output_truncated: bool,
+    /// The parts of `output` that were no JSON data, and what became of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub converted: Vec<RecordedConversion>,
+    /// The number of all converted parts, if not all of them are in `converted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converted_total: Option<u64>,
     /// Files that the run left: the first [`MAX_FILES`].
     #[serde(default)]
     pub files: Vec<RecordedFile>,
@@ -45,6 +51,20 @@ pub struct KeptText {
     pub text: String,
     /// True if there was more of it.
     pub cut: bool,
+}
+
+/// Parts of an output that were no JSON data, as the result has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedConversion {
+    /// The place of the first of them in the output, such as `$.rows[0].when`.
+    pub path: String,
+    /// Their type in Python.
+    pub from: String,
+    /// What they are now.
+    pub to: String,
+    /// Their number, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
 }
 
 /// A file that a run left in its workspace.

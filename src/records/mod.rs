@@ -34,7 +34,9 @@ mod tests;
 mod writer;
 
 pub use crate::records::config::RecordsConfig;
-pub use crate::records::content::{KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedFile, RunContent};
+pub use crate::records::content::{
+    KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedConversion, RecordedFile, RunContent,
+};
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder, RoomForLog};
 pub use crate::records::record::{
     INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, NetworkUse,

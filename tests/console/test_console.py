@@ -295,6 +295,21 @@ class MainPaths(InBrowser):
         self.browser.wait_text("left.txt", ".run .preview-bar")
         self.browser.wait_text("Download", ".run .preview-bar")
 
+    def test_a_frame_of_a_stored_run_is_shown_as_of_a_fresh_one(self):
+        code = "import pandas as pd\n{'a': [{'x': 1}], 'frame': pd.DataFrame({'peak': [41, 42]})}"
+        heads = "return [...document.querySelectorAll('%s h4')].map((node) => node.textContent)"
+        self.show("/playground")
+        self.browser.fill("textarea.code", code)
+        self.browser.click_text("button", "Run")
+        self.browser.wait_text("2 rows", ".run")
+        fresh = self.browser.run(heads % ".run")
+        self.assertEqual(fresh[:2], ["frame", "a"])
+        made = self.server.call("run_code", {"language": "python", "code": code})
+        self.server.send("GET", f"/v1/runs/{made['run_id']}?wait_ms=5000")
+        self.show(f"/runs/{made['run_id']}")
+        self.browser.wait_text("2 rows", ".panel")
+        self.assertEqual(self.browser.run(heads % ".panel")[:2], ["frame", "a"])
+
     def test_a_file_that_was_not_kept_is_kept_by_a_button(self):
         self.show("/playground")
         self.browser.fill("textarea.code", "open('peaks.csv', 'w').write('k,peak\\n0,1\\n')")

@@ -597,6 +597,64 @@ fn readers_that_take_nothing_are_cut_off_and_slow_ones_are_not() {
 }
 
 #[test]
+fn the_list_is_paged_in_the_order_that_is_asked_for() {
+    let server = TestServer::start(&[]);
+    let names = ["b.csv", "", "A.csv", "ü.csv", "", "c.csv", "a.csv"];
+    let ids: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(n, name)| {
+            // So that no two are of one millisecond.
+            thread::park_timeout(Duration::from_millis(3));
+            let text = "x".repeat(10 + (n * 3) % 7);
+            let path = format!("PUT /v1/blobs?filename={}", name.replace('ü', "%C3%BC"));
+            let path = if name.is_empty() { "PUT /v1/blobs" } else { &path };
+            let made = ask(&server, path, "Content-Type: text/csv\r\n", text.as_bytes()).json();
+            made["blob_id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let get = |query: &str| ask(&server, &format!("GET /v1/blobs?{query}"), "", b"");
+    let paged = |order: &str, limit: usize| {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = get(&format!("order={order}&limit={limit}{cursor}")).json();
+            found.extend(page["blobs"].as_array().unwrap().iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return found,
+            }
+        }
+    };
+    let of = |blobs: &[Value], member: &str| -> Vec<Value> {
+        blobs.iter().map(|blob| blob[member].clone()).collect()
+    };
+    for limit in [1, 2, 3, 1_000] {
+        let newest = of(&paged("created", limit), "blob_id");
+        assert_eq!(newest, ids.iter().rev().map(|id| json!(id)).collect::<Vec<_>>());
+        let named = of(&paged("name", limit), "name");
+        let expected = ["A.csv", "a.csv", "b.csv", "c.csv", "ü.csv"].map(|name| json!(name));
+        assert_eq!(named[..5], expected, "{limit}");
+        assert_eq!(named[5..], [Value::Null, Value::Null]);
+        let sizes = of(&paged("size", limit), "size_bytes");
+        assert_eq!(sizes, [16, 15, 14, 13, 12, 11, 10].map(|size| json!(size)));
+        assert_eq!(paged("id", limit), paged("id", 7));
+    }
+    // The blob that a cursor names may be gone, and a new one does not move the others.
+    let first = get("order=created&limit=2").json();
+    let gone = first["blobs"][1]["blob_id"].as_str().unwrap();
+    ask(&server, &format!("DELETE /v1/blobs/{gone}"), "", b"");
+    put(&server, "text/plain", b"newer");
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = get(&format!("order=created&cursor={cursor}")).json();
+    assert_eq!(rest["blobs"][0]["blob_id"], json!(ids[4]), "{rest}");
+    assert_eq!(rest["blobs"].as_array().unwrap().len(), 5);
+    for query in ["order=age", "order=", "order=name&cursor=x", "order=id&cursor=1.a.b"] {
+        assert_eq!(get(query).status, 400, "{query}");
+    }
+    assert_eq!(get(&format!("cursor={cursor}")).status, 400, "of another order");
+}
+
+#[test]
 fn the_list_has_each_blob_once() {
     let server = TestServer::start(&[]);
     let empty = ask(&server, "GET /v1/blobs", "", b"").json();

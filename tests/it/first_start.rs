@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::mcp::speaker::{StdioClient, legacy};
 use crate::support::cache::own_cache;
-use crate::support::{Command, TestServer, Watched, eventually};
+use crate::support::{Command, TestServer, Watched, eventually, repository};
 
 /// For what happens at once, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
@@ -299,4 +299,43 @@ fn nothing_runs_early() {
     assert_eq!(client.post(run.to_string()).status, 200);
     drop(server);
     drop(cache);
+}
+
+/// The pages have the very answers. `doc-outputs` follows pages with a server that is ready.
+#[test]
+fn the_documents_show_what_a_starting_server_answers() {
+    let page = |name: &str| fs::read_to_string(repository(name)).unwrap();
+    let (protocol, operators) = (page("docs/protocol.md"), page("docs/operators.md"));
+    let text = |body: Vec<u8>| String::from_utf8(body).unwrap().trim_end().to_owned();
+    let shows = |page: &str, line: &str| page.lines().any(|shown| shown == line);
+    let server_with = |settings: &[String]| {
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        TestServer::start_unready(&settings)
+    };
+    let look = |server: &TestServer, word: &str| {
+        eventually(PATIENCE, || {
+            let answer = server.client().get("/readyz");
+            assert_eq!(answer.status, 503);
+            Some(text(answer.body)).filter(|answer| answer.contains(word))
+        })
+    };
+    let pip = SlowPip::new();
+    let server = server_with(&pip.settings());
+    let fetching = look(&server, "fetching");
+    assert!(shows(&protocol, &fetching), "docs/protocol.md does not show {fetching}");
+    // The call as the page has it.
+    let (_, after) = protocol.split_once("A server that is starting:").unwrap();
+    let command = after.lines().find_map(|line| line.strip_prefix("$ call '")).unwrap();
+    let refused = server.client().post(command.trim_end_matches('\''));
+    assert_eq!((refused.status, refused.error().1.as_str()), (503, "overloaded"));
+    let refused = text(refused.body);
+    assert!(shows(&protocol, &refused), "docs/protocol.md does not show {refused}");
+    pip.fail();
+    drop(server);
+    let compiling = Compiling::new();
+    compiling.tell(40, 96_210);
+    let server = server_with(&compiling.settings());
+    // The page shows the process that compiles, and here it is another one.
+    let compiled = look(&server, "40 %").replace("another process is ", "");
+    assert!(shows(&operators, &compiled), "docs/operators.md does not show {compiled}");
 }

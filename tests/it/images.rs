@@ -191,7 +191,7 @@ pub(crate) fn cache_without_images() -> tempfile::TempDir {
     cache
 }
 
-fn link_files(source: &Path, target: &Path) {
+pub(crate) fn link_files(source: &Path, target: &Path) {
     fs::create_dir_all(target).unwrap();
     for file in fs::read_dir(source).unwrap() {
         let file = file.unwrap();

@@ -62,6 +62,18 @@ fn a_record_keeps_the_program_its_arguments_and_its_output() {
         let params = json!({"language": "python", "code": "1", "label": label});
         assert_eq!(client.refusal("run_code", params).kind, "invalid_params", "{label:?}");
     }
+    // What was converted is named, as in the result, so that a table is shown as one.
+    let code = "import pandas as pd, datetime\n{'list': [{'z': 1}], 'frame': pd.DataFrame({'a': \
+                [1, 2]}), 'day': datetime.date(2026, 1, 2)}";
+    let made = client.run(code);
+    assert_eq!(made["converted"].as_array().unwrap().len(), 2, "{made}");
+    let kept = content(&client, &written(&client, &made));
+    assert_eq!(kept["converted"], made["converted"], "{kept}");
+    assert_eq!((&kept["converted_total"], &kept["output"]), (&Value::Null, &made["output"]));
+    let many = client.run("import decimal\n{f'k{n}': decimal.Decimal(n) for n in range(30)}");
+    assert_eq!(many["converted_total"], 30, "{many}");
+    let kept = content(&client, &written(&client, &many));
+    assert_eq!((&kept["converted"], &kept["converted_total"]), (&many["converted"], &json!(30)));
     // What a client does not have is not told apart from what nobody has.
     let nobodys = client.get(&format!("/v1/runs/run_{}/content", "0".repeat(32)));
     assert_eq!((nobodys.status, nobodys.error().1.as_str()), (404, "run_not_found"));
@@ -216,4 +228,60 @@ fn an_operator_lists_the_runs_of_all_tenants_without_what_they_wrote() {
         assert_eq!((refused.status, refused.error().1.as_str()), (403, "forbidden"), "{query}");
     }
     assert_eq!(list(&acme, "?tenant=UPPER").status, 400);
+}
+
+#[test]
+fn the_command_lists_runs_of_all_tenants_of_a_server_for_administrators() {
+    let server =
+        TestServer::start(&["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"]);
+    let place = Command::new();
+    let data = server.data_dir().to_str().unwrap();
+    let key = |tenant: &str, scopes: &str| {
+        let arguments = ["--data-dir", data, "keys", "create", "--tenant", tenant, "--name", "ci"];
+        let made = place.run(&[&arguments[..], &["--scopes", scopes]].concat()).with(0);
+        let name = format!("{tenant}.key");
+        place.file(&name, &made.stdout);
+        let client = server.client().with_key(made.stdout.trim_end());
+        eventually(PATIENCE, || (client.get("/v1/caller").status == 200).then_some(()));
+        (client, name)
+    };
+    let (_, admin) = key("acme", "execute,code,admin");
+    let url = format!("http://{}", server.address);
+    let list = |key: &str, more: &[&str]| {
+        let of = ["runs", "list", "--server", &url, "--key-file", key];
+        place.run(&[&of[..], more].concat())
+    };
+    // Nobody has runs.
+    assert_eq!(list(&admin, &[]).with(0).stdout, "there are no such runs\n");
+    let (beta, users) = key("beta", "execute,code");
+    let (gamma, _) = key("gamma", "code");
+    let theirs = written(&beta, &beta.run("# their title\n1"));
+    assert_eq!(
+        list(&admin, &[]).with(0).stdout,
+        "there are no such runs of tenant `acme`; tenant `beta` has runs: `--tenant beta`\n"
+    );
+    let newest = written(&gamma, &gamma.run("2"));
+    let several = "there are no such runs of tenant `acme`; tenants `beta` and `gamma` have runs: \
+                   `--tenant beta`, or `--all-tenants`\n";
+    assert_eq!(list(&admin, &[]).with(0).stdout, several);
+    let all = list(&admin, &["--all-tenants"]).with(0).stdout;
+    let rows: Vec<&str> = all.lines().collect();
+    assert!(rows[0].starts_with("TENANT"), "{all}");
+    assert!(rows[1].starts_with("gamma") && rows[1].contains(&newest), "{all}");
+    assert!(rows[2].starts_with("beta") && rows[2].contains(&theirs), "{all}");
+    assert!(!all.contains("their title") && rows.len() == 3, "{all}");
+    let told = list(&admin, &["--all-tenants", "--json", "--limit", "1"]).with(0).json();
+    assert_eq!((told.as_array().unwrap().len(), &told[0]["tenant"]), (1, &json!("gamma")));
+    let one = list(&admin, &["--tenant", "beta", "--json"]).with(0).json();
+    assert_eq!((one.as_array().unwrap().len(), &one[0]["run_id"]), (1, &json!(theirs)));
+    // Others see their own, learn of nobody, and are told why.
+    assert!(list(&users, &[]).with(0).stdout.contains("their title"));
+    let none = list(&users, &["--outcome", "timeout"]).with(0).stdout;
+    assert_eq!(none, "there are no such runs\n");
+    for choice in [&["--all-tenants"][..], &["--tenant", "acme"], &["--tenant", "beta"]] {
+        let refused = list(&users, choice).with(2).stderr;
+        assert!(refused.contains("the caller lacks the scope `admin`"), "{refused}");
+    }
+    let both = list(&admin, &["--all-tenants", "--tenant", "beta"]).with(2).stderr;
+    assert!(both.contains("cannot be used with"), "{both}");
 }

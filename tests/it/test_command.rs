@@ -1,9 +1,12 @@
 //! `wardian test`: cases of skills and Python files, and tests that try to cheat.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::images::{cache_without_images, link_files};
+use crate::support::cache::own_cache;
 use crate::support::{Command, Ended, WARDIAN, contained, repository};
 
 /// Types `wardian test --json` with more arguments.
@@ -514,6 +517,115 @@ fn the_examples_for_continuous_integration_have_commands_that_exist() {
         assert!(document.contains(old), "{old}");
         let (is_good, said) = check_examples(&document.replace(old, new), &place);
         assert!(!is_good && said.contains("BAD "), "{new}: {said}");
+    }
+}
+
+#[test]
+fn pytest_is_compiled_once_for_all_files_and_uses_the_same_fuel_again() {
+    let place = Command::new();
+    place.file("pytest.ini", "");
+    for number in 0..3 {
+        let test = format!(
+            "import sys, pytest\ndef test_{number}(requests_mock):\n    assert requests_mock and \
+             sys.dont_write_bytecode\n    assert pytest.__spec__.cached.startswith('/tmp/.bytecode')\n"
+        );
+        place.file(&format!("test_{number}.py"), test);
+    }
+    // A cache of its own has what no other test has kept.
+    let cache = cache_without_images();
+    for image in fs::read_dir(own_cache().join("images")).unwrap() {
+        let image = image.unwrap();
+        link_files(&image.path(), &cache.path().join("images").join(image.file_name()));
+    }
+    let folder = cache.path().join("tests");
+    let run = |settings: &[&str], more: &[&str]| {
+        let here = ["--cache-dir", cache.path().to_str().unwrap()];
+        let ended = place.run(&[&here[..], settings, &["test", "--json"], more].concat()).with(0);
+        assert_eq!(ended.json()["passed"], 3, "{}", ended.stdout);
+        ended
+    };
+    let first = run(&[], &[]).stderr;
+    assert!(!first.contains("warning"), "{first}");
+    let (kept, fuel) = (folder.join("pytest.bytecode"), fuel_of_results(&folder));
+    let bytes = fs::read(&kept).unwrap();
+    // What is kept, what is made anew and what nobody should have changed lead to the same fuel, which
+    // is compared.
+    let compare = || {
+        let again = run(&[], &["--verify-cache", "100%"]);
+        assert_eq!(cached(&again.json()), 0);
+        assert!(fs::read(&kept).unwrap() == bytes, "the same bytes");
+    };
+    compare();
+    fs::remove_file(&kept).unwrap();
+    compare();
+    let mut forged = bytes.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    fs::write(&kept, forged).unwrap();
+    compare();
+    run(&[], &["--seed", "7", "--epoch", "5"]);
+    assert!(fs::read(&kept).unwrap() == bytes, "those of another seed and time of day");
+    // Where no blob may be as large, each file compiles pytest.
+    fs::remove_file(&kept).unwrap();
+    for entry in fs::read_dir(&folder).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    for number in 0..3 {
+        place.file(
+            &format!("test_{number}.py"),
+            format!("def test_{number}(requests_mock): pass\n"),
+        );
+    }
+    let without = run(&["--set", "blobs.max_size=1 MiB"], &[]);
+    assert!(
+        without.stderr.contains("pytest is compiled again for each file"),
+        "{}",
+        without.stderr
+    );
+    let compiled = fuel_of_results(&folder);
+    assert!(
+        fuel.iter().max().unwrap() * 3 < *compiled.iter().min().unwrap(),
+        "{fuel:?} {compiled:?}"
+    );
+}
+
+/// The fuel of the results that are kept in a folder.
+fn fuel_of_results(folder: &Path) -> Vec<u64> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let results = entries.filter(|path| path.extension().is_some_and(|ending| ending == "result"));
+    let of = |path: PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let result: Value = serde_json::from_str(text.split_once('\n').unwrap().1).unwrap();
+        result["fuel"].as_u64().unwrap()
+    };
+    results.map(of).collect()
+}
+
+#[test]
+fn a_missing_module_is_told_by_our_hint_and_not_by_that_of_python() {
+    let place = Command::new();
+    let imports = "import no_such_module\n";
+    let parts = "import tkinter\n";
+    place.file(
+        "test_case.py",
+        format!(
+            "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): {imports}    \
+             def test_b(self): {parts}"
+        ),
+    );
+    place.file("test_function.py", format!("def test_a(): {imports}def test_b(): {parts}"));
+    place.file("test_top.py", imports);
+    for test in results(&place, &["--no-cache"], 1)["tests"].as_array().unwrap() {
+        let id = test["id"].as_str().unwrap();
+        let details = test["details"].as_array().unwrap().iter().filter_map(Value::as_str);
+        let said = details.collect::<Vec<_>>().join("\n");
+        let hint = match id.ends_with("test_b") {
+            true => "No module named 'tkinter': it is not installed; there is no display",
+            false => "No module named 'no_such_module': it is not installed, and nothing can be",
+        };
+        assert!(said.contains(hint), "{id}: {said}");
+        for theirs in ["Site initialization", "virtual environment", "Standard library module"] {
+            assert!(!said.contains(theirs), "{id}: {said}");
+        }
     }
 }
 

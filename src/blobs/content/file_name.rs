@@ -1,6 +1,6 @@
 //! Names of files and kinds of blobs: which kind a name suggests, and which name fits a kind.
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, BlobName};
 
 /// Extensions of file names and their usual MIME types. For a kind the first extension is used.
 const KINDS: [(&str, &str); 28] = [
@@ -48,9 +48,50 @@ pub fn kind_of_file(name: &str) -> &'static str {
 #[must_use]
 pub fn file_name_of(id: &BlobId, kind: &str) -> String {
     let letters: String = id.letters().chars().take(12).collect();
+    format!("{letters}.{}", extension_of(kind))
+}
+
+/// A name for a file with the content of a blob that people read: what its program calls it, or a word
+/// for its kind, and the usual extension of its kind.
+#[must_use]
+pub fn telling_name(called: Option<&str>, kind: &str) -> String {
+    let extension = extension_of(kind);
+    let with_extension = |stem: &str| {
+        let has_it = stem.to_ascii_lowercase().ends_with(&format!(".{extension}"));
+        if has_it { stem.to_owned() } else { format!("{stem}.{extension}") }
+    };
+    let called = called
+        .filter(|stem| !stem.trim().is_empty())
+        .map(with_extension)
+        .filter(|name| BlobName::parse(name).is_ok());
+    called.unwrap_or_else(|| format!("{}.{extension}", word_for(extension, kind)))
+}
+
+/// The usual extension of a kind.
+fn extension_of(kind: &str) -> &'static str {
     let essence = kind.split(';').next().unwrap_or_default().trim();
     let known = KINDS.iter().find(|(_, known)| *known == essence);
-    format!("{letters}.{}", known.map_or("bin", |(ending, _)| ending))
+    known.map_or("bin", |(ending, _)| ending)
+}
+
+/// What people call content of a kind.
+fn word_for(extension: &str, kind: &str) -> &'static str {
+    match extension {
+        "csv" | "tsv" | "xlsx" | "parquet" => "table",
+        "docx" | "pdf" => "document",
+        "pptx" => "slides",
+        "html" => "page",
+        "gz" | "tar" | "zip" => "archive",
+        "py" => "program",
+        "txt" | "md" => "text",
+        _ => match kind.split('/').next() {
+            Some("image") => "image",
+            Some("audio") => "audio",
+            Some("video") => "video",
+            Some("text") => "text",
+            _ => "data",
+        },
+    }
 }
 
 #[cfg(test)]
@@ -76,5 +117,25 @@ mod tests {
         assert!(file_name_of(&id, "text/csv; charset=utf-8").ends_with(".csv"));
         assert!(file_name_of(&id, "x/y").ends_with(".bin"));
         assert_eq!(file_name_of(&id, "image/jpeg").len(), 12 + 4);
+    }
+
+    #[test]
+    fn a_telling_name_is_what_its_program_calls_it_or_a_word_for_its_kind() {
+        for (called, kind, expected) in [
+            (Some("histogram"), "image/png", "histogram.png"),
+            (Some("umsätze 2026"), "text/csv; charset=utf-8", "umsätze 2026.csv"),
+            (Some("report.CSV"), "text/csv", "report.CSV"),
+            (Some("a/b"), "text/csv", "table.csv"),
+            (Some("a\u{202e}b"), "image/png", "image.png"),
+            (Some(" "), "x/y", "data.bin"),
+            (None, "image/png", "image.png"),
+            (None, "application/json", "data.json"),
+            (None, "application/pdf", "document.pdf"),
+            (None, "text/plain; charset=utf-8", "text.txt"),
+            (None, "audio/wav", "audio.bin"),
+            (None, "x/y", "data.bin"),
+        ] {
+            assert_eq!(telling_name(called, kind), expected, "{called:?} {kind}");
+        }
     }
 }

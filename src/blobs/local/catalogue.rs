@@ -1,11 +1,14 @@
 //! Lists, verifies and removes blobs, for their owner and for operators.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use crate::blobs::local::disk::{Disk, FileStamp};
 use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};
-use crate::blobs::{BlobError, BlobPage, BlobVerdict, ListedBlob, LocalBlobStore, OnDamage};
+use crate::blobs::{
+    BlobError, BlobOrder, BlobPage, BlobPlace, BlobVerdict, ListedBlob, LocalBlobStore,
+    MAX_ORDERED, OnDamage,
+};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
@@ -61,6 +64,58 @@ impl<D: Disk> LocalBlobStore<D> {
             blobs.extend(self.listed(&tenant_folder, id)?);
         }
         Ok(BlobPage { blobs, has_more })
+    }
+
+    /// Lists at most `most` blobs in another order, from the first one behind `after`. `None` if there
+    /// are more than [`MAX_ORDERED`].
+    ///
+    /// Each page reads the descriptions of all blobs, and keeps those that it has: the memory for it
+    /// depends on `most` alone.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the folder or a blob cannot be read.
+    pub fn list_in_order(
+        &self,
+        tenant: &TenantId,
+        order: BlobOrder,
+        after: Option<&BlobPlace>,
+        most: usize,
+    ) -> Result<Option<BlobPage>, BlobError> {
+        let tenant_folder = self.tenant_folder(tenant);
+        let (mut first, mut count, mut failed) = (BTreeMap::new(), 0_usize, None);
+        let named = self.disk.for_each_name(&tenant_folder.folder, &mut |name| {
+            let Ok(id) = BlobId::parse(&format!("blob:{name}")) else { return };
+            count = count.saturating_add(1);
+            if count > MAX_ORDERED || failed.is_some() {
+                return;
+            }
+            let found = match self.listed(&tenant_folder, id) {
+                Ok(found) => found.map(|blob| (blob.place(order), blob)),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            };
+            first.extend(found.filter(|(place, _)| after.is_none_or(|after| place > after)));
+            if first.len() > most.saturating_add(1) {
+                first.pop_last();
+            }
+        });
+        match named {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(BlobPage::default()));
+            }
+            named => named.map_err(BlobError::from_disk("read"))?,
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if count > MAX_ORDERED {
+            return Ok(None);
+        }
+        let has_more = first.len() > most;
+        Ok(Some(BlobPage { blobs: first.into_values().take(most).collect(), has_more }))
     }
 
     /// Describes a blob; `None` if it is gone or not a regular file.
@@ -180,6 +235,7 @@ mod tests {
     use crate::blobs::local::testing::{HOUR, START, TestStore, plain, tenant};
     use crate::blobs::{BlobWriter as _, LocalBlobStore, TenantUsage};
     use crate::clock::Clock;
+    use crate::ids::BlobName;
 
     fn damage(test: &TestStore, id: &BlobId) {
         let path = test.path(&TenantId::local(), id);
@@ -214,6 +270,75 @@ mod tests {
         let second = test.store.list(&local, Some(&ids[9]), 15).unwrap();
         assert_eq!((ids_of(&second), second.has_more), (ids[10..].to_vec(), false));
         assert_eq!(test.store.list(&local, Some(&ids[24]), 5).unwrap(), BlobPage::default());
+    }
+
+    #[test]
+    fn pages_in_another_order_have_each_blob_once_and_in_order() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let mut test = test;
+        let mut made = Vec::new();
+        for n in 0..23_u8 {
+            test = test.reopened_at(START + HOUR * u32::from(n % 7));
+            let content = vec![n; usize::from(n % 5) + 1];
+            let id = test.store.put(&local, &plain(), &content).unwrap().id;
+            if n % 3 > 0 {
+                let name = BlobName::parse(&format!(
+                    "{}{}.txt",
+                    ["b", "A", "ä"][usize::from(n % 3)],
+                    n % 4
+                ));
+                test.store.set_names(&local, &[(id.clone(), name.unwrap())]).unwrap();
+            }
+            made.push(id);
+        }
+        damage(&test, &made[0]);
+        for order in [BlobOrder::Newest, BlobOrder::Name, BlobOrder::Largest] {
+            let list = |after: Option<&BlobPlace>, most| {
+                test.store.list_in_order(&local, order, after, most).unwrap().unwrap()
+            };
+            let all = list(None, 100);
+            assert_eq!((all.blobs.len(), all.has_more), (23, false));
+            let places: Vec<BlobPlace> = all.blobs.iter().map(|blob| blob.place(order)).collect();
+            assert!(places.is_sorted());
+            let (mut paged, mut after) = (Vec::new(), None);
+            loop {
+                let page = list(after.as_ref(), 4);
+                after = page.blobs.last().map(|blob| blob.place(order));
+                paged.extend(ids_of(&page));
+                if !page.has_more {
+                    break;
+                }
+            }
+            assert_eq!(paged, ids_of(&all), "{order:?}");
+        }
+        let list =
+            |order| test.store.list_in_order(&local, order, None, 100).unwrap().unwrap().blobs;
+        let created = |blob: &ListedBlob| blob.described.as_ref().map(|blob| blob.created);
+        assert_eq!(created(&list(BlobOrder::Newest)[0]), Some(START + HOUR * 6));
+        let name = |blob: &ListedBlob| Some(blob.described.as_ref()?.name.as_ref()?.to_string());
+        let names: Vec<Option<String>> = list(BlobOrder::Name).iter().map(name).collect();
+        assert_eq!(names[0].as_deref(), Some("A0.txt"));
+        assert!(names[names.len() - 8..].iter().all(Option::is_none), "{names:?}");
+        assert_eq!(list(BlobOrder::Largest)[0].size.as_u64(), 5);
+        let other = test.store.list_in_order(&tenant("other"), BlobOrder::Name, None, 9).unwrap();
+        assert_eq!(other, Some(BlobPage::default()));
+    }
+
+    #[test]
+    fn a_tenant_with_too_many_blobs_has_them_in_the_order_of_their_ids_only() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        test.store.put(&local, &plain(), b"x").unwrap();
+        let folder = test.config.root.join("tenants/local");
+        let letters = |n: usize| BlobId::of_digest(&crate::ids::Digest::of(&n.to_le_bytes()));
+        for n in 1..MAX_ORDERED {
+            fs::write(folder.join(letters(n).letters()), "").unwrap();
+        }
+        let list = || test.store.list_in_order(&local, BlobOrder::Newest, None, 3).unwrap();
+        assert_eq!(list().unwrap().blobs.len(), 3);
+        fs::write(folder.join(letters(0).letters()), "").unwrap();
+        assert_eq!(list(), None);
     }
 
     #[test]

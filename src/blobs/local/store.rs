@@ -18,8 +18,8 @@ use crate::blobs::local::tenant_folder::{self, TenantFolder, TenantUsage};
 use crate::blobs::local::verified::Verified;
 use crate::blobs::pin::{BlobPin, PinnedBlobs};
 use crate::blobs::store::{
-    BlobPage, BlobPart, BlobStore, BlobVerdict, BlobWindow, BlobWriter, OnDamage, OpenBlob,
-    SweepReport,
+    BlobOrder, BlobPage, BlobPart, BlobPlace, BlobStore, BlobVerdict, BlobWindow, BlobWriter,
+    OnDamage, OpenBlob, SweepReport,
 };
 use crate::clock::Clock;
 use crate::ids::{BlobId, BlobName, TenantId};
@@ -183,6 +183,16 @@ impl BlobStore for LocalBlobStore {
         most: usize,
     ) -> Result<BlobPage, BlobError> {
         Self::list(self, tenant, after, most)
+    }
+
+    fn list_in_order(
+        &self,
+        tenant: &TenantId,
+        order: BlobOrder,
+        after: Option<&BlobPlace>,
+        most: usize,
+    ) -> Result<Option<BlobPage>, BlobError> {
+        Self::list_in_order(self, tenant, order, after, most)
     }
 
     fn verify(

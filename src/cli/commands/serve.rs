@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
@@ -279,15 +280,16 @@ async fn start(
     let began = Instant::now();
     let skills = if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed };
     let lock = Arc::new(lock);
-    let opening = (Arc::clone(readiness), Arc::clone(&lock), records.journal());
+    let announced = Arc::new(Announced::new(Arc::clone(readiness)));
+    let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal());
     let stores = Stores::open(config, skills, move |discovery| {
-        let (readiness, lock, journal) = opening;
-        open_discovery(discovery, &readiness, lock.as_ref().as_ref(), journal);
+        let (announced, lock, journal) = opening;
+        open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;
-    let preparing = Arc::clone(readiness);
-    let told = move |report: &StepReport| tell(&preparing, step_of(report));
+    let preparing = Arc::clone(&announced);
+    let told = move |report: &StepReport| preparing.tell(step_of(report));
     installer.ensure_engine_telling(config, MeteredCode::IfThere, told).await?;
-    tell(readiness, Preparation::of("the workers"));
+    announced.tell(Preparation::of("the workers"));
     let runtime = Runtime::start(
         config,
         MeteredCode::IfThere,
@@ -302,7 +304,7 @@ async fn start(
     }
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
-    tell(readiness, Preparation::of("the self-test"));
+    announced.tell(Preparation::of("the self-test"));
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
     if let Some(gate) = readiness.methods() {
         gate.open(Arc::clone(&runtime.service));
@@ -320,7 +322,7 @@ async fn start(
 /// the start fails.
 fn open_discovery(
     discovery: &Arc<Discovery>,
-    readiness: &Readiness<Arc<Gate>>,
+    announced: &Announced,
     lock: Option<&SkillsLock>,
     journal: Journal,
 ) {
@@ -334,13 +336,34 @@ fn open_discovery(
         warn!("changes of skills are not followed: {fault}");
     }
     discovery.runs().open(journal);
-    readiness.open(Gate::closed(Arc::clone(discovery), Preparation::of("the engine")));
+    announced.open(discovery);
 }
 
-/// Tells clients what is being prepared.
-fn tell(readiness: &Readiness<Arc<Gate>>, preparation: Preparation) {
-    if let Some(gate) = readiness.methods() {
-        gate.report(preparation);
+/// What clients are told of the preparation. It may have begun before there is a gate, while the
+/// skills are still read, and a long step is told once.
+struct Announced {
+    readiness: Arc<Readiness<Arc<Gate>>>,
+    last: Mutex<Preparation>,
+}
+
+impl Announced {
+    fn new(readiness: Arc<Readiness<Arc<Gate>>>) -> Self {
+        Self { readiness, last: Mutex::new(Preparation::of("the engine")) }
+    }
+
+    /// Tells clients what is being prepared.
+    fn tell(&self, preparation: Preparation) {
+        let mut last = self.last.lock();
+        last.clone_from(&preparation);
+        if let Some(gate) = self.readiness.methods() {
+            gate.report(preparation);
+        }
+    }
+
+    /// Answers calls that execute nothing, and the others with what was told last.
+    fn open(&self, discovery: &Arc<Discovery>) {
+        let last = self.last.lock();
+        self.readiness.open(Gate::closed(Arc::clone(discovery), last.clone()));
     }
 }
 

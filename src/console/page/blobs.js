@@ -16,16 +16,21 @@ export async function blobsPage(main, { parts, signal }) {
   if (parts[0]) return one(main, parts[0], signal);
   const list = h("div", {});
   const search = h("input", { type: "search", placeholder: "Name, kind or id" });
-  const order = h("select", {}, [["time", "newest first"], ["name", "by name"], ["size", "largest first"]].map(([value, text]) => h("option", { value }, text)));
+  const order = h("select", {}, [["created", "newest first"], ["name", "by name"], ["size", "largest first"]].map(([value, text]) => h("option", { value }, text)));
   const count = h("p", { class: "quiet", role: "status" });
   let found = { blobs: [], hasMore: false };
-  const draw = () => drawList(list, count, found, search.value, order.value);
+  const draw = () => drawList(list, count, found, search.value);
   search.addEventListener("input", draw);
-  order.addEventListener("change", draw);
+  let turn = 0;
   const look = async () => {
-    found = await all(signal);
+    const mine = ++turn;
+    const blobs = await all(order.value, signal);
+    // Another order may have been chosen meanwhile.
+    if (mine !== turn) return;
+    found = blobs;
     draw();
   };
+  order.addEventListener("change", () => look().catch((error) => { if (!signal.aborted) fill(list, problem(error)); }));
   add(main, h("h1", {}, "Blobs"), dropZone(async (files) => {
     for (const file of files) {
       const { blob_id: id, size_bytes: size } = await upload(file);
@@ -37,19 +42,27 @@ export async function blobsPage(main, { parts, signal }) {
   await look();
 }
 
-/** The blobs of the caller. The server lists them by their ids, so their order by time is made here. */
-async function all(signal) {
+/** The first blobs of the caller in an order. Of very many, the server has those by id only. */
+async function all(order, signal) {
   const blobs = [];
   let cursor = null;
   do {
-    const page = await getJson(`/v1/blobs?limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, { signal });
+    let page;
+    try {
+      page = await getJson(`/v1/blobs?order=${order}&limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, { signal });
+    } catch (error) {
+      if (error.parameter !== "order" || order === "id") throw error;
+      return all("id", signal);
+    }
     blobs.push(...page.blobs);
     cursor = page.next_cursor;
   } while (cursor && blobs.length < MOST);
-  return { blobs, hasMore: Boolean(cursor) };
+  return { blobs, order, hasMore: Boolean(cursor) };
 }
 
-function drawList(place, count, { blobs, hasMore }, text, order) {
+const FIRST = { created: "newest", name: "first by name", size: "largest", id: "first by id" };
+
+function drawList(place, count, { blobs, order, hasMore }, text) {
   if (!blobs.length) {
     fill(count);
     fill(place, empty("No blobs yet", "Drop a file above, or let a run write one with ", h("code", {}, "runtime.blobs"), "."));
@@ -60,14 +73,8 @@ function drawList(place, count, { blobs, hasMore }, text, order) {
     const all = [blob.name ?? "", blob.kind ?? "", blob.blob_id].join(" ").toLowerCase();
     return words.every((word) => all.includes(word));
   };
-  const compare = {
-    time: (one, other) => (other.created_ms ?? 0) - (one.created_ms ?? 0),
-    size: (one, other) => (other.size_bytes ?? 0) - (one.size_bytes ?? 0),
-    // Blobs without a name come last.
-    name: (one, other) => (one.name === undefined) - (other.name === undefined) || (one.name ?? "").localeCompare(other.name ?? ""),
-  }[order];
-  const shown = blobs.filter(fits).sort(compare);
-  fill(count, `${shown.length} of ${blobs.length}${hasMore ? ` – only the first ${MOST} by id are listed` : ""}`);
+  const shown = blobs.filter(fits);
+  fill(count, `${shown.length} of ${blobs.length}${hasMore ? ` – only the ${MOST} ${FIRST[order]} are listed` : ""}`);
   if (!shown.length) { fill(place, empty("No blob fits", "Try fewer words.")); return; }
   const body = h("tbody");
   fill(place, h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Blobs" }, h("table", {},

@@ -71,7 +71,7 @@ pub(crate) async fn list<M: Methods + Status + Transfers>(
         Ok(request) => request,
         Err(answer) => return *answer,
     };
-    let parameters = match Parameters::parse(query.as_deref(), &["limit", "cursor"]) {
+    let parameters = match Parameters::parse(query.as_deref(), &["limit", "cursor", "order"]) {
         Ok(parameters) => parameters,
         Err(fault) => return request.refused(StatusCode::BAD_REQUEST, &fault),
     };
@@ -79,8 +79,8 @@ pub(crate) async fn list<M: Methods + Status + Transfers>(
     let Ok(limit) = limit else {
         return request.refused(StatusCode::BAD_REQUEST, "`limit` must be a number from 1 to 1000");
     };
-    let cursor = parameters.find("cursor");
-    let page = match request.transfers.list(&request.caller, cursor, limit).await {
+    let (order, cursor) = (parameters.find("order"), parameters.find("cursor"));
+    let page = match request.transfers.list(&request.caller, order, cursor, limit).await {
         Ok(page) => page,
         Err(error) => return request.failed(&error),
     };

@@ -14,6 +14,7 @@ use crate::error::ErrorKind;
 use crate::ids::{BlobId, BlobName};
 use crate::mcp::features::skill_uri::{decoded, encoded};
 use crate::net::respond::Failure;
+use crate::protocol::methods::blob_members::member_of;
 use crate::protocol::methods::execution::RunResult;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::service::{BlobTransfers, Caller, PIECE, ServiceError, UploadOrder};
@@ -198,10 +199,13 @@ impl LocalFolders {
         let (Some(out), MethodResult::Run(run)) = (&self.out, result) else { return None };
         let (mut saved, mut failed) = (Vec::new(), Vec::new());
         let kept = kept_by(run);
-        for (name, id) in kept.iter().take(MAX_SAVED) {
-            match save_one(out, transfers, caller, name, id).await {
+        for blob in kept.iter().take(MAX_SAVED) {
+            match save_one(out, transfers, caller, blob).await {
                 Ok(made) => saved.push(made),
-                Err(fault) => failed.push(format!("{name} ({fault})")),
+                Err(fault) => {
+                    let name = blob.file.clone().unwrap_or_else(|| blob.id.to_string());
+                    failed.push(format!("{name} ({fault})"));
+                }
             }
         }
         let left = kept.len().saturating_sub(MAX_SAVED);
@@ -219,18 +223,32 @@ impl LocalFolders {
     }
 }
 
-/// Names and blobs of what a run has kept, each blob once.
-fn kept_by(run: &RunResult) -> Vec<(String, BlobId)> {
-    let mut kept: Vec<(String, BlobId)> = Vec::new();
+/// A blob that a run has kept.
+struct KeptBlob {
+    id: BlobId,
+    /// The name of the file that it was.
+    file: Option<String>,
+    /// What its program calls it, if it was no file.
+    called: Option<String>,
+}
+
+/// What a run has kept, each blob once.
+fn kept_by(run: &RunResult) -> Vec<KeptBlob> {
+    let mut kept: Vec<KeptBlob> = Vec::new();
     for file in &run.files {
         if let Some(id) = &file.blob_id {
             let name = file.path.rsplit('/').next().unwrap_or_default();
-            kept.push((name.to_owned(), id.clone()));
+            kept.push(KeptBlob { id: id.clone(), file: Some(name.to_owned()), called: None });
         }
     }
     for id in &run.output_blobs {
-        if kept.iter().all(|(_, known)| known != id) {
-            kept.push((String::new(), id.clone()));
+        if kept.iter().all(|known| known.id != *id) {
+            let output = run.output.as_ref().map_or("", |output| output.get());
+            let called = match run.output_truncated {
+                true => Some("output".to_owned()).filter(|_| output.contains(&id.to_string())),
+                false => member_of(output, id),
+            };
+            kept.push(KeptBlob { id: id.clone(), file: None, called });
         }
     }
     kept
@@ -240,14 +258,13 @@ async fn save_one(
     out: &Arc<UserFolder>,
     transfers: &BlobTransfers,
     caller: &Caller,
-    name: &str,
-    id: &BlobId,
+    blob: &KeptBlob,
 ) -> Result<String, String> {
     let said = |error: ServiceError| error.to_string();
-    let download = transfers.open(caller, &id.to_string()).await.map_err(said)?;
-    let named = match name {
-        "" => download.blob.file_name(),
-        name => name.to_owned(),
+    let download = transfers.open(caller, &blob.id.to_string()).await.map_err(said)?;
+    let named = match &blob.file {
+        None => download.blob.telling_name(blob.called.as_deref()),
+        Some(name) => name.clone(),
     };
     let (file, made) = out.create(&named).map_err(|fault| fault.to_string())?;
     let file = Arc::new(file);

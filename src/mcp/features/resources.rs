@@ -84,7 +84,7 @@ pub(crate) async fn list(
         return Ok(ListResourcesResult::default());
     }
     let after = in_blobs.filter(|cursor| !cursor.is_empty());
-    let page = service.transfers().list(caller, after, PAGE).await;
+    let page = service.transfers().list(caller, None, after, PAGE).await;
     let page = page.map_err(|error| state.error(caller, &error))?;
     let mut result =
         ListResourcesResult::with_all_items(page.blobs.into_iter().map(of_blob).collect());

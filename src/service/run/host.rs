@@ -305,8 +305,8 @@ mod tests {
 
     use super::*;
     use crate::blobs::{
-        BlobPage, BlobPart, BlobVerdict, BlobWindow, BlobWriter, OnDamage, OpenBlob, StoredBlob,
-        SweepReport, TenantUsage,
+        BlobOrder, BlobPage, BlobPart, BlobPlace, BlobVerdict, BlobWindow, BlobWriter, OnDamage,
+        OpenBlob, StoredBlob, SweepReport, TenantUsage,
     };
     use crate::egress::Egress;
     use crate::egress::config::EgressConfig;
@@ -371,6 +371,16 @@ mod tests {
         }
 
         fn list(&self, _: &TenantId, _: Option<&BlobId>, _: usize) -> Result<BlobPage, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn list_in_order(
+            &self,
+            _: &TenantId,
+            _: BlobOrder,
+            _: Option<&BlobPlace>,
+            _: usize,
+        ) -> Result<Option<BlobPage>, BlobError> {
             Err(BlobError::Sealed)
         }
 

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use crate::job::Program;
 use crate::protocol::methods::execution::{MAX_OUTPUT, RunResult};
 use crate::records::{
-    KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedFile, RecordsConfig, RunContent,
+    KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedConversion, RecordedFile, RecordsConfig,
+    RunContent,
 };
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
@@ -84,6 +85,18 @@ impl DraftContent {
         let content = &mut self.content;
         content.output.clone_from(&result.output);
         content.output_truncated = result.output_truncated;
+        // At most twenty, whose texts are bounded and have covers already.
+        content.converted = result
+            .converted
+            .iter()
+            .map(|one| RecordedConversion {
+                path: one.path.clone(),
+                from: one.from.clone(),
+                to: one.to.clone(),
+                count: one.count,
+            })
+            .collect();
+        content.converted_total = result.converted_total;
         let mut left = MAX_FILES_TEXT;
         for file in result.files.iter().take(MAX_FILES) {
             let reason = file.not_kept.as_ref().map_or(0, String::len);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::blobs::{BlobVerdict, ListedBlob, OnDamage};
+use data_encoding::BASE64URL_NOPAD;
+
+use crate::blobs::{BlobOrder, BlobPlace, BlobVerdict, ListedBlob, MAX_ORDERED, OnDamage};
 use crate::ids::{BlobId, BlobName};
 use crate::protocol::params_error::ParamsError;
 use crate::service::authorisation::ensure_has;
@@ -21,7 +23,7 @@ const LISTED: u64 = 2 << 10;
 /// A page of the list of blobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobList {
-    /// The blobs, in the order of their ids.
+    /// The blobs, in the order that was asked for.
     pub blobs: Vec<BlobListing>,
     /// The cursor of the next page, if there is one.
     pub next_cursor: Option<String>,
@@ -58,6 +60,56 @@ impl From<ListedBlob> for BlobListing {
     }
 }
 
+/// Where a page begins, and in which order.
+enum Start {
+    /// Behind this id.
+    Id(Option<BlobId>),
+    /// Behind this place of another order.
+    Place(BlobOrder, Option<BlobPlace>),
+}
+
+impl Start {
+    fn of(order: Option<&str>, cursor: Option<&str>) -> Result<Self, ParamsError> {
+        let malformed = || {
+            ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
+        };
+        let order = match order {
+            None | Some("id") => {
+                let after = cursor.map(|letters| BlobId::parse(&format!("blob:{letters}")));
+                return Ok(Self::Id(after.transpose().map_err(|_invalid| malformed())?));
+            }
+            Some("created") => BlobOrder::Newest,
+            Some("name") => BlobOrder::Name,
+            Some("size") => BlobOrder::Largest,
+            Some(_) => {
+                let expected = "`id`, `created`, `name` or `size`";
+                return Err(ParamsError::wrong("order", expected, "something else"));
+            }
+        };
+        let after = cursor.map(|cursor| place_of(cursor).ok_or_else(malformed)).transpose()?;
+        Ok(Self::Place(order, after))
+    }
+
+    fn cursor_behind(&self, listed: &ListedBlob) -> String {
+        match self {
+            Self::Id(_) => listed.id.letters().to_owned(),
+            Self::Place(order, _) => {
+                let BlobPlace { rank, text, id } = listed.place(*order);
+                format!("{rank}.{}.{}", id.letters(), BASE64URL_NOPAD.encode(text.as_bytes()))
+            }
+        }
+    }
+}
+
+/// The place in a cursor.
+fn place_of(cursor: &str) -> Option<BlobPlace> {
+    let mut parts = cursor.splitn(3, '.');
+    let rank = parts.next()?.parse().ok()?;
+    let id = BlobId::parse(&format!("blob:{}", parts.next()?)).ok()?;
+    let text = BASE64URL_NOPAD.decode(parts.next()?.as_bytes()).ok()?;
+    Some(BlobPlace { rank, text: String::from_utf8(text).ok()?, id })
+}
+
 /// The result of verifying a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedBlob {
@@ -71,41 +123,55 @@ pub struct VerifiedBlob {
 
 impl BlobTransfers {
     /// Lists at most `limit` of the caller's blobs, at most 1,000, from the one behind `cursor` on.
-    /// Does not count as a use.
+    /// `order` is `id` (the default), `created` (the newest first), `name` or `size` (the largest
+    /// first). Does not count as a use.
     ///
-    /// A cursor holds the id of the last blob that was listed, so it survives all changes.
+    /// A cursor holds the place of the last blob that was listed, so it survives all changes.
     ///
     /// # Errors
     ///
-    /// The cursor is malformed, or the limit is 0.
+    /// The order or the cursor is malformed, the limit is 0, or the tenant has more than 20,000 blobs
+    /// and another order than `id` is asked for.
     pub async fn list(
         &self,
         caller: &Caller,
+        order: Option<&str>,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<BlobList, ServiceError> {
         ensure_has(caller, Right::Blobs)?;
-        let after = cursor.map(|letters| BlobId::parse(&format!("blob:{letters}"))).transpose();
-        let after = after.map_err(|_invalid| {
-            ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
-        })?;
+        let start = Start::of(order, cursor)?;
         if limit == 0 {
             return Err(ParamsError::wrong("limit", "at least 1", "0").into());
         }
         let limit = limit.min(MAX_PAGE);
-        let size = LISTED.saturating_mul(ByteCount::from(limit).as_u64());
+        let each = match start {
+            Start::Id(_) => LISTED,
+            // Its place, too.
+            Start::Place(..) => LISTED.saturating_mul(2),
+        };
+        let size = each.saturating_mul(ByteCount::from(limit).as_u64());
         caller.memory.reserve(ByteCount::bytes(size))?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         // The semaphore is never closed.
         let turn = Arc::clone(&self.lists).acquire_owned().await;
         let listing = caller.memory.on_thread(move || {
-            let page = blobs.list(&tenant, after.as_ref(), limit);
+            let page = match &start {
+                Start::Id(after) => blobs.list(&tenant, after.as_ref(), limit).map(Some),
+                Start::Place(order, after) => {
+                    blobs.list_in_order(&tenant, *order, after.as_ref(), limit)
+                }
+            };
             drop(turn);
-            page
+            (page, start)
         });
-        let page = listing.await.map_err(ServiceError::Interrupted)??;
+        let (page, start) = listing.await.map_err(ServiceError::Interrupted)?;
+        let page = page?.ok_or_else(|| {
+            let expected = format!("`id` for a tenant with more than {MAX_ORDERED} blobs");
+            ParamsError::wrong("order", expected, "another one")
+        })?;
         let last = page.blobs.last().filter(|_| page.has_more);
-        let next_cursor = last.map(|listed| listed.id.letters().to_owned());
+        let next_cursor = last.map(|listed| start.cursor_behind(listed));
         Ok(BlobList { blobs: page.blobs.into_iter().map(Into::into).collect(), next_cursor })
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use crate::blobs::content::file_name::file_name_of;
+use crate::blobs::content::file_name::{file_name_of, telling_name};
 use crate::blobs::{BlobPin, StoredBlob};
 use crate::budget::CallMemory;
 use crate::ids::{BlobId, BlobName};
@@ -48,6 +48,16 @@ impl BlobDescription {
         match &self.name {
             Some(name) => name.to_string(),
             None => file_name_of(&self.id, &self.kind),
+        }
+    }
+
+    /// A name for a file that people read: the blob's own, or what its program calls it, or a word for
+    /// its kind.
+    #[must_use]
+    pub fn telling_name(&self, called: Option<&str>) -> String {
+        match &self.name {
+            Some(name) => name.to_string(),
+            None => telling_name(called, &self.kind),
         }
     }
 }

@@ -238,7 +238,7 @@ mod tests {
                 assert_eq!(error.kind(), ErrorKind::InvalidParams);
             }
         }
-        let listed = place.transfers.list(&place.caller(), None, 10).await.unwrap();
+        let listed = place.transfers.list(&place.caller(), None, None, 10).await.unwrap();
         assert_eq!(listed.blobs.len(), 1);
         place.settles().await;
     }
@@ -254,7 +254,7 @@ mod tests {
             transfers.begin_upload(&caller, order).await.map(drop),
             transfers.open(&caller, &id).await.map(drop),
             transfers.describe(&caller, &id).await.map(drop),
-            transfers.list(&caller, None, 1).await.map(drop),
+            transfers.list(&caller, None, None, 1).await.map(drop),
             transfers.remove(&caller, &id).await,
             transfers.verify(&caller, &id, None).await.map(drop),
         ];

@@ -128,6 +128,12 @@ fn read_name(text: &TextField<'_>, findings: &mut Findings<'_>) -> Option<SkillN
             return None;
         }
     };
+    if name.has_one_segment() {
+        let message =
+            format!("the name `{name}` has a single segment, which no namespace contains");
+        let help = format!("call it as `namespace.domain.action`, such as `acme.files.{name}`");
+        findings.warning(text.span, Problem::new("name-of-one-segment", message).help(help));
+    }
     if name.has_dash() {
         let problem = Problem::new("name-with-dash", format!("the name `{name}` has a dash"))
             .help("other runtimes may accept lowercase letters, digits and dots only");
@@ -317,6 +323,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         ("\"salesforce.leads.sync\"", "\"gdrive_sheets\"", "1:8: error: skill name must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report` (it is \"gdrive_sheets\")"),
         ("\"salesforce.leads.sync\"", "12", "1:8: error: `name` must be a string, not an integer; write `name = \"acme.sales.report\"`"),
         ("\"salesforce.leads.sync\"", "\"best-practices.x\"", "1:8: warning: the name `best-practices.x` has a dash; other runtimes may accept lowercase letters, digits and dots only"),
+        ("\"salesforce.leads.sync\"", "\"leads\"", "1:8: warning: the name `leads` has a single segment, which no namespace contains; call it as `namespace.domain.action`, such as `acme.files.leads`"),
         ("\"salesforce.leads.sync\"", "\"acme.import.x\"", "1:8: warning: `import` is no name in Python, so `import skills.acme.import.x` cannot be written"),
         ("version = \"0.1.0\"\n", "", " error: `version` is missing; add `version = \"0.1.0\"`"),
         ("\"0.1.0\"", "0.1", "2:11: error: `version` must be a string, not a float; write `version = \"0.1.0\"`"),

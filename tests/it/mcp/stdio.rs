@@ -199,6 +199,30 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
 }
 
 #[test]
+fn blobs_without_a_name_are_saved_under_what_their_program_calls_them() {
+    let folders = UserFolders::new();
+    let mut client = folders.client();
+    let code = "from runtime import blobs\nimport base64\n\
+                png = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==')\n\
+                blobs.write_text('a,b\\n', kind='text/csv')\n\
+                {'histogram': blobs.write_bytes(png, kind='image/png'), 'pages': \
+                [blobs.write_text(f'page {n}') for n in (1, 2)], 'own': blobs.write_text('x', name='n.md')}";
+    let mut call = |id: i32, code: &str| {
+        let arguments = json!({"language": "python", "code": code});
+        let params = json!({"name": "run_code", "arguments": arguments});
+        let answer = client.ask(&legacy(id, "tools/call", params))["result"].clone();
+        answer["content"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap().to_owned()
+    };
+    let told = call(5, code);
+    let names = "table.csv, histogram.png, pages.txt, pages (2).txt, n.md";
+    assert_eq!(told, format!("Saved in {}: {names}.", folders.saved.display()));
+    assert_eq!(fs::read_to_string(folders.saved.join("pages (2).txt")).unwrap(), "page 2");
+    let told = call(6, "list(range(100_000))");
+    assert_eq!(told, format!("Saved in {}: output.json.", folders.saved.display()));
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
 fn a_bridge_has_no_files_of_the_user_and_a_folder_that_is_not_there_is_refused() {
     let folders = UserFolders::new();
     let files = folders.files.to_str().unwrap();

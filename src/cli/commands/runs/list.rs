@@ -1,4 +1,4 @@
-//! `wardian runs list`: the runs of a tenant, or of all tenants of a data folder.
+//! `wardian runs list`: the runs of a tenant, or of all tenants.
 
 use serde::Serialize;
 
@@ -30,7 +30,8 @@ async fn list(
     Ok(runs)
 }
 
-/// Lists the runs of the source's tenant. If it has none, says which tenants do.
+/// Lists the runs of the source's tenant. If it has none, names tenants that do, as far as the
+/// caller may know.
 pub(super) async fn list_of_one(
     source: &RecordSource,
     choice: &RunChoice,
@@ -42,15 +43,16 @@ pub(super) async fn list_of_one(
         print_list(&runs, as_json);
         return Ok(());
     }
+    let tenant = source.tenant()?;
     let mut others = source.tenants(SHOWN_TENANTS.saturating_add(1)).await?;
-    others.retain(|other| Some(other) != source.tenant());
+    others.retain(|other| *other != tenant);
     others.truncate(SHOWN_TENANTS);
     let shown: Vec<&str> = others.iter().map(TenantId::as_str).collect();
-    print_line(&match (shown.as_slice(), source.tenant()) {
-        ([one], Some(tenant)) => format!(
+    print_line(&match shown.as_slice() {
+        [one] => format!(
             "there are no such runs of tenant `{tenant}`; tenant `{one}` has runs: `--tenant {one}`"
         ),
-        ([first, ..], Some(tenant)) => format!(
+        [first, ..] => format!(
             "there are no such runs of tenant `{tenant}`; tenants {} have runs: `--tenant {first}`, \
              or `--all-tenants`",
             listed(&shown, "and")
@@ -80,6 +82,13 @@ pub(super) async fn list_of_all(
     choice: &RunChoice,
     limit: usize,
 ) -> Result<Vec<TenantRun>, Failed> {
+    if source.is_server() {
+        // The server merges the tenants itself, and says whose each run is.
+        let of_all = list(source, choice, limit).await?.into_iter();
+        return Ok(of_all
+            .map(|mut run| TenantRun { tenant: run.tenant.take().unwrap_or_default(), run })
+            .collect());
+    }
     let mut runs = Vec::new();
     for tenant in source.tenants(ALL_TENANTS).await? {
         let Some(of_tenant) = source.of_tenant(&tenant) else { break };

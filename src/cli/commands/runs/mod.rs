@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use crate::cli::commands::runs::list::{list_of_all, list_of_one, print_all};
 use crate::cli::commands::runs::shown::lines;
-use crate::cli::commands::runs::source::{RecordSource, RunChoice};
+use crate::cli::commands::runs::source::{RecordSource, RunChoice, Whose};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
-use crate::cli::run_args::RunsCommand;
+use crate::cli::run_args::{ListArgs, RunsCommand};
 use crate::cli::terminal::output::{print_bytes, print_json, print_line};
 use crate::clock::Clock;
 use crate::config::{Config, parse_duration};
@@ -31,22 +31,7 @@ pub(crate) fn runs(
 ) -> Result<Exit, Failed> {
     block_on(async {
         match command {
-            RunsCommand::List { outcome, skill, since, search, limit, all_tenants, json, of } => {
-                let choice = RunChoice {
-                    outcome: outcome.as_deref().map(outcome_named).transpose()?,
-                    skill: skill.as_deref().map(SkillName::parse).transpose()?,
-                    since_ms: since.as_deref().map(start_of).transpose()?,
-                    search: search.clone(),
-                };
-                let source = RecordSource::open(config, of, api_key).await?;
-                let listed = if *all_tenants {
-                    list_of_all(&source, &choice, *limit).await.map(|runs| print_all(&runs, *json))
-                } else {
-                    list_of_one(&source, &choice, *limit, *json).await
-                };
-                source.close().await;
-                listed?;
-            }
+            RunsCommand::List(args) => list(config, args, api_key).await?,
             RunsCommand::Show { id, json, of } => {
                 let id = RunId::parse(id)?;
                 let source = RecordSource::open(config, of, api_key).await?;
@@ -82,6 +67,25 @@ pub(crate) fn runs(
         }
         Ok(Exit::Done)
     })
+}
+
+/// Lists runs of a tenant, or of all.
+async fn list(config: &Config, args: &ListArgs, api_key: Option<&str>) -> Result<(), Failed> {
+    let choice = RunChoice {
+        outcome: args.outcome.as_deref().map(outcome_named).transpose()?,
+        skill: args.skill.as_deref().map(SkillName::parse).transpose()?,
+        since_ms: args.since.as_deref().map(start_of).transpose()?,
+        search: args.search.clone(),
+    };
+    let whose = Whose::of(args.tenant.as_deref(), args.all_tenants)?;
+    let source = RecordSource::open_list(config, &args.at, whose, api_key).await?;
+    let listed = if args.all_tenants {
+        list_of_all(&source, &choice, args.limit).await.map(|runs| print_all(&runs, args.json))
+    } else {
+        list_of_one(&source, &choice, args.limit, args.json).await
+    };
+    source.close().await;
+    listed
 }
 
 fn outcome_named(name: &str) -> Result<RunOutcomeKind, Failed> {

@@ -1,5 +1,6 @@
 //! Where records are read: the database of the data folder, or a running server.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
@@ -8,12 +9,14 @@ use crate::assembly;
 use crate::cli::commands::blobs::{Remote, remote_of};
 use crate::cli::failed::Failed;
 use crate::cli::run_args::RunsOf;
+use crate::cli::server_option::ServerOption;
 use crate::config::Config;
 use crate::ids::{RunId, SkillName, TenantId};
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
 use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result};
 use crate::service::RunList;
+use crate::tenants::Right;
 
 /// Most runs of one page.
 const PAGE: usize = 1_000;
@@ -23,7 +26,36 @@ pub(super) enum RecordSource {
     /// The database of the data folder, which a server may be using.
     Local(RecordTable, TenantId),
     /// A running server.
-    Server(Remote),
+    Server(Remote, Whose),
+}
+
+/// The tenants whose runs are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// That of the key, or of the machine's user.
+    Own,
+    /// This one, which on a server takes the scope `admin`.
+    One(TenantId),
+    /// All of them. Only a server lists them together.
+    All,
+}
+
+impl Whose {
+    /// As the options of a command say.
+    pub(super) fn of(tenant: Option<&str>, all: bool) -> Result<Self, Failed> {
+        Ok(match tenant {
+            _ if all => Self::All,
+            Some(tenant) => Self::One(TenantId::parse(tenant)?),
+            None => Self::Own,
+        })
+    }
+}
+
+/// The answer of a server to `GET /v1/caller`, as far as it is of interest.
+#[derive(Deserialize)]
+struct CallerOfServer {
+    tenant: TenantId,
+    scopes: Vec<String>,
 }
 
 /// The runs that are listed.
@@ -53,10 +85,20 @@ impl RecordSource {
         of: &RunsOf,
         api_key: Option<&str>,
     ) -> Result<Self, Failed> {
-        if let Some(remote) = remote_of(&of.at, api_key)? {
-            return Ok(Self::Server(remote));
+        let whose = Whose::of(of.tenant.as_deref(), false)?;
+        Self::open_list(config, &of.at, whose, api_key).await
+    }
+
+    /// As [`Self::open`], also for the runs of other tenants of a server.
+    pub(super) async fn open_list(
+        config: &Config,
+        at: &ServerOption,
+        whose: Whose,
+        api_key: Option<&str>,
+    ) -> Result<Self, Failed> {
+        if let Some(remote) = remote_of(at, api_key)? {
+            return Ok(Self::Server(remote, whose));
         }
-        let tenant = of.tenant.as_deref().map(TenantId::parse).transpose()?;
         let path = assembly::records_path(config);
         if !path.try_exists().unwrap_or(true) {
             return Err(Failed::usage(format!(
@@ -66,7 +108,13 @@ impl RecordSource {
             )));
         }
         let table = assembly::open_records(config).await?;
-        Ok(Self::Local(table, tenant.unwrap_or_else(TenantId::local)))
+        Ok(Self::Local(
+            table,
+            match whose {
+                Whose::One(tenant) => tenant,
+                Whose::Own | Whose::All => TenantId::local(),
+            },
+        ))
     }
 
     pub(super) async fn close(&self) {
@@ -75,20 +123,36 @@ impl RecordSource {
         }
     }
 
-    /// The tenant whose records are read from a data folder.
-    pub(super) const fn tenant(&self) -> Option<&TenantId> {
+    /// True for a running server.
+    pub(super) const fn is_server(&self) -> bool {
+        matches!(self, Self::Server(..))
+    }
+
+    /// The tenant whose records are read. A server knows it by the key.
+    pub(super) fn tenant(&self) -> Result<TenantId, Failed> {
         match self {
-            Self::Local(_, tenant) => Some(tenant),
-            Self::Server(_) => None,
+            Self::Local(_, tenant) | Self::Server(_, Whose::One(tenant)) => Ok(tenant.clone()),
+            Self::Server(remote, _) => Ok(remote.find_json::<CallerOfServer>("/v1/caller")?.tenant),
         }
     }
 
-    /// The tenants with records in the data folder, at most `limit`. A server knows its tenant by
-    /// the key, and names no others.
+    /// Tenants with records, at most `limit`. A server names those of its newest runs, for keys with
+    /// the scope `admin`; for others it names none.
     pub(super) async fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, Failed> {
         match self {
             Self::Local(table, _) => Ok(table.tenants(limit).await?),
-            Self::Server(_) => Ok(Vec::new()),
+            Self::Server(remote, _) => {
+                let caller: CallerOfServer = remote.find_json("/v1/caller")?;
+                if !caller.scopes.iter().any(|scope| scope == Right::Admin.name()) {
+                    return Ok(Vec::new());
+                }
+                let all = address(&RunChoice::default(), &Whose::All, None, PAGE);
+                let page: RunList = remote.find_json(&all)?;
+                let tenants: BTreeSet<String> =
+                    page.runs.into_iter().filter_map(|run| run.tenant).collect();
+                let tenants = tenants.iter().take(limit).map(|tenant| TenantId::parse(tenant));
+                Ok(tenants.collect::<Result<_, _>>()?)
+            }
         }
     }
 
@@ -96,7 +160,7 @@ impl RecordSource {
     pub(super) fn of_tenant(&self, tenant: &TenantId) -> Option<Self> {
         match self {
             Self::Local(table, _) => Some(Self::Local(table.clone(), tenant.clone())),
-            Self::Server(_) => None,
+            Self::Server(..) => None,
         }
     }
 
@@ -117,8 +181,8 @@ impl RecordSource {
                 let limit = u64::try_from(limit).unwrap_or(u64::MAX);
                 Ok(table.list(tenant, &filter, cursor, limit).await?)
             }
-            Self::Server(remote) => {
-                let page: RunList = remote.find_json(&address(choice, cursor, limit))?;
+            Self::Server(remote, whose) => {
+                let page: RunList = remote.find_json(&address(choice, whose, cursor, limit))?;
                 let next = page.next_cursor.map(|letters| RunId::parse(&format!("run_{letters}")));
                 Ok(ListedRuns { runs: page.runs, next: next.transpose()? })
             }
@@ -132,7 +196,7 @@ impl RecordSource {
                 let record = table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))?;
                 Ok(with_result(&record, table.read_result(tenant, id).await?.as_deref()))
             }
-            Self::Server(remote) => {
+            Self::Server(remote, _) => {
                 let text = remote.find_text(&format!("/v1/runs/{id}"))?;
                 let asked: RunStatusOnly = serde_json::from_str(&text)
                     .map_err(|fault| Failed::at("read the record", &fault))?;
@@ -160,7 +224,7 @@ impl RecordSource {
                     )
                 })
             }
-            Self::Server(remote) => remote.find_text(&format!("/v1/runs/{id}/record")),
+            Self::Server(remote, _) => remote.find_text(&format!("/v1/runs/{id}/record")),
         }
     }
 
@@ -178,7 +242,7 @@ impl RecordSource {
                 };
                 serde_json::from_str(&text).map_err(|fault| Failed::at("read the log", &fault))
             }
-            Self::Server(remote) => {
+            Self::Server(remote, _) => {
                 let log: Log = remote.find_json(&format!("/v1/runs/{id}/log?format=json"))?;
                 Ok(log.pieces)
             }
@@ -200,12 +264,17 @@ fn no_such_run(id: &RunId) -> Failed {
 }
 
 /// The path of a page. All values but the search are letters that need no encoding.
-fn address(choice: &RunChoice, cursor: Option<&RunId>, limit: usize) -> String {
+fn address(choice: &RunChoice, whose: &Whose, cursor: Option<&RunId>, limit: usize) -> String {
     let mut path = format!("/v1/runs?limit={limit}");
     let mut add = |name: &str, value: &str| {
         // Writing to a string cannot fail.
         write!(path, "&{name}={value}").ok();
     };
+    match whose {
+        Whose::Own => {}
+        Whose::One(tenant) => add("tenant", tenant.as_str()),
+        Whose::All => add("tenant", "*"),
+    }
     if let Some(cursor) = cursor {
         add("cursor", cursor.as_str().trim_start_matches("run_"));
     }

@@ -34,6 +34,7 @@ use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, Ru
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use crate::units::ByteCount;
 
 /// The tests of one skill.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ async fn test_all(
             note(&format!("{}: {missing}", skill.name));
         }
         for SkillCase { name, case, .. } in &skill.cases {
-            let place = runtime.with_own_blobs()?;
+            let place = runtime.with_own_blobs(ByteCount::bytes(0))?;
             let run = run_case(&place, skill, case, &HowToRun::default()).await?;
             let CaseRun { differences, duration_ms, .. } = run;
             let passed = differences.is_empty();

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::NamedTempFile;
 
 use crate::cli::commands::test::project::hashed;
+use crate::cli::commands::test::pytest_bytecode::FILE as BYTECODE;
 use crate::cli::commands::test::report::UnitReport;
 use crate::clock::Clock;
 
@@ -44,6 +45,11 @@ impl ResultCache {
     pub(crate) fn new(cache_dir: &Path) -> Self {
         let folder = cache_dir.join(FOLDER);
         Self { folder, clock: Clock::System, max_entries: MAX_ENTRIES, max_total: MAX_TOTAL }
+    }
+
+    /// The folder of the entries, and of what else tests keep.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The result of this key, if it is kept and whole.
@@ -103,7 +109,8 @@ impl ResultCache {
             let used = metadata.modified()?;
             let is_entry = path.to_string_lossy().ends_with(ENDING);
             let age = self.now().duration_since(used).unwrap_or_default();
-            if !is_entry && age > UNFINISHED && metadata.is_file() {
+            let is_bytecode = path.ends_with(BYTECODE);
+            if !is_entry && !is_bytecode && age > UNFINISHED && metadata.is_file() {
                 fs::remove_file(&path).ok();
             } else if is_entry {
                 total = total.saturating_add(metadata.len());
@@ -196,12 +203,15 @@ mod tests {
         }
         cache.clock = Clock::Fixed(Duration::from_secs(2_000));
         assert!(cache.find("a").is_some(), "its use is noted");
+        fs::write(cache.folder.join(BYTECODE), "").unwrap();
+        File::open(cache.folder.join(BYTECODE)).unwrap().set_modified(UNIX_EPOCH).unwrap();
         fs::write(cache.folder.join(".tmp1"), "").unwrap();
         let old = File::open(cache.folder.join(".tmp1")).unwrap();
         old.set_modified(UNIX_EPOCH).unwrap();
         cache.clock = Clock::Fixed(UNFINISHED + Duration::from_secs(1));
         cache.tidy().unwrap();
-        assert_eq!(fs::read_dir(&cache.folder).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(&cache.folder).unwrap().count(), 3);
+        assert!(cache.folder.join(BYTECODE).is_file(), "it stays, of whatever age");
         assert!(cache.find("a").is_some() && cache.find("b").is_none());
         cache.max_total = 0;
         cache.tidy().unwrap();

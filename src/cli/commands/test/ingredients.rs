@@ -120,6 +120,20 @@ impl Ingredients {
         })
     }
 
+    /// The key of the bytecode of pytest: what it is made from, and none of what concerns tests only.
+    pub(crate) fn key_of_bytecode(&self) -> Option<String> {
+        Self {
+            kind: "bytecode",
+            limits: String::new(),
+            timeout_ms: 0,
+            network: String::new(),
+            blobs: String::new(),
+            inputs: String::new(),
+            ..self.clone()
+        }
+        .hashed()
+    }
+
     /// The key of a unit. `None` if a file that it needs cannot be read.
     pub(crate) fn key(&self, session: &TestSession, unit: &Unit) -> Option<String> {
         let own = match unit {
@@ -247,6 +261,33 @@ mod tests {
             change(&mut other);
             assert!(keys.insert(other.hashed().unwrap()), "{name} changes nothing");
         }
+    }
+
+    #[test]
+    fn result_key_of_bytecode_follows_what_it_is_made_from() {
+        let key = |change: Change| {
+            let mut one = Ingredients::default();
+            change(&mut one);
+            one.key_of_bytecode().unwrap()
+        };
+        let base = key(|_| {});
+        let made_from: [Change; 6] = [
+            |one| one.version.push('x'),
+            |one| one.program.push('x'),
+            |one| one.engine.push('x'),
+            |one| one.wasmtime.push('x'),
+            |one| one.image.push('x'),
+            |one| one.batteries.push('x'),
+        ];
+        assert!(made_from.into_iter().all(|change| key(change) != base));
+        let of_tests: [Change; 5] = [
+            |one| one.limits.push('x'),
+            |one| one.timeout_ms = 1,
+            |one| one.network.push('x'),
+            |one| one.blobs.push('x'),
+            |one| one.inputs.push('x'),
+        ];
+        assert!(of_tests.into_iter().all(|change| key(change) == base));
     }
 
     #[test]

@@ -26,11 +26,12 @@ impl KeptResults {
         runtime: &Runtime,
         session: &TestSession,
     ) -> Result<Self, Failed> {
-        Ok(Self {
-            cache: ResultCache::new(&config.cache_dir),
-            ingredients: Ingredients::of_all(config, runtime, session)?,
-            turn: Clock::System.now().as_nanos(),
-        })
+        let ingredients = Ingredients::of_all(config, runtime, session)?;
+        let cache = ResultCache::new(&config.cache_dir);
+        if let Some(key) = ingredients.key_of_bytecode() {
+            session.bytecode.keep_in(cache.folder(), key);
+        }
+        Ok(Self { cache, ingredients, turn: Clock::System.now().as_nanos() })
     }
 
     /// The result of a unit: the kept one, or a new one, which is kept.

@@ -10,9 +10,11 @@ mod ingredients;
 pub(crate) mod junit;
 mod kept;
 mod line_diff;
+mod packed_files;
 mod plan;
 mod printer;
 mod project;
+mod pytest_bytecode;
 mod python_file;
 mod report;
 mod run_unit;
@@ -36,6 +38,7 @@ use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothin
 use crate::cli::commands::test::kept::KeptResults;
 use crate::cli::commands::test::plan::{Plan, TestSession};
 use crate::cli::commands::test::printer::Shown;
+use crate::cli::commands::test::pytest_bytecode::{MAKING_MS, PytestBytecode};
 use crate::cli::commands::test::report::UnitReport;
 use crate::cli::commands::test::run_unit::run_unit;
 use crate::cli::exit_code::Exit;
@@ -74,11 +77,12 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     config.workers.count = workers.min(plan.units.len());
     // The skills are tested as they are here, whatever a server finds elsewhere.
     config.skills.roots = vec![copies];
-    let longest = Duration::from_secs(args.timeout);
+    let longest = Duration::from_secs(args.timeout).max(Duration::from_millis(MAKING_MS));
     config.limits.max.wall_time = config.limits.max.wall_time.max(longest);
     let session = Arc::new(TestSession {
         plan,
         how,
+        bytecode: PytestBytecode::default(),
         list: args.list,
         update: args.update,
         verify: args.verify_cache.unwrap_or(0),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::commands::skills::test_skills::{HowToRun, SkillTests, read_tests};
-use crate::cli::commands::test::project::{Project, entries_of, hashed, is_test_file, root_of};
+use crate::cli::commands::test::packed_files::PackedFiles;
+use crate::cli::commands::test::project::{Project, entries_of, is_test_file, root_of};
+use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 
@@ -37,21 +39,10 @@ pub(crate) struct FileTests {
     pub(crate) places: Vec<&'static str>,
     /// The skill that the project is, by its number.
     pub(crate) skill: Option<usize>,
+    /// False if pytest is not needed, as far as the text of the file tells.
+    pub(crate) may_use_pytest: bool,
     /// The part of a name that its tests must have; empty for all.
     pub(crate) keyword: String,
-}
-
-/// Files for the runner in the sandbox.
-#[derive(Debug)]
-pub(crate) struct PackedFiles {
-    pub(crate) content: Vec<u8>,
-    pub(crate) digest: String,
-}
-
-impl PackedFiles {
-    fn new(content: Vec<u8>) -> Self {
-        Self { digest: hashed(&content), content }
-    }
 }
 
 /// All tests of a command.
@@ -68,6 +59,7 @@ pub(crate) struct Plan {
 pub(crate) struct TestSession {
     pub(crate) plan: Plan,
     pub(crate) how: HowToRun,
+    pub(crate) bytecode: PytestBytecode,
     pub(crate) list: bool,
     pub(crate) update: bool,
     /// The part of the kept results that is compared with new ones, in per cent.
@@ -244,9 +236,10 @@ impl Finder<'_> {
         let keyword = self.keyword.filter(|keyword| !has_ignoring_case(&shown_path, keyword));
         Ok(FileTests {
             shown: shown_path,
-            path: inside,
             common,
             own,
+            may_use_pytest: project.may_use_pytest(&inside),
+            path: inside,
             places: if is_skill { vec!["code", ""] } else { vec!["", "src"] },
             skill,
             keyword: keyword.unwrap_or_default().to_owned(),

@@ -144,6 +144,24 @@ impl Project {
         self.files.contains_key(path)
     }
 
+    /// True for a file that pytest may have to run, judged by its text. One that is misjudged has the
+    /// same results: pytest is compiled for it, or bytecode is there that it does not use.
+    pub(crate) fn may_use_pytest(&self, file: &str) -> bool {
+        let has_conftest = file.match_indices('/').map(|(at, _)| at.saturating_add(1)).chain([0]);
+        let mut folders = has_conftest.filter_map(|end| file.get(..end));
+        if folders.any(|folder| self.has(&format!("{folder}conftest.py"))) {
+            return true;
+        }
+        let Some(found) = self.files.get(file) else { return false };
+        let text = String::from_utf8_lossy(&found.content);
+        text.contains("pytest")
+            || text.lines().any(|line| {
+                line.starts_with("def test")
+                    || line.starts_with("async def test")
+                    || (line.starts_with("class Test") && !line.contains("TestCase"))
+            })
+    }
+
     /// The files that the tests of `file` can read: all but other files with tests. Of these it
     /// can read those whose module's name is a word of a file that it can read, since it may import
     /// them.
@@ -264,6 +282,27 @@ mod tests {
         let base = project.readable_by("tests/test_base.py");
         assert_eq!(base.own, ["tests/test_base.py"]);
         assert_eq!(base.common, ["data.csv", "src/code.py", "tests/helper.py"]);
+    }
+
+    #[test]
+    fn files_that_pytest_runs_are_told_by_their_text() {
+        let case = "import unittest\nclass TestA(unittest.TestCase):\n    def test_x(self): pass\n";
+        let (_folder, project) = project(&[
+            ("a/test_case.py", case),
+            ("a/test_import.py", &format!("import pytest\n{case}")),
+            ("a/test_function.py", "def test_x(): pass\n"),
+            ("a/test_async.py", "async def test_x(): pass\n"),
+            ("a/test_class.py", "class TestA:\n    def test_x(self): pass\n"),
+            ("b/conftest.py", ""),
+            ("b/c/test_case.py", case),
+        ]);
+        let chosen = |file: &str| project.may_use_pytest(file);
+        for file in ["a/test_import.py", "a/test_function.py", "a/test_async.py", "a/test_class.py"]
+        {
+            assert!(chosen(file), "{file}");
+        }
+        assert!(chosen("b/c/test_case.py"), "pytest reads the file above it");
+        assert!(!chosen("a/test_case.py") && !chosen("a/missing.py"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use serde_json::value::to_raw_value;
 use crate::assembly::OwnBlobs;
 use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::read_text_blob;
-use crate::cli::commands::skills::test_skills::HowToRun;
-use crate::cli::commands::test::plan::{FileTests, PackedFiles};
+use crate::cli::commands::test::packed_files::PackedFiles;
+use crate::cli::commands::test::plan::{FileTests, TestSession};
 use crate::cli::commands::test::project::hashed;
 use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport, clock_ms};
 use crate::cli::failed::Failed;
@@ -43,6 +43,8 @@ pub(crate) struct RunnerArguments<'a> {
     list: bool,
     places: &'a [&'static str],
     blobs: Vec<String>,
+    /// The blob with the bytecode of pytest.
+    bytecode: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -70,8 +72,8 @@ pub(crate) async fn run_file(
     place: &OwnBlobs,
     tests: &FileTests,
     mount: Option<String>,
-    how: &HowToRun,
-    list: bool,
+    bytecode: Option<&PackedFiles>,
+    session: &TestSession,
 ) -> Result<UnitReport, Failed> {
     let mut blobs = Vec::new();
     for files in [&*tests.common, &tests.own] {
@@ -80,15 +82,20 @@ pub(crate) async fn run_file(
             blobs.push(id);
         }
     }
+    // Where no blob may be as large, pytest is compiled.
+    let bytecode = bytecode.and_then(|packed| stored(place, packed).ok());
+    let how = &session.how;
     let word = hashed(format!("{} {}", tests.common.digest, tests.own.digest).as_bytes());
     let arguments = RunnerArguments {
         word: word.clone(),
         file: &tests.path,
         keyword: &tests.keyword,
-        list,
+        list: session.list,
         places: &tests.places,
         blobs: blobs.clone(),
+        bytecode: bytecode.clone(),
     };
+    blobs.extend(bytecode);
     let (listener, mut output) = log_stream(MAX_WAITING);
     let program =
         LocalProgram::File { source: RUNNER.to_owned(), file_name: "test_runner.py".to_owned() };

@@ -6,6 +6,7 @@ use crate::cli::commands::test::python_file::run_file;
 use crate::cli::commands::test::report::UnitReport;
 use crate::cli::commands::test::skill_case::run_skill_case;
 use crate::cli::failed::Failed;
+use crate::units::ByteCount;
 
 /// Runs the unit of this number.
 pub(crate) async fn run_unit(
@@ -15,8 +16,14 @@ pub(crate) async fn run_unit(
 ) -> Result<UnitReport, Failed> {
     let plan = &session.plan;
     // No unit sees what another one stores, or has less room because of it.
-    let place = runtime.with_own_blobs()?;
-    match plan.units.get(number) {
+    let unit = plan.units.get(number);
+    let bytecode = match unit {
+        Some(Unit::File(file)) if file.may_use_pytest => session.bytecode.find(runtime).await,
+        _ => None,
+    };
+    let room = bytecode.as_ref().map_or(ByteCount::bytes(0), |packed| packed.size());
+    let place = runtime.with_own_blobs(room)?;
+    match unit {
         Some(Unit::Case { skill, case }) => match plan.skills.get(*skill) {
             Some(skill) => run_skill_case(&place, skill, *case, session).await,
             None => Err(Failed::because("a skill was lost")),
@@ -24,7 +31,8 @@ pub(crate) async fn run_unit(
         Some(Unit::File(file)) => {
             let skill = file.skill.and_then(|number| plan.skills.get(number));
             let mount = skill.map(|skill| format!("{}@{}", skill.name, skill.version));
-            Box::pin(run_file(&place, file, mount, &session.how, session.list)).await
+            let bytecode = bytecode.as_deref();
+            Box::pin(run_file(&place, file, mount, bytecode, session)).await
         }
         None => Err(Failed::because("a test was lost")),
     }

@@ -30,13 +30,23 @@ def main(args):
     longest, room = 16_384, [1_048_576]
     most_tests = 5_000
 
-    # CPython's own advice after a missing module is about virtual environments.
+    # CPython's own advice after a missing module is about virtual environments, and its words for a part
+    # of its library that is not here replace those that say what to use instead.
+    missing_part = re.compile(r"Standard library module '(\w+)' was not found").sub
     site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
     advice = ": it is not installed, and nothing can be installed; a skill can lock packages"
+
+    def told_of_part(found):
+        from _wardian.packages import substitute_for
+
+        name = found[1]
+        instead = substitute_for(name)
+        return f"No module named {name!r}: it is not installed; {instead}" if instead else found[0]
 
     def clipped(text, limit=longest):
         text = str.__str__(text) if isinstance(text, str) else ""
         text = site_advice(advice, text)
+        text = missing_part(told_of_part, text)
         if len(text) > limit:
             half = limit // 2
             text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
@@ -45,24 +55,33 @@ def main(args):
         room[0] -= len(text)
         return text
 
+    def told(error):
+        """The type and the message of an error, with advice where a module is missing."""
+        text = f"{type(error).__name__}: {error}"
+        is_plain = text == f"ModuleNotFoundError: No module named {getattr(error, 'name', None)!r}"
+        return text + advice if is_plain else text
+
     unpacked, remove = [], os.unlink
 
-    def unpack():
+    def unpack(blob, folder):
+        import json
+
         from runtime import blobs
 
-        for blob in args["blobs"]:
-            content = blobs.read_bytes(blob)
-            end = content.index(b"\n")
-            import json
-
-            at = end + 1
-            for path, size in json.loads(content[:end]):
-                place = f"{root}/{path}"
-                os.makedirs(os.path.dirname(place), exist_ok=True)
-                with open(place, "wb") as out:
-                    out.write(content[at : at + size])
-                unpacked.append(place)
-                at += size
+        content = blobs.read_bytes(blob)
+        end = content.index(b"\n")
+        at, places, made = end + 1, [], set()
+        for path, size in json.loads(content[:end]):
+            place = f"{folder}/{path}"
+            above = os.path.dirname(place)
+            if above not in made:
+                os.makedirs(above, exist_ok=True)
+                made.add(above)
+            with open(place, "wb") as out:
+                out.write(memoryview(content)[at : at + size])
+            places.append(place)
+            at += size
+        return places
 
     def frames_of(stop):
         """The lines of a traceback that are about files of the project."""
@@ -236,6 +255,10 @@ def main(args):
             pass
 
     def use_pytest():
+        if args["bytecode"]:
+            # Python looks there for bytecode, and so does pytest for its plugins.
+            sys.pycache_prefix = "/tmp/.bytecode"
+            unpack(args["bytecode"], sys.pycache_prefix)
         try:
             import pytest  # noqa: F401
         except ImportError:
@@ -410,7 +433,7 @@ def main(args):
                 for frame in traceback.extract_tb(error[2]):
                     if frame.filename.endswith("/" + file):
                         line = frame.lineno
-                message = f"{what}{error[0].__name__}: {error[1]}"
+                message = f"{what}{told(error[1])}"
                 if type(test).__name__ == "_ErrorHolder":
                     inside = test.id().partition("(")[2].rstrip(")")
                     for one in self.below(inside):
@@ -463,7 +486,8 @@ def main(args):
     everything = []
     try:
         os.makedirs(root, exist_ok=True)
-        unpack()
+        for blob in args["blobs"]:
+            unpacked.extend(unpack(blob, root))
         os.chdir(root)
         places = [f"{root}/{place}" for place in args["places"]]
         sys.path.extend(place.rstrip("/") for place in places if os.path.isdir(place))
@@ -476,7 +500,7 @@ def main(args):
             errors.append("the file has no test: neither unittest nor pytest finds one in it")
     except BaseException as stop:
         restore_builtins()
-        text = f"the tests ended their run: {type(stop).__name__}: {stop}{frames_of(stop)}"
+        text = f"the tests ended their run: {told(stop)}{frames_of(stop)}"
         errors.append(clipped(text))
     left = restore_builtins()
     if left:
