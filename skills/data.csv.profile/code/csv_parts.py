@@ -61,10 +61,13 @@ class CsvParts:
         if not self.names:
             return
         settings = {"chunksize": self._rows_at_once()}
-        if as_text and not self._unnamed:
+        if self._unnamed:
+            # Named, they are columns like all others.
+            settings |= {"names": self._positions(), "header": 0}
+        if as_text:
             settings["dtype"] = dict.fromkeys(as_text, str)
         # A reader of some columns does not see which rows have too many fields.
-        if columns is not None and not self._unnamed and (self._is_cut or not self.skipped_rows):
+        if columns is not None and (self._is_cut or not self.skipped_rows):
             settings["usecols"] = columns
         elif self._is_cut:
             settings["usecols"] = range(len(self.names))
@@ -73,8 +76,6 @@ class CsvParts:
             self.skipped_rows = 0
         for part in self._read(is_whole, settings):
             part.columns = columns if len(part.columns) != len(self.names) else self._positions()
-            for position in as_text if self._unnamed else ():
-                part.isetitem(position, _as_text(part[position]))
             if len(part):
                 yield part if is_whole else part[list(columns)]
 
@@ -103,9 +104,10 @@ class CsvParts:
             raise ValueError(f"`max_columns` must be at least 1, not {max_columns}")
         self._unnamed = self._extra_fields()
         (first,) = self._read(False, {"nrows": 1})
-        self.column_count = len(first.columns)
+        names = [f"Unnamed: {n}" for n in range(self._unnamed)] + list(first.columns)
+        self.column_count = len(names)
         self._is_cut = self.column_count > max_columns and not self._unnamed
-        names = list(first.columns)[: max_columns if self._is_cut else None]
+        names = names[: max_columns if self._is_cut else None]
         if self._settings["header"] is None:
             names = [f"column_{n + 1}" for n in range(len(names))]
         self.names = [str(name) for name in names]
@@ -152,16 +154,13 @@ class CsvParts:
                     with warnings.catch_warnings(record=True) as caught:
                         warnings.simplefilter("always")
                         if frames is None:
-                            frames = pd.read_csv(stream, **self._settings, **settings)
+                            frames = pd.read_csv(stream, **(self._settings | settings))
                             frames = iter([frames] if "nrows" in settings else frames)
                         frame = next(frames, None)
                     if counts_skipped:
                         self._count_skipped(caught)
                     if frame is None:
                         return
-                    if self._unnamed:
-                        labels = [f"Unnamed: {n}" for n in range(self._unnamed)]
-                        frame = frame.reset_index(names=labels)
                     yield frame
         except UnicodeDecodeError as error:
             raise self.text.explain(error) from None
@@ -179,8 +178,3 @@ class CsvParts:
                 first = re.search(r"Skipping (line \d+: expected \d+ fields, saw \d+)", text)
                 self._first_skipped = first and first.group(1)
             self.skipped_rows += text.count("Skipping line")
-
-
-def _as_text(column):
-    """Returns what was read as text: beside unnamed columns, positions are not the header's."""
-    return column.where(column.isna(), column.map(str)).astype("str")

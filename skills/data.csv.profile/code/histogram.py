@@ -56,7 +56,7 @@ def bins_of(ordered):
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.linspace(low - margin, high + margin, count + 1)
     widths = np.diff(edges)
-    if not np.isfinite(widths).all() or not (widths > 0).all():
+    if not len(widths) or not np.isfinite(widths).all() or not (widths > 0).all():
         return None
     # The last bin has its right edge, as in `numpy.histogram`.
     ends = [*np.searchsorted(ordered, edges[:-1]), np.searchsorted(ordered, edges[-1], "right")]

@@ -70,6 +70,8 @@ class NumberValues:
         del ranking, finite
         with np.errstate(invalid="ignore"):
             quartiles = np.percentile(values, [25.0, 50.0, 75.0], overwrite_input=True)
+        # Which zero stands in the middle depends on the order; this makes 0.0 of -0.0.
+        quartiles += 0.0
         self.statistics |= dict(zip(("q1", "median", "q3"), quartiles, strict=True))
         self.kept.clear()
 

@@ -149,7 +149,7 @@ class HashedValues:
         ordered.sort()
         ranking = Ranking(ordered)
         self.distinct = len(ranking)
-        size = DATE_SAMPLE if self._watch.is_possible else SHOWN
+        size = max(DATE_SAMPLE, SHOWN) if self._watch.is_possible else SHOWN
         self._top = [(int(value), count) for value, count in ranking.top(size, kept.blocks)]
         self._extremes = None
         if self._watch.is_possible:
@@ -166,7 +166,8 @@ class HashedValues:
         """Returns the most frequent values with their counts, and the first and last date or None."""
         texts = texts | self._known
         top = [(texts[value], count) for value, count in self._top]
-        is_date = self._extremes is not None and are_dates([text for text, _ in top])
+        sample = [text for text, _ in top[:DATE_SAMPLE]]
+        is_date = self._extremes is not None and are_dates(sample)
         self._known = {}
         return top[:SHOWN], self._extremes if is_date else None
 
