@@ -115,9 +115,9 @@ def kind_of(part):
     if pd.api.types.is_numeric_dtype(part.dtype):
         is_gap = part.dtype.kind == "f" and bool(np.isnan(part.to_numpy()).all())
         return GAP if is_gap else NUMBER
+    if part.dtype != object:
+        return GAP if part.isna().all() else TEXT
     present = part.dropna()
     if present.empty:
         return GAP
-    if part.dtype != object:
-        return TEXT
     return BOOLEAN if present.map(type).eq(bool).all() else ODD

@@ -1,6 +1,6 @@
 """Describes the numbers of a column, with the very results of pandas for the whole column.
 
-pandas makes up to four copies of a column for its statistics; here there are two at most.
+pandas makes up to four copies of a column for its statistics; here there is one.
 """
 
 import math
@@ -48,32 +48,41 @@ class NumberValues:
 
     def settle(self, dtype, has_gaps):
         """Describes the numbers as a column of the type `dtype`."""
-        values = np.empty(self.count, dtype=dtype)
-        offset = 0
-        for block in self._blocks(dtype):
-            values[offset : offset + len(block)] = block
-            offset += len(block)
+        values = self._loaded(dtype)
         self.is_integer = dtype.kind != "f" or (has_gaps and _are_whole(values))
         whole = pd.Series(values, copy=False)
-        self.statistics = {"mean": whole.mean(), "std": _deviation(values)}
-        self.statistics |= {"min": whole.min(), "max": whole.max()}
+        self.statistics = {"mean": whole.mean(), "min": whole.min(), "max": whole.max()}
         del whole
-        # From here on in order; the first order is that of the parts.
+        self.statistics["std"] = _deviation(values)
+        # What is left there are squares.
+        del values
+        values = self._loaded(dtype)
         values.sort()
         finite = _finite(values)
         self.infinite = len(values) - len(finite)
-        self.bins = bins_of(finite.astype(np.float64, copy=False)) if len(finite) else None
         self.is_drawable = len(finite) > 0
+        del finite
         ranking = Ranking(values)
         self.distinct = len(ranking)
         self.top = ranking.top(SHOWN, lambda: self._blocks(dtype))
-        del ranking, finite
+        del ranking
         with np.errstate(invalid="ignore"):
             quartiles = np.percentile(values, [25.0, 50.0, 75.0], overwrite_input=True)
         # Which zero stands in the middle depends on the order; this makes 0.0 of -0.0.
         quartiles += 0.0
         self.statistics |= dict(zip(("q1", "median", "q3"), quartiles, strict=True))
+        # The percentiles have moved a few numbers; this sort sees quickly what is in order.
+        values.sort(kind="stable")
+        self.bins = bins_of(_finite(_as_floats(values))) if self.is_drawable else None
         self.kept.clear()
+
+    def _loaded(self, dtype):
+        values = np.empty(self.count, dtype=dtype)
+        offset = 0
+        for block in self._blocks(dtype):
+            values[offset : offset + len(block)] = block
+            offset += len(block)
+        return values
 
     def _blocks(self, dtype):
         for block in self.kept.blocks():
@@ -94,18 +103,25 @@ class NumberValues:
         return bits
 
 
+def _as_floats(values):
+    """Returns `values` as floating point numbers, in the same memory."""
+    floats = values.view(np.float64)
+    if values.dtype.kind != "f":
+        for start in range(0, len(values), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            floats[some] = values[some].astype(np.float64)
+    return floats
+
+
 def _deviation(values):
-    """Returns what `Series.std` does, in less memory."""
+    """Returns what `Series.std` does, in the memory of `values`, which are lost."""
     if len(values) < 2:
         return math.nan
     with np.errstate(invalid="ignore", over="ignore"):
-        if values.dtype.kind != "f":
-            mean = values.astype(np.float64).sum() / len(values)
-        else:
-            mean = values.sum() / len(values)
-        distances = mean - values
-        distances *= distances
-        return math.sqrt(distances.sum() / (len(values) - 1))
+        floats = _as_floats(values)
+        np.subtract(floats.sum() / len(floats), floats, out=floats)
+        floats *= floats
+        return math.sqrt(floats.sum() / (len(floats) - 1))
 
 
 def _are_whole(values):

@@ -1,22 +1,34 @@
 """Counts how often values occur, and finds the most frequent ones, in a sorted array.
 
-As in `Series.value_counts`, equally frequent values come in the order of their first occurrence.
+As in `Series.value_counts`, equally frequent values come in the order of their first occurrence. No
+array is made that is as large as the values, as long as many of them are equal or all differ.
 """
+
+import itertools
 
 import numpy as np
 
+VALUES_AT_ONCE = 1 << 20
+# Equally frequent values that are looked for by name; where there are more, the first ones come soon.
+MOST_NAMED = 1_000
+
 
 class Ranking:
-    """The distinct values of the sorted array `ordered`, and how often each occurs."""
+    """How often each of the values in the sorted array `ordered` occurs."""
 
     def __init__(self, ordered):
-        changes = np.flatnonzero(ordered[1:] != ordered[:-1])
-        starts = np.concatenate([[0], changes + 1]) if len(ordered) else changes
-        self._counts = np.diff(np.append(starts, len(ordered)))
-        self._starts, self._ordered = starts, ordered
+        self._ordered = ordered
+        is_new = ordered[1:] != ordered[:-1]
+        self._distinct = int(np.count_nonzero(is_new)) + (len(ordered) > 0)
+        self._starts = None
+        if self._distinct < len(ordered):
+            self._starts = np.zeros(self._distinct + 1, dtype=np.intp)
+            self._starts[1:-1] = np.flatnonzero(is_new)
+            self._starts[1:-1] += 1
+            self._starts[-1] = len(ordered)
 
     def __len__(self):
-        return len(self._starts)
+        return self._distinct
 
     def top(self, size, blocks):
         """Returns the `size` most frequent values with their counts, the most frequent one first.
@@ -24,50 +36,78 @@ class Ranking:
         `blocks()` yields the values in their first order.
         """
         size = min(size, len(self))
-        if not size:
-            return []
-        least = np.partition(self._counts, len(self) - size)[len(self) - size]
-        chosen = np.flatnonzero(self._counts >= least)
-        counts = self._counts[chosen]
-        is_above = counts > least
-        missing = size - int(np.count_nonzero(is_above))
-        values, first = _first_occurrences(
-            self._ordered[self._starts[chosen]],
-            blocks(),
-            lambda is_found: is_found[is_above].all()
-            and np.count_nonzero(is_found & ~is_above) >= missing,
-        )
-        found = np.flatnonzero(first >= 0)
-        best = found[np.lexsort((first[found], -counts[found]))][:size]
-        return [(values[n], int(counts[n])) for n in best]
+        if self._starts is None:
+            return [(value, 1) for value in _first(size, blocks())]
+        counts = np.diff(self._starts)
+        least = _nth_largest(counts, size)
+        above = np.flatnonzero(counts > least)
+        equal = np.flatnonzero(counts == least)
+        missing = size - len(above)
+        if len(equal) <= MOST_NAMED:
+            equal = self._in_first_order(equal, blocks, missing)
+        else:
+            equal = self._first_of_count(least, blocks, missing)
+        above_counts = dict(zip(above.tolist(), counts[above].tolist(), strict=True))
+        del counts
+        # Sorting keeps the order of equally frequent ones.
+        ranked = self._in_first_order(above, blocks, len(above), keys=True)
+        best = sorted(((v, above_counts[key]) for key, v in ranked), key=lambda pair: -pair[1])
+        return best + [(value, int(least)) for value in equal]
 
     def ranked(self, candidates, blocks):
         """Returns those of the sorted `candidates` that occur, the most frequent one first."""
-        _, first = _first_occurrences(candidates, blocks(), lambda is_found: is_found.all())
-        at = np.searchsorted(self._ordered[self._starts], candidates)
-        counts = np.where(first >= 0, self._counts[np.minimum(at, len(self) - 1)], 0)
-        order = np.lexsort((first, -counts))
-        return [candidates[n] for n in order if first[n] >= 0]
+        found = _occurrences(candidates, blocks(), len(candidates))
+        pairs = [(value, self._count_of(value)) for _, value in found]
+        return [value for value, _ in sorted(pairs, key=lambda pair: -pair[1])]
+
+    def _count_of(self, values):
+        right = np.searchsorted(self._ordered, values, "right")
+        return right - np.searchsorted(self._ordered, values)
+
+    def _in_first_order(self, runs, blocks, size, keys=False):
+        """Returns the values of the first `size` of `runs` to occur; with `keys` as pairs."""
+        found = _occurrences(self._ordered[self._starts[runs]], blocks(), size)
+        return [(int(runs[at]), value) if keys else value for at, value in found]
+
+    def _first_of_count(self, count, blocks, size):
+        """Returns the first `size` values that occur `count` times."""
+        found = {}
+        for block in blocks():
+            chosen = block[self._count_of(block) == count]
+            for value in chosen.tolist() if chosen.dtype.kind != "f" else chosen:
+                if len(found) == size:
+                    return list(found)
+                found.setdefault(value, None)
+        return list(found)
 
 
-def _first_occurrences(candidates, blocks, is_enough):
-    """Returns the sorted `candidates` as they are written first, and where; -1 if not seen.
+def _first(size, blocks):
+    return list(itertools.islice(itertools.chain.from_iterable(blocks), size))
 
-    Looks no further once `is_enough(is_found)`.
+
+def _nth_largest(counts, size):
+    best = counts[:0]
+    for start in range(0, len(counts), VALUES_AT_ONCE):
+        some = np.concatenate([best, counts[start : start + VALUES_AT_ONCE]])
+        best = np.partition(some, len(some) - size)[-size:] if len(some) > size else some
+    return best.min()
+
+
+def _occurrences(candidates, blocks, size):
+    """Returns the first `size` of the sorted `candidates` to occur, as pairs.
+
+    A pair has the place among the candidates and the value as it is written there.
     """
-    written = candidates.copy()
-    first = np.full(len(candidates), -1, dtype=np.int64)
-    offset = 0
-    for block in blocks:
+    found = {}
+    for block in blocks if size else ():
         at = np.searchsorted(candidates, block)
         at[at == len(candidates)] = 0
         rows = np.flatnonzero(candidates[at] == block)
-        which, index = np.unique(at[rows], return_index=True)
-        is_new = first[which] < 0
-        which, rows = which[is_new], rows[index[is_new]]
-        first[which] = offset + rows
-        written[which] = block[rows]
-        offset += len(block)
-        if len(which) and is_enough(first >= 0):
+        which, first = np.unique(at[rows], return_index=True)
+        for place in which[np.argsort(first)].tolist():
+            if place not in found and len(found) < size:
+                row = rows[first[np.searchsorted(which, place)]]
+                found[place] = block[row]
+        if len(found) == size:
             break
-    return written, first
+    return list(found.items())

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-MEMORY_BYTES = 96 << 20
+MEMORY_BYTES = 64 << 20
 # What is left of the workspace for others.
 SPARE_FILE_BYTES = 16 << 20
 
