@@ -66,8 +66,7 @@ class CsvParts:
             settings |= {"names": self._positions(), "header": 0}
         if as_text:
             settings["dtype"] = dict.fromkeys(as_text, str)
-        # A reader of some columns does not see which rows have too many fields.
-        if columns is not None and (self._is_cut or not self.skipped_rows):
+        if columns is not None and self._can_choose():
             settings["usecols"] = columns
         elif self._is_cut:
             settings["usecols"] = range(len(self.names))
@@ -78,6 +77,14 @@ class CsvParts:
             part.columns = columns if len(part.columns) != len(self.names) else self._positions()
             if len(part):
                 yield part if is_whole else part[list(columns)]
+
+    def _can_choose(self):
+        """Returns whether a reader of some columns sees the same rows.
+
+        It does not see which ones have too many fields. Without a header it refuses parts all of
+        whose rows are too short.
+        """
+        return bool(self._settings["header"]) and (self._is_cut or not self.skipped_rows)
 
     def all_warnings(self, mixed_names):
         """Returns the warnings; `mixed_names` are the columns that fit no single type."""
