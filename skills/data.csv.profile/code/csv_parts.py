@@ -31,12 +31,13 @@ class CsvParts:
     def __init__(self, blob_id, options):
         with blobs.open(blob_id, "rb") as stream:
             self.text = CsvText(stream, options.get("encoding"), options.get("delimiter"))
-            self.size = stream.seek(0, io.SEEK_END)
+            self._size = stream.seek(0, io.SEEK_END)
         self.warnings = list(self.text.warnings)
         self.skipped_rows = 0
         self.column_count = 0
         self.names = []
         self._first_skipped = None
+        self._position = self._rows = 0
         self._blob_id = blob_id
         self._unnamed = 0
         self._is_cut = False
@@ -77,6 +78,14 @@ class CsvParts:
             part.columns = columns if len(part.columns) != len(self.names) else self._positions()
             if len(part):
                 yield part if is_whole else part[list(columns)]
+
+    def rows_to_come(self, rows):
+        """Returns about how many rows the part with these `rows` and all that follow it have."""
+        if not 0 < self._position < self._size:
+            return rows
+        # The reader is a little ahead of its rows.
+        whole = int(self._rows / self._position * self._size * 1.02)
+        return max(rows, whole - self._rows + rows)
 
     def _can_choose(self):
         """Returns whether a reader of some columns sees the same rows.
@@ -154,6 +163,7 @@ class CsvParts:
 
     def _read(self, counts_skipped, settings):
         """Yields what pandas reads: parts if `settings` have a `chunksize`, else one frame."""
+        self._position = self._rows = 0
         try:
             with blobs.open(self._blob_id, "rb") as stream:
                 frames = None
@@ -164,6 +174,8 @@ class CsvParts:
                             frames = pd.read_csv(stream, **(self._settings | settings))
                             frames = iter([frames] if "nrows" in settings else frames)
                         frame = next(frames, None)
+                        if frame is not None:
+                            self._position, self._rows = stream.tell(), self._rows + len(frame)
                     if counts_skipped:
                         self._count_skipped(caught)
                     if frame is None:

@@ -48,7 +48,7 @@ class NumberValues:
 
     def settle(self, dtype, has_gaps):
         """Describes the numbers as a column of the type `dtype`."""
-        values = self._loaded(dtype)
+        values = self.kept.joined(dtype)
         self.is_integer = dtype.kind != "f" or (has_gaps and _are_whole(values))
         whole = pd.Series(values, copy=False)
         self.statistics = {"mean": whole.mean(), "min": whole.min(), "max": whole.max()}
@@ -56,7 +56,7 @@ class NumberValues:
         self.statistics["std"] = _deviation(values)
         # What is left there are squares.
         del values
-        values = self._loaded(dtype)
+        values = self.kept.joined(dtype)
         values.sort()
         finite = _finite(values)
         self.infinite = len(values) - len(finite)
@@ -75,14 +75,6 @@ class NumberValues:
         values.sort(kind="stable")
         self.bins = bins_of(_finite(_as_floats(values))) if self.is_drawable else None
         self.kept.clear()
-
-    def _loaded(self, dtype):
-        values = np.empty(self.count, dtype=dtype)
-        offset = 0
-        for block in self._blocks(dtype):
-            values[offset : offset + len(block)] = block
-            offset += len(block)
-        return values
 
     def _blocks(self, dtype):
         for block in self.kept.blocks():

@@ -36,50 +36,59 @@ def mixed(bits):
 
 
 class RowHashes:
-    """The hashes of all rows so far."""
+    """The hashes of all rows so far.
+
+    They lie in one piece if the file has about `expected` rows; once they are dropped, that piece has
+    room for other large things.
+    """
 
     def __init__(self, width):
         self._keys, self._factors = random_keys(width), random_keys(width)
-        self._wide, self._narrow = [], []
+        self._pieces = []
+        self._free = 0
         self.rows = 0
 
-    def begin(self, rows):
-        """Begins a part of so many rows."""
+    def begin(self, rows, expected):
+        """Begins a part of so many rows; `expected` are those of the part and all that follow."""
+        if rows > self._free:
+            size = max(rows, expected)
+            self._pieces.append([np.zeros(size, np.uint64), np.zeros(size, np.uint32), 0])
+            self._free = size
+        piece = self._pieces[-1]
+        part = slice(piece[2], piece[2] + rows)
+        self._wide, self._narrow = piece[0][part], piece[1][part]
+        piece[2] += rows
+        self._free -= rows
         self.rows += rows
-        self._wide.append(np.zeros(rows, dtype=np.uint64))
-        self._narrow.append(np.zeros(rows, dtype=np.uint32))
 
     def add(self, position, identities):
         """Adds a column to the part; fields are equal if and only if their `identities` are."""
         bits = mixed(identities + self._keys[position])
-        self._wide[-1] += bits
+        self._wide += bits
         bits *= self._factors[position]
         bits >>= SHIFTS[3]
-        self._narrow[-1] += bits.astype(np.uint32)
+        self._narrow += bits.astype(np.uint32)
 
     def count_duplicates(self):
         """Returns how many rows equal an earlier one."""
-        shares = np.uint64(self.rows // ROWS_AT_ONCE + 1)
-        distinct = 0
-        for share in range(int(shares)):
-            wide, narrow = [], []
-            for some_wide, some_narrow in zip(self._wide, self._narrow, strict=True):
-                chosen = some_wide % shares == share
-                wide.append(some_wide[chosen])
-                narrow.append(some_narrow[chosen])
-            distinct += _count_distinct(wide, narrow)
-        return self.rows - distinct
+        shares = self.rows // ROWS_AT_ONCE + 1
+        return self.rows - sum(self._count_distinct(share, shares) for share in range(shares))
 
-
-def _count_distinct(wide, narrow):
-    wide = np.concatenate(wide) if wide else np.zeros(0, np.uint64)
-    if not len(wide):
-        return 0
-    ordered = np.sort(wide)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return len(wide)
-    narrow = np.concatenate(narrow)
-    order = np.lexsort((narrow, wide))
-    wide, narrow = wide[order], narrow[order]
-    is_new = (wide[1:] != wide[:-1]) | (narrow[1:] != narrow[:-1])
-    return 1 + int(np.count_nonzero(is_new))
+    def _count_distinct(self, share, shares):
+        """Returns the number of distinct rows in one of several shares of the hashes."""
+        wide, narrow = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
+        for all_wide, all_narrow, rows in self._pieces:
+            for start in range(0, rows, ROWS_AT_ONCE):
+                some = slice(start, min(rows, start + ROWS_AT_ONCE))
+                chosen = all_wide[some] % np.uint64(shares) == share
+                wide.append(all_wide[some][chosen])
+                narrow.append(all_narrow[some][chosen])
+        wide = np.concatenate(wide)
+        ordered = np.sort(wide)
+        if not (ordered[1:] == ordered[:-1]).any():
+            return len(wide)
+        narrow = np.concatenate(narrow)
+        order = np.lexsort((narrow, wide))
+        wide, narrow = wide[order], narrow[order]
+        is_new = (wide[1:] != wide[:-1]) | (narrow[1:] != narrow[:-1])
+        return 1 + int(np.count_nonzero(is_new))

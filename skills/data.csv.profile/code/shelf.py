@@ -123,6 +123,15 @@ class Kept:
         for part in self._parts:
             yield part.load()
 
+    def joined(self, dtype):
+        """Returns the values as one array of the type `dtype`."""
+        values = np.empty(sum(map(len, self._parts)), dtype=dtype)
+        offset = 0
+        for block in self.blocks():
+            values[offset : offset + len(block)] = block
+            offset += len(block)
+        return values
+
     def clear(self):
         """Forgets the values."""
         self._shelf.drop(self._parts)

@@ -50,7 +50,7 @@ class Table:
         return not mixed and not floats
 
     def _take(self, part):
-        self._hashes.begin(len(part))
+        self._hashes.begin(len(part), self._source.rows_to_come(len(part)))
         for column in self.columns:
             identities = column.take(part[column.position])
             if identities is None:

@@ -145,7 +145,7 @@ class HashedValues:
 
     def settle(self, kept):
         """Counts the values by their hashes, which `kept` has for all rows."""
-        ordered = np.concatenate(list(kept.blocks()))
+        ordered = kept.joined(np.dtype(np.uint64))
         ordered.sort()
         ranking = Ranking(ordered)
         self.distinct = len(ranking)
