@@ -54,7 +54,7 @@ class Column:
         return self.dtype().kind == "f" and (self.values is None or self.values.has_large)
 
     def dtype(self):
-        """Returns the type that pandas gives to numbers of all parts' types; None if there is none."""
+        """Returns the type that pandas gives to numbers of all parts' types, None if none."""
         if self.kinds != {NUMBER}:
             return np.dtype(object)
         if len(self._dtypes) == 1:

@@ -17,7 +17,10 @@ def are_dates(sample):
 
 
 def earliest_and_latest(texts):
-    """Returns the first one of `texts` with the earliest date and with the latest, None if not all are dates."""
+    """Returns the first of `texts` with the earliest date and the first with the latest.
+
+    None if not all are dates.
+    """
     moments = moments_of(texts)
     return None if moments is None else (texts[moments.argmin()], texts[moments.argmax()])
 
@@ -62,7 +65,7 @@ class DateWatch:
             self._high = high
             self._note(self._highs, texts, moments == high)
         if self._has_nanoseconds:
-            # pandas would keep all of them as nanoseconds, and some dates are too far away for that.
+            # pandas would keep all of them as nanoseconds; some dates are too far away for that.
             self.is_possible = _fits_nanoseconds(self._low) and _fits_nanoseconds(self._high)
 
     def extremes(self):

@@ -21,8 +21,8 @@ def main(args):
         return profile(args)
     except MemoryError:
         raise MemoryError(
-            "the file needs more memory than a run may have: pass a smaller `max_columns`, or "
-            "split the file"
+            "the file needs more memory than this run may have: pass a smaller `max_columns`, "
+            "split the file, or ask for more with `limits.memory_bytes`"
         ) from None
 
 
@@ -54,7 +54,7 @@ def profile(args):
 
 
 def write_histogram(names, columns, chosen):
-    """Stores the picture that was asked for and returns its blob id, or None if there is nothing."""
+    """Stores the picture that was asked for and returns its blob id, None without values."""
     drawn = [(n, c.values) for n, c in zip(names, columns, strict=True) if c.values is not None]
     if chosen is None:
         drawn = [(n, v.bins, v.top) for n, v in drawn if getattr(v, "is_drawable", False)]

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 
 VALUES_AT_ONCE = 1 << 20
-# Equally frequent values that are looked for by name; where there are more, the first ones come soon.
+# Equally frequent values that are looked for one by one; of more, the first ones come soon.
 MOST_NAMED = 1_000
 
 

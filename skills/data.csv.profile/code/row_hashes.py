@@ -1,7 +1,7 @@
 """Counts rows that repeat an earlier row, by a hash of 96 bits for each row.
 
-A row's hash is the sum of its fields' hashes, so columns can be added one by one. The keys are drawn
-anew for each run: nobody can write a file whose different rows have equal hashes.
+A row's hash is the sum of its fields' hashes, so columns can be added one by one. The keys are
+drawn anew for each run: nobody can write a file whose different rows have equal hashes.
 """
 
 import secrets
@@ -38,8 +38,8 @@ def mixed(bits):
 class RowHashes:
     """The hashes of all rows so far.
 
-    They lie in one piece if the file has about `expected` rows; once they are dropped, that piece has
-    room for other large things.
+    They lie in one piece if the file has about `expected` rows. Once they are dropped, that piece
+    has room for other large things.
     """
 
     def __init__(self, width):

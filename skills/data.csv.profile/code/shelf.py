@@ -96,7 +96,7 @@ class Part:
 class Kept:
     """The parts of one column on a shelf.
 
-    Once the shelf is full it gives them up, so that others have room: then the column is read again.
+    Once the shelf is full it gives them up, so that others have room; the column is read again.
     """
 
     def __init__(self, shelf):
@@ -148,7 +148,7 @@ def free_bytes():
 
 
 def packed(values):
-    """Returns `values` as an array, its scale if it is whole numbers of decimal ones, their type."""
+    """Returns `values` in few bytes, their scale if these are whole numbers, and their type."""
     if values.dtype.kind == "i" and len(values):
         return _narrowed(values, values.min(), values.max()), None, values.dtype
     if values.dtype.kind == "f" and len(values):

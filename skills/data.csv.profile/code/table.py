@@ -1,8 +1,8 @@
 """Reads all columns of a CSV blob part by part.
 
-The file is read once if all goes well. It is read again from the start if a column turns out to have
-another type than its first parts, and further times for columns whose values did not fit on the
-shelf and for frequent texts that were kept as hashes only.
+The file is read once if all goes well. It is read again from the start if a column turns out to
+have another type than its first parts, and further times for columns whose values did not fit on
+the shelf and for frequent texts that were kept as hashes only.
 """
 
 from column import Column

@@ -24,7 +24,7 @@ SOME_VALUES = 10_000
 KNOWN_VALUES = 50_000
 KNOWN_LETTERS = 4 << 20
 
-# As many frequent values as anybody asks for: bars of a picture, and those that must look like dates.
+# As many frequent values as are asked for: bars of a picture, and those that must look like dates.
 SHOWN = 20
 DATE_SAMPLE = 200
 
@@ -163,7 +163,7 @@ class HashedValues:
         return {value for value, _ in self._top if value not in self._known}
 
     def described(self, texts):
-        """Returns the most frequent values with their counts, and the first and last date or None."""
+        """Returns the most frequent values with their counts, and the extreme dates or None."""
         texts = texts | self._known
         top = [(texts[value], count) for value, count in self._top]
         sample = [text for text, _ in top[:DATE_SAMPLE]]
