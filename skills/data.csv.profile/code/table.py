@@ -24,6 +24,7 @@ class Table:
         self._hashes = None
         self._settle()
         self._look_up()
+        self._shelf.clear()
 
     def mixed_names(self):
         """Returns the names of the columns that fit no single type."""
