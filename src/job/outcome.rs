@@ -156,7 +156,11 @@ impl fmt::Display for RunFailure {
                 write!(f, "the run used up its budget of {} units of fuel", limit.0)
             }
             Self::MemoryLimit { limit, .. } => {
-                write!(f, "the run needed more than its limit of {limit} of memory")
+                write!(
+                    f,
+                    "the run needed more than its limit of {limit} of memory: a call asks for \
+                     more with `limits.memory_bytes`, up to the operator's `limits.max.memory`"
+                )
             }
             Self::StackOverflow => f.write_str("the call stack overflowed"),
             Self::SandboxCrash { reason } => f.write_str(reason),
@@ -450,6 +454,10 @@ mod tests {
         assert_eq!(timeout.to_string(), "the run was stopped after its limit of 2000 ms");
         assert_eq!(timeout.error_type(), "Timeout");
         let memory = RunFailure::MemoryLimit { limit: ByteCount::mebibytes(512), traceback: None };
-        assert_eq!(memory.to_string(), "the run needed more than its limit of 512 MiB of memory");
+        assert_eq!(
+            memory.to_string(),
+            "the run needed more than its limit of 512 MiB of memory: a call asks for more with \
+             `limits.memory_bytes`, up to the operator's `limits.max.memory`"
+        );
     }
 }

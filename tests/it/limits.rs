@@ -115,11 +115,18 @@ fn memory_beyond_the_limit_is_refused() {
         ("as a number", "def main(args):\n    return (1 << (1 << 33)) > 0\n"),
     ] {
         let result = client.run(code);
-        let expected = ("MemoryLimit", "the run needed more than its limit of 512 MiB of memory");
-        assert_eq!(failed(&result), expected, "{name}");
+        assert_eq!(failed(&result), ("MemoryLimit", &*needs_more_than("512 MiB")), "{name}");
         assert!(result["memory_peak_bytes"].as_u64().unwrap() <= 512 << 20, "{name}");
     }
     assert_eq!(output(&client.run("def main(args): return 1"))["result"], 1);
+}
+
+/// The sentence of a run that needed more memory.
+fn needs_more_than(limit: &str) -> String {
+    format!(
+        "the run needed more than its limit of {limit} of memory: a call asks for more with \
+         `limits.memory_bytes`, up to the operator's `limits.max.memory`"
+    )
 }
 
 #[test]
@@ -140,8 +147,7 @@ def main(args):
 fn a_request_can_lower_the_memory() {
     let code = "def main(args):\n    return len(bytearray(100 << 20))\n";
     let result = client().run_with(code, json!({"limits": {"memory_bytes": 128 << 20}}));
-    let expected = ("MemoryLimit", "the run needed more than its limit of 128 MiB of memory");
-    assert_eq!(failed(&result), expected);
+    assert_eq!(failed(&result), ("MemoryLimit", &*needs_more_than("128 MiB")));
     assert_eq!(output(&client().run(code))["result"], 100 << 20);
 }
 
@@ -173,6 +179,31 @@ def main(args):
     let written = output(&result)["written"].as_u64().unwrap();
     // What it takes to keep a file is part of what it costs.
     assert!((8 * 1024 - 16..=8 * 1024).contains(&(written >> 10)), "{written}");
+}
+
+#[test]
+fn an_error_of_a_full_workspace_names_the_limit_and_what_raises_it() {
+    let large = "open('large', 'wb').write(bytes(9 << 20))";
+    let pandas = "import pandas as pd
+pd.DataFrame({'a': ['text' * 1000] * 4000}).to_csv('large.csv')";
+    for code in [large, pandas] {
+        let result = client().run_with(code, json!({"limits": {"workspace_bytes": 8 << 20}}));
+        let (class, message) = failed(&result);
+        assert_eq!(class, "OSError", "{code}");
+        let expected = "(the files of this run may have 8 MiB in all: a call asks for more with \
+            `limits.workspace_bytes`, up to the operator's `limits.max.workspace`)";
+        assert!(message.starts_with("[Errno 28] No space left on device"), "{message}");
+        assert!(message.ends_with(expected), "{message}");
+    }
+    let result = client().run("for n in range(20_000): open(f'{n}', 'w').close()");
+    let (class, message) = failed(&result);
+    assert_eq!(class, "OSError");
+    let expected = "(a run may have 10,000 files and folders: the operator raises that with \
+        `limits.workspace_entries` and `limits.max.workspace_entries`)";
+    assert!(message.ends_with(expected), "{message}");
+    // A program that makes up the error is not told of a limit that it has not reached.
+    let result = client().run("raise OSError(28, 'mine')");
+    assert_eq!(failed(&result), ("OSError", "[Errno 28] mine"));
 }
 
 #[test]

@@ -191,3 +191,20 @@ fn large_tables_get_the_types_that_a_look_at_each_value_gives() {
     // About half of the texts have something that is left to Python.
     assert!(output(&result)["quick"].as_u64() > Some(300), "{result}");
 }
+
+#[test]
+fn profiles_of_csv_files_read_in_parts_are_those_of_pandas_for_the_whole() {
+    let client = TestServer::shared().client();
+    let program = fs::read_to_string(repository("tests/fixtures/tables/csv_profile.py")).unwrap();
+    let seed = std::process::id();
+    let args = json!({"seed": seed, "count": 400});
+    let mounts = json!(["data.csv.profile"]);
+    let params = json!({"args": args, "mount_skills": mounts, "timeout_ms": 120_000});
+    let result = client.run_with(&program, params);
+    let found = output(&result);
+    assert_eq!(found["count"], 0, "seed {seed}: {result}");
+    // The rarer ways were gone, too.
+    for (way, least) in [("hashed", 100), ("mixed", 30), ("given up", 30), ("looked up", 100)] {
+        assert!(found["seen"][way].as_u64() > Some(least), "{way}: {result}");
+    }
+}

@@ -5,17 +5,14 @@ Every number is the one that pandas computes on the whole column (`mean`, `std`,
 """
 
 import math
-import re
 
 import pandas as pd
 
+from column import BOOLEAN, NUMBER
+
 TOP_VALUES = 5
 VALUE_LETTERS = 80
-
-DATE = re.compile(
-    r"\d{4}([-/])\d{2}\1\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
-)
-DATE_SAMPLE = 200
+STATISTICS = ("mean", "std", "min", "q1", "median", "q3", "max")
 
 
 def plain(value):
@@ -32,82 +29,50 @@ def plain(value):
     return text if len(text) <= VALUE_LETTERS else text[: VALUE_LETTERS - 1] + "…"
 
 
-def describe_column(name, column):
+def describe_column(name, column, rows):
     """Returns the profile of one column as a dict."""
-    values = column.dropna()
-    counts = values.value_counts()
+    values = column.values
+    if values is None:
+        return {"name": name, "type": "empty", "count": 0, "missing": rows, "distinct": 0}
+    kind = _type_of(column)
     found = {
         "name": name,
-        "type": _type_of(values, len(column), counts),
-        "count": len(values),
-        "missing": len(column) - len(values),
-        "distinct": len(counts),
+        "type": kind,
+        "count": values.count,
+        "missing": rows - values.count,
+        "distinct": values.distinct,
     }
-    if found["type"] in ("integer", "number"):
-        found.update(_describe_numbers(values, is_integer=found["type"] == "integer"))
-    elif found["type"] == "boolean":
-        found.update({"true": int(values.sum()), "false": int((~values.astype(bool)).sum())})
-    elif found["type"] == "date":
-        found.update(_describe_dates(counts.index))
-    elif found["type"] == "text":
-        lengths = counts.index.str.len()
-        found.update({"min_length": int(lengths.min()), "max_length": int(lengths.max())})
-    if 0 < found["distinct"] < found["count"]:
-        whole = found["type"] == "integer"
+    if kind in ("integer", "number"):
+        found.update(_describe_numbers(values, is_integer=kind == "integer"))
+    elif kind == "boolean":
+        counts = dict(values.top)
+        found.update({"true": counts.get(True, 0), "false": counts.get(False, 0)})
+    elif kind == "date":
+        found.update(zip(("min", "max"), values.dates, strict=True))
+    else:
+        found.update({"min_length": values.min_length, "max_length": values.max_length})
+    if values.distinct < values.count:
+        convert = _whole if kind == "integer" else plain
         found["top"] = [
-            {"value": _whole(value) if whole else plain(value), "count": int(count)}
-            for value, count in counts.head(TOP_VALUES).items()
+            {"value": convert(value), "count": count} for value, count in values.top[:TOP_VALUES]
         ]
     return found
 
 
-def _type_of(values, row_count, counts):
-    if values.empty:
-        return "empty"
-    if pd.api.types.is_bool_dtype(values.dtype) or values.dtype == object:
+def _type_of(column):
+    if column.kinds == {BOOLEAN}:
         return "boolean"
-    if pd.api.types.is_integer_dtype(values.dtype):
-        return "integer"
-    if pd.api.types.is_float_dtype(values.dtype):
-        # pandas keeps whole numbers as floats only because something is missing between them.
-        has_gaps = len(values) < row_count
-        return "integer" if has_gaps and values.mod(1).eq(0).all() else "number"
-    return "date" if _are_dates(counts.index) else "text"
-
-
-def _are_dates(distinct):
-    if not all(DATE.fullmatch(text) for text in distinct[:DATE_SAMPLE]):
-        return False
-    return _parse_dates(distinct) is not None
-
-
-def _parse_dates(distinct):
-    try:
-        return pd.to_datetime(distinct.str.replace("/", "-"), format="ISO8601", utc=True)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _describe_dates(distinct):
-    moments = _parse_dates(distinct)
-    return {"min": distinct[moments.argmin()], "max": distinct[moments.argmax()]}
+    if column.kinds == {NUMBER}:
+        return "integer" if column.values.is_integer else "number"
+    return "date" if column.values.dates is not None else "text"
 
 
 def _describe_numbers(values, is_integer):
-    quartiles = values.quantile([0.25, 0.5, 0.75])
-    smallest, largest = values.min(), values.max()
-    found = {
-        "mean": plain(values.mean()),
-        "std": plain(values.std()),
-        "min": _whole(smallest) if is_integer else plain(smallest),
-        "q1": plain(quartiles.iloc[0]),
-        "median": plain(quartiles.iloc[1]),
-        "q3": plain(quartiles.iloc[2]),
-        "max": _whole(largest) if is_integer else plain(largest),
-    }
-    infinite = int(values.isin([math.inf, -math.inf]).sum())
-    if infinite:
-        found["infinite"] = infinite
+    found = {key: plain(values.statistics[key]) for key in STATISTICS}
+    if is_integer:
+        found.update({key: _whole(values.statistics[key]) for key in ("min", "max")})
+    if values.infinite:
+        found["infinite"] = values.infinite
     return found
 
 

@@ -5,8 +5,9 @@ import json
 from runtime import blobs, log
 
 from column_profile import describe_column, plain
-from csv_frame import CsvFrame
-from histogram import draw_column, draw_overview, is_numeric
+from csv_parts import CsvParts
+from histogram import draw_column, draw_overview
+from table import Table
 
 # What is returned has to stay below the 4 KB that a caller sees inline.
 INLINE_BYTES = 3_000
@@ -20,53 +21,49 @@ def main(args):
         return profile(args)
     except MemoryError:
         raise MemoryError(
-            "the file needs more memory than a run may have: pass a smaller `max_columns`, or "
-            "split the file"
+            "the file needs more memory than this run may have: pass a smaller `max_columns`, "
+            "split the file, or ask for more with `limits.memory_bytes`"
         ) from None
 
 
 def profile(args):
     """Reads, describes and draws; see SKILL.md for what is returned."""
-    source = CsvFrame(args["csv_blob"], args)
-    frame = source.frame
-    log.info(f"read {len(frame)} rows and {len(frame.columns)} columns")
-    names = list(frame.columns)
-    columns = [describe_column(name, frame.iloc[:, n]) for n, name in enumerate(names)]
+    source = CsvParts(args["csv_blob"], args)
+    names = source.names
+    chosen = args.get("histogram_column") or None
+    if chosen is not None and chosen not in names:
+        known = ", ".join(f"`{name}`" for name in names[:50]) or "none"
+        raise ValueError(f"there is no column `{chosen}` for `histogram_column`; columns: {known}")
+    table = Table(source)
+    log.info(f"read {table.rows} rows and {len(names)} columns")
+    columns = [describe_column(n, c, table.rows) for n, c in zip(names, table.columns, strict=True)]
+    warnings = source.all_warnings(table.mixed_names())
     output = {
-        "summary": summarise(len(frame), source.column_count, columns),
-        "rows": len(frame),
+        "summary": summarise(table.rows, source.column_count, columns),
+        "rows": table.rows,
         "column_count": source.column_count,
         "skipped_rows": source.skipped_rows,
-        "duplicate_rows": count_duplicates(frame, columns),
+        "duplicate_rows": table.duplicate_rows,
         "encoding": source.text.encoding,
         "delimiter": source.text.delimiter,
-        "histogram_blob": write_histogram(frame, args.get("histogram_column")),
+        "histogram_blob": write_histogram(names, table.columns, chosen),
         "profile_blob": None,
-        "warnings": [plain(text) if len(text) > 300 else text for text in source.warnings[:8]],
+        "warnings": [plain(text) if len(text) > 300 else text for text in warnings[:8]],
     }
     return with_columns(output, columns)
 
 
-def count_duplicates(frame, columns):
-    """Returns how many rows repeat an earlier row, without looking if one column rules it out."""
-    if frame.empty or any(c["distinct"] == c["count"] == len(frame) for c in columns):
-        return 0
-    return int(frame.duplicated().sum())
-
-
-def write_histogram(frame, chosen):
-    """Stores the picture that was asked for and returns its blob id, or None without numbers."""
-    if chosen in (None, ""):
-        numeric = [(name, frame.iloc[:, n]) for n, name in enumerate(frame.columns)]
-        numeric = [(name, values) for name, values in numeric if is_numeric(values)]
-        return blobs.write_bytes(draw_overview(numeric), kind="image/png") if numeric else None
-    if chosen not in frame.columns:
-        known = ", ".join(f"`{name}`" for name in frame.columns[:50]) or "none"
-        raise ValueError(f"there is no column `{chosen}` for `histogram_column`; columns: {known}")
-    values = frame.iloc[:, list(frame.columns).index(chosen)]
-    if values.dropna().empty:
-        return None
-    return blobs.write_bytes(draw_column(chosen, values), kind="image/png")
+def write_histogram(names, columns, chosen):
+    """Stores the picture that was asked for and returns its blob id, None without values."""
+    drawn = [(n, c.values) for n, c in zip(names, columns, strict=True) if c.values is not None]
+    if chosen is None:
+        drawn = [(n, v.bins, v.top) for n, v in drawn if getattr(v, "is_drawable", False)]
+        return blobs.write_bytes(draw_overview(drawn), kind="image/png") if drawn else None
+    for name, values in drawn:
+        if name == chosen:
+            picture = draw_column(name, getattr(values, "bins", None), values.top)
+            return blobs.write_bytes(picture, kind="image/png")
+    return None
 
 
 def summarise(rows, column_count, columns):

@@ -28,8 +28,8 @@ def main(args):
         return answer(args)
     except MemoryError:
         raise MemoryError(
-            "the tables and the query need more memory than a run may have: query fewer or "
-            "smaller files, or select less"
+            "the tables and the query need more memory than this run may have: query fewer or "
+            "smaller files, select less, or ask for more with `limits.memory_bytes`"
         ) from None
 
 

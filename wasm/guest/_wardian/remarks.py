@@ -7,6 +7,8 @@ failed decide.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -63,6 +65,8 @@ def of(exception: BaseException) -> str | None:
         return _NO_DATA
     if any(_lacks_authority(error) for error in _chain(exception)):
         return _CERTIFICATE
+    if any(_lacks_room(error) for error in _chain(exception)):
+        return _full_workspace()
     return None
 
 
@@ -133,6 +137,27 @@ def _lacks_authority(error: BaseException) -> bool:
     text = str(error)
     is_unknown = "issuer" in text or "self-signed" in text or "self signed" in text
     return type(error).__name__ == "SSLCertVerificationError" and is_unknown
+
+
+def _lacks_room(error: BaseException) -> bool:
+    is_system = isinstance(error, OSError) and error.errno == errno.ENOSPC
+    return is_system and error.strerror == os.strerror(errno.ENOSPC)
+
+
+def _full_workspace() -> str:
+    """Names the limit that a full workspace has reached, and the setting that raises it."""
+    space = os.statvfs(places.WORKSPACE)
+    if space.f_ffree == 0:
+        return (
+            f"a run may have {space.f_files:,} files and folders: the operator raises that with "
+            "`limits.workspace_entries` and `limits.max.workspace_entries`"
+        )
+    size = space.f_blocks * space.f_frsize
+    shown = f"{size >> 20:,} MiB" if size % (1 << 20) == 0 else f"{size:,} bytes"
+    return (
+        f"the files of this run may have {shown} in all: a call asks for more with "
+        "`limits.workspace_bytes`, up to the operator's `limits.max.workspace`"
+    )
 
 
 def _fetches_data(frame: FrameType) -> bool:
