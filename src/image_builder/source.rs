@@ -19,6 +19,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/amendments.py",
     "_wardian/arrays.py",
     "_wardian/avif.py",
+    "_wardian/blake.py",
     "_wardian/bytecode.py",
     "_wardian/clock.py",
     "_wardian/codecs.py",

@@ -342,7 +342,6 @@ SUBSTITUTES: dict[str, str] = {
     "passlib": "use hashlib.pbkdf2_hmac or scrypt",
     "argon2": "use hashlib.scrypt",
     "jose": "use jwt (HS256)",
-    "blake3": "use hashlib.blake2b",
     "xxhash": "use hashlib.blake2b",
     "mmh3": "use hashlib.blake2b",
     "ulid": "use uuid.uuid7",
@@ -388,12 +387,13 @@ BATTERIES: frozenset[str] = frozenset({
 })
 """The modules of the batteries: `wasm/batteries`. A run finds them unless the server lacks them."""
 
-STAND_INS: frozenset[str] = frozenset({"Levenshtein"})
+STAND_INS: frozenset[str] = frozenset({"Levenshtein", "blake3"})
 """Modules that are implemented here in the place of a package with native code. What they cannot do
 they refuse."""
 
 REMARKS: dict[str, str] = {
     "Levenshtein": "distance, ratio, hamming, jaro and jaro_winkler; edits and medians are refused",
+    "blake3": "the whole package, in Python",
     "nltk": "with punkt_tab, stopwords and vader_lexicon",
     "textblob": "without noun phrases and tags, whose data are missing",
     "flask": "app.test_client(); no server",

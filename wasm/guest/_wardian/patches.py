@@ -12,6 +12,7 @@ from typing import Any
 
 from _wardian import (
     avif,
+    blake,
     fonts,
     import_hooks,
     jpeg,
@@ -35,6 +36,7 @@ _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
     "PIL._imagingcms": pillow.refuse_colours,
     "PIL._imagingft": fonts.fill_module,
     "PIL._webp": webp.fill_module,
+    "blake3": blake.fill_module,
     "mmap": mapping.fill_module,
 }
 """Modules that are implemented here; the function fills the namespace."""
