@@ -36,7 +36,7 @@ pub struct HostCalls<'run> {
     /// The guest's clocks.
     pub clocks: &'run mut ClockAndRandom,
     /// The guest's timer.
-    pub(crate) timer: &'run mut RunTimer,
+    pub(crate) timer: Option<&'run mut RunTimer>,
     /// The guest's memory.
     pub(crate) memory: &'run [u8],
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
@@ -65,6 +65,21 @@ const PIECE: usize = 4 << 20;
 
 /// Bytes of a log message that are decoded: the largest log that an operator can allow.
 const MAX_LOG_MESSAGE: usize = 16 << 20;
+
+impl<'run> HostCalls<'run> {
+    /// The parts of a run whose code is not metered, that has no timer, and whose memory is full.
+    #[must_use]
+    pub const fn of(
+        account: &'run mut HostCallAccount,
+        files: &'run mut FileSystem,
+        capture: &'run mut Capture,
+        deadline: &'run Deadline,
+        clocks: &'run mut ClockAndRandom,
+    ) -> Self {
+        let (timer, memory, room, fuel) = (None, &[], 0, None);
+        Self { account, files, capture, deadline, clocks, timer, memory, room, fuel }
+    }
+}
 
 impl HostCalls<'_> {
     /// Answers a frame of a possibly hostile guest.
@@ -173,7 +188,9 @@ impl HostCalls<'_> {
         if let Some(left) = self.fuel {
             self.clocks.note_fuel(left);
         }
-        match self.timer.answer(request, self.clocks.monotonic(), self.memory) {
+        let now = self.clocks.monotonic();
+        let timer = self.timer.as_mut();
+        match timer.and_then(|timer| timer.answer(request, now, self.memory)) {
             Some(answer) => replies::done(&answer),
             None => replies::refused(&Refusal {
                 error_type: "OSError".to_owned(),

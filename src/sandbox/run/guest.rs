@@ -78,7 +78,7 @@ impl Guest {
     ) -> (HostAnswer, Option<u64>) {
         let room = self.ceiling.limit.saturating_sub(memory.len());
         let Wasi { files, capture, deadline, clock_and_random: clocks, .. } = &mut self.wasi;
-        let (account, timer) = (&mut self.account, &mut self.timer);
+        let (account, timer) = (&mut self.account, Some(&mut self.timer));
         let mut calls =
             HostCalls { account, files, capture, deadline, clocks, timer, memory, room, fuel };
         let answer = calls.answer(frame);
