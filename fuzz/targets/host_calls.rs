@@ -12,11 +12,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
+use wardian::clock::Clock;
 use wardian::ids::{BlobId, Digest};
 use wardian::job::host::{Host, IsCancelled};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
+use wardian::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use wardian::sandbox::host_call::account::{HostCallAccount, ProgramEnd};
 use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use wardian::sandbox::run::capture::Capture;
@@ -64,12 +66,13 @@ fuzz_target!(|script: &[u8]| {
 
     // Far away: a target must not depend on the time.
     let deadline = Deadline::after(Duration::from_secs(3600));
+    let mut clocks = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System);
     let mut rest = script;
     while let Some((frame, later)) = next(rest) {
         rest = later;
         let (account, capture) = (&mut account, &mut capture);
         let (files, deadline) = (&mut files, &deadline);
-        let mut calls = HostCalls { account, files, capture, deadline, room: 0, fuel: None };
+        let mut calls = HostCalls::of(account, files, capture, deadline, &mut clocks);
         match calls.answer(frame) {
             HostAnswer::Bytes(bytes) => check_answer(frame[0], &bytes),
             HostAnswer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),

@@ -19,6 +19,15 @@ pub enum DispatchError {
         /// The time in which the waiting runs are worked off.
         retry_after: Duration,
     },
+    /// The run has waited too long for workers that do not start. A later one may start.
+    #[error("no worker has started")]
+    NoneStarted {
+        /// The time after which another one is tried.
+        retry_after: Duration,
+        /// The reason why the last one did not start.
+        #[source]
+        failure: Arc<StartFailure>,
+    },
     /// The tenant has as many runs in progress and waiting as it may have.
     #[error("the tenant has as many runs in progress and waiting as it may have")]
     TenantBusy {
@@ -59,7 +68,9 @@ impl DispatchError {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Overloaded { .. } | Self::ShuttingDown => ErrorKind::Overloaded,
+            Self::Overloaded { .. } | Self::NoneStarted { .. } | Self::ShuttingDown => {
+                ErrorKind::Overloaded
+            }
             Self::TenantBusy { .. } | Self::TimeUsed { .. } => ErrorKind::RateLimited,
             Self::TooLarge(_) | Self::TooMuchMemory => ErrorKind::TooLarge,
             Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => ErrorKind::Internal,
@@ -70,6 +81,7 @@ impl DispatchError {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Overloaded { retry_after }
+            | Self::NoneStarted { retry_after, .. }
             | Self::TenantBusy { retry_after }
             | Self::TimeUsed { retry_after } => Some(*retry_after),
             _ => None,

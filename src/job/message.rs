@@ -66,6 +66,12 @@ pub enum FromWorker {
         /// The reason, for the log.
         reason: String,
     },
+    /// The worker cannot start and exits, and so would any other one, as long as nothing else on this
+    /// machine changes.
+    CannotStart {
+        /// The reason, for the log.
+        reason: String,
+    },
 }
 
 /// The reason why the gateway did not grant a guest's request.

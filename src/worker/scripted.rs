@@ -270,6 +270,8 @@ mod tests {
     use std::env;
     use std::io::Read as _;
 
+    use rustix::io::Errno;
+
     use super::*;
     use crate::worker::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
 
@@ -294,6 +296,10 @@ mod tests {
             Some("role-unable") => {
                 let cannot = || Err::<ScriptedRunner, _>("the engine is missing".into());
                 serve(socket_from_standard_input().unwrap(), &plan, cannot).unwrap_err();
+            }
+            Some("role-short") => {
+                let short = || Err::<ScriptedRunner, _>(io::Error::from(Errno::NOMEM).into());
+                serve(socket_from_standard_input().unwrap(), &plan, short).unwrap_err();
             }
             Some("role-mute") => drop(io::stdin().read_to_end(&mut Vec::new())),
             _ => {}

@@ -1,8 +1,12 @@
 //! Starts a worker: sets up a fresh process, and then serves the gateway.
 
+use std::error::Error;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::{io, panic, thread};
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::engine::code::compile::MAX_WASM_STACK;
 use crate::heap::wipe_freed_memory;
@@ -153,11 +157,53 @@ fn seal_and_attend<R: Runner>(
 /// Sends the gateway the reason why this worker does not become ready.
 fn give_up(channel: &mut Channel, error: WorkerError) -> WorkerError {
     let reason = crate::error::CauseChain(&error).to_string();
-    match channel.send(&FromWorker::Failed { reason }, &[]) {
+    let message = if may_pass(&error) {
+        FromWorker::Failed { reason }
+    } else {
+        FromWorker::CannotStart { reason }
+    };
+    match channel.send(&message, &[]) {
         Ok(()) => error,
         Err(unsent) => unsent.into(),
     }
 }
+
+/// True if another worker may start a little later: the machine is short of something, or the fault
+/// is not known.
+fn may_pass(error: &WorkerError) -> bool {
+    if !matches!(error, WorkerError::Start(_) | WorkerError::Lockdown(_)) {
+        return true;
+    }
+    let is_limited = |number: Errno| number == Errno::NOMEM && has_limited_addresses();
+    let mut next = Some(error as &(dyn Error + 'static));
+    while let Some(cause) = next {
+        let of_system = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        let number = cause.downcast_ref::<Errno>().map(|errno| errno.raw_os_error());
+        let number = of_system.or(number).map(Errno::from_raw_os_error);
+        if let Some(number) = number.filter(|number| SHORTAGES.contains(number)) {
+            return !is_limited(number);
+        }
+        next = cause.source();
+    }
+    false
+}
+
+/// True if this process has been given a limit on its addresses, as by `ulimit -v`. The lock-down sets
+/// one as well, after everything that takes many.
+fn has_limited_addresses() -> bool {
+    getrlimit(Resource::As).current.is_some() || getrlimit(Resource::Data).current.is_some()
+}
+
+/// Errors of a system that is short of memory, processes, descriptors or space.
+const SHORTAGES: [Errno; 7] = [
+    Errno::AGAIN,
+    Errno::NOMEM,
+    Errno::MFILE,
+    Errno::NFILE,
+    Errno::NOSPC,
+    Errno::INTR,
+    Errno::BUSY,
+];
 
 fn describe(abilities: Abilities, lockdown: &LockdownReport) -> WorkerReport {
     let named = |(wall, reason): &(lockdown::Wall, String)| format!("{wall}: {reason}");

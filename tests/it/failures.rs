@@ -308,6 +308,8 @@ fn a_program_that_ends_itself_with_a_signal_is_told_which() {
             "SIGHUP",
         ),
         ("os.killpg(os.getpgrp(), signal.SIGKILL)", "SIGKILL"),
+        ("signal.alarm(1)\nwhile True: pass", "SIGALRM"),
+        ("signal.setitimer(signal.ITIMER_REAL, 0.05)\nimport time; time.sleep(60)", "SIGALRM"),
         ("os.abort()", "SIGABRT"),
         ("faulthandler._sigsegv()", "SIGSEGV"),
         ("faulthandler._sigfpe()", "SIGFPE"),
@@ -330,6 +332,45 @@ fn a_handler_of_the_program_is_called_for_its_own_signals() {
     assert_eq!(output(&client().run(code))["result"], json!([[15, 10, 2], 0]));
     let (error_type, _) = failed_with("import signal\nsignal.raise_signal(signal.SIGINT)\n");
     assert_eq!(error_type, "KeyboardInterrupt");
+}
+
+#[test]
+fn a_timer_interrupts_a_program_that_computes_and_one_that_waits() {
+    let code = r#"
+import re, signal, threading, time
+class Late(Exception): pass
+def late(number, frame): raise Late
+signal.signal(signal.SIGALRM, late)
+def spins():
+    while True: pass
+def backtracks(): re.match(r"(a+)+$", "a" * 60 + "b")
+def sleeps(): time.sleep(3600)
+def locks():
+    lock = threading.Lock()
+    lock.acquire(); lock.acquire()
+took = []
+for work in (spins, backtracks, sleeps, locks) * 3:
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    start = time.monotonic()
+    try: work()
+    except Late: took.append(time.monotonic() - start)
+[len(took), min(took) > 0.099]
+"#;
+    assert_eq!(output(&client().run(code))["result"], json!([12, true]));
+    // No signal outlives its program, and the next run has no timer.
+    for _ in 0..3 {
+        let left = "import signal\nsignal.signal(signal.SIGALRM, lambda *call: None)\nsignal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\n";
+        assert_eq!(client().run(left)["status"], "completed");
+        let next = "import signal, time\ntime.sleep(0.1)\nsignal.getitimer(signal.ITIMER_REAL)[0]";
+        assert_eq!(output(&client().run(next))["result"], json!(0.0));
+    }
+}
+
+#[test]
+fn the_limit_of_a_run_ends_it_whatever_its_timer_does() {
+    let code = "import signal\nsignal.signal(signal.SIGALRM, lambda *call: None)\nsignal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\nwhile True: pass";
+    let result = client().run_with(code, json!({"timeout_ms": 500}));
+    assert_eq!(failed(&result).0, "Timeout");
 }
 
 /// The type and message with which code fails.

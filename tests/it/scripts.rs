@@ -165,7 +165,7 @@ fn what_cannot_work_says_what_to_do() {
             "OSError",
             "there is no network",
         ),
-        ("import signal\nsignal.alarm(1)", "OSError", "timeout_ms"),
+        ("import signal\nsignal.setitimer(signal.ITIMER_PROF, 1)", "OSError", "ITIMER_REAL"),
         ("x = input('name')", "EOFError", "main(args)"),
         ("open('blob:x')", "FileNotFoundError", "input_blobs"),
     ] {

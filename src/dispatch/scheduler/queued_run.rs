@@ -34,17 +34,28 @@ impl QueuedRun {
         Self { scheduler, tenant, ticket, granted }
     }
 
-    /// Waits for a worker, for at most `longest`.
+    /// Waits for a worker, for at most `longest`, and no longer once it is known that none can start.
     ///
     /// INVARIANT(turn-of-every-tenant): a tenant without a run in progress gets its turn, however
     /// long the runs of others take: the first of its waiting runs does not fail after `longest`, but
     /// waits on, for at most `as_first` in all. By then, each other tenant has had its turn before.
     pub(crate) async fn wait(mut self, longest: Duration, as_first: Duration) -> Granted {
         let (mut patience, mut left) = (longest, as_first.saturating_sub(longest));
+        let scheduler = Arc::clone(&self.scheduler);
+        let hopelessness = scheduler.hopelessness();
+        tokio::pin!(hopelessness);
         loop {
-            match timeout(patience, &mut self.granted).await {
-                Ok(Ok(granted)) => return granted,
-                Ok(Err(_)) => return Err(DispatchError::ShuttingDown),
+            let decided = async {
+                tokio::select! {
+                    biased;
+                    granted = &mut self.granted => {
+                        granted.unwrap_or(Err(DispatchError::ShuttingDown))
+                    }
+                    failure = &mut hopelessness => Err(DispatchError::Start(failure)),
+                }
+            };
+            match timeout(patience, decided).await {
+                Ok(granted) => return granted,
                 Err(_elapsed) if left.is_zero() || !self.may_wait_on() => break,
                 Err(_elapsed) => {
                     patience = LOOK_AGAIN.min(left);
@@ -56,7 +67,10 @@ impl QueuedRun {
             counters.overloaded = counters.overloaded.saturating_add(1);
         });
         let retry_after = self.scheduler.drain_time();
-        Err(DispatchError::Overloaded { retry_after })
+        Err(match self.scheduler.failure_without_workers() {
+            Some(failure) => DispatchError::NoneStarted { retry_after, failure },
+            None => DispatchError::Overloaded { retry_after },
+        })
     }
 
     /// True if the tenant has no run in progress, this one is its next, and there are workers.

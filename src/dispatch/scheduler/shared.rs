@@ -38,6 +38,8 @@ pub(crate) struct Scheduler {
     shared: Mutex<Shared>,
     status: watch::Sender<PoolStatus>,
     demand: watch::Sender<PoolDemand>,
+    /// The reason why no worker can start, while there is none.
+    hopeless: watch::Sender<Option<Arc<StartFailure>>>,
     /// Runs the tasks that stop abandoned runs.
     pub(crate) runtime: Handle,
     /// How long a run may wait for a worker.
@@ -78,7 +80,13 @@ struct Shared {
     /// The workers of [`SchedulerState::records`].
     registered: BTreeMap<WorkerId, Registration>,
     failure: Option<Arc<StartFailure>>,
+    /// The number of starts in a row that failed for a lasting reason.
+    lasting_failures: usize,
 }
+
+/// The number of failed starts in a row after which nobody waits for a worker any more. One may be
+/// the fault of that process alone.
+const HOPELESS: usize = 2;
 
 /// The parts of a worker that are needed while a run has it.
 #[derive(Debug)]
@@ -92,9 +100,11 @@ impl Scheduler {
         let PoolConfig { queue, memory, queue_wait, first_wait, grace, .. } = *config;
         let bounds = QueueBounds { waiting: queue, memory };
         let state = SchedulerState::new(capacity_of(config), bounds);
-        let shared = Mutex::new(Shared { state, registered: BTreeMap::new(), failure: None });
+        let registered = BTreeMap::new();
+        let shared = Mutex::new(Shared { state, registered, failure: None, lasting_failures: 0 });
         let (status, demand) = (watch::Sender::default(), watch::Sender::default());
-        Self { shared, status, demand, runtime, queue_wait, first_wait, grace }
+        let hopeless = watch::Sender::default();
+        Self { shared, status, demand, hopeless, runtime, queue_wait, first_wait, grace }
     }
 
     /// Decides about a new run. If the run has to wait, `grant` gets the answer.
@@ -216,7 +226,7 @@ impl Scheduler {
             report: Arc::clone(&worker.report),
         };
         let unwanted = self.change(|shared| {
-            shared.failure = None;
+            (shared.failure, shared.lasting_failures) = (None, 0);
             shared.registered.insert(worker.id, registration);
             shared.state.add_worker(worker.id, worker)
         });
@@ -252,7 +262,30 @@ impl Scheduler {
 
     /// Records that a worker did not start.
     pub(crate) fn record_start_failure(&self, failure: StartFailure) {
-        self.change(|shared| shared.failure = Some(Arc::new(failure)));
+        self.change(|shared| {
+            let is_lasting = failure.is_lasting();
+            let before = if is_lasting { shared.lasting_failures } else { 0 };
+            shared.lasting_failures = before.saturating_add(usize::from(is_lasting));
+            shared.failure = Some(Arc::new(failure));
+        });
+    }
+
+    /// The reason why the last worker did not start, while there is none.
+    pub(crate) fn failure_without_workers(&self) -> Option<Arc<StartFailure>> {
+        let shared = self.shared.lock();
+        shared.failure.clone().filter(|_| shared.state.alive() == 0)
+    }
+
+    /// Waits until it is known that no worker can start. Returns the reason.
+    pub(crate) async fn hopelessness(&self) -> Arc<StartFailure> {
+        let mut hopeless = self.hopeless.subscribe();
+        loop {
+            // The sender lives as long as `self`.
+            let found = hopeless.wait_for(Option::is_some).await;
+            if let Some(failure) = found.ok().and_then(|found| found.clone()) {
+                return failure;
+            }
+        }
     }
 
     /// Changes the counters.
@@ -347,8 +380,16 @@ impl Scheduler {
     }
 
     fn tell_watchers(&self, shared: &Shared) {
-        let Shared { state, failure, .. } = shared;
+        let Shared { state, failure, lasting_failures, .. } = shared;
         let (phase, alive) = (state.phase(), state.alive());
+        let is_hopeless = alive == 0 && *lasting_failures >= HOPELESS;
+        self.hopeless.send_if_modified(|before| {
+            let changes = before.is_some() != is_hopeless;
+            if changes {
+                *before = failure.clone().filter(|_| is_hopeless);
+            }
+            changes
+        });
         let engaged = state.running().saturating_add(state.waiting());
         let (has_vacancy, needs_watch) = (state.vacancies() > 0, state.needs_watch());
         let demand = PoolDemand { phase, has_vacancy, needs_watch };

@@ -167,6 +167,9 @@ impl Supervisor {
             (FromWorker::Failed { reason }, _) => {
                 Err(StartFailure::Reported { reason: short(&reason) })
             }
+            (FromWorker::CannotStart { reason }, _) => {
+                Err(StartFailure::Lasting { reason: short(&reason) })
+            }
             _ => Err(StartFailure::OutOfTurn),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -40,11 +40,60 @@ async fn the_reason_for_not_starting_reaches_the_operator() {
 #[tokio::test]
 async fn without_any_worker_nobody_waits_longer_than_the_queue_has() {
     let (queue_wait, first_wait) = (Duration::from_millis(300), Duration::from_secs(3_600));
-    let pool =
-        Pool::start(PoolConfig { queue_wait, first_wait, ..config_of("role-unable", 1) }).unwrap();
-    let (job, mut host) = (job("return {}"), WrittenBlobs::default());
-    let refused = timeout(Duration::from_secs(20), pool.run(&job, &mut host)).await.unwrap();
-    assert!(matches!(refused, Err(DispatchError::Overloaded { .. })), "{refused:?}");
+    // A worker that is short of memory, and ones that end or say nothing, may start later.
+    for role in ["role-short", "role-nobody", "role-mute"] {
+        let config = PoolConfig { queue_wait, first_wait, ..config_of(role, 1) };
+        let pool = Pool::start(config).unwrap();
+        let (job, mut host) = (job("return {}"), WrittenBlobs::default());
+        let refused = timeout(Duration::from_secs(20), pool.run(&job, &mut host)).await.unwrap();
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Overloaded, "{role}: {refused:?}");
+        assert!(refused.retry_after().is_some());
+        let has_reason = matches!(refused, DispatchError::NoneStarted { .. });
+        assert!(has_reason || role == "role-mute", "{role}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_workers_that_cannot_start() {
+    let nowhere =
+        WorkerCommand { program: "/no/such/program".into(), ..WorkerCommand::same_program(vec![]) };
+    for (config, reason) in [
+        (config_of("role-unable", 1), "the sandbox cannot start: the engine is missing"),
+        (config_of("role-unable", 3), "the sandbox cannot start: the engine is missing"),
+        (PoolConfig::new(nowhere, 1), "the process cannot be started: "),
+    ] {
+        let pool = Pool::start(PoolConfig { queue_wait: Duration::from_secs(3_600), ..config });
+        let pool = pool.unwrap();
+        // Those that wait already, and those that come later.
+        for _ in 0..3 {
+            let (job, mut host) = (job("return {}"), WrittenBlobs::default());
+            let run = timeout(Duration::from_secs(20), pool.run(&job, &mut host));
+            let failure = run.await.unwrap().unwrap_err();
+            let chain = CauseChain(&failure).to_string();
+            assert!(chain.starts_with(&format!("no worker can be started: {reason}")), "{chain}");
+        }
+        assert_eq!(pool.report().queued, 0, "a run was left in the queue");
+    }
+}
+
+#[tokio::test]
+async fn waiting_runs_get_workers_that_start_after_all() {
+    let config = config_of("role-unable", 1);
+    let able = config_of("role-worker", 1).command;
+    let pool = Pool::start(config).unwrap();
+    pool.ready().await.unwrap_err();
+    // As after an update of the engine.
+    pool.replace_workers(able).await.ok();
+    let last = Instant::now() + Duration::from_secs(60);
+    loop {
+        let (job, mut host) = (job("return {}"), WrittenBlobs::default());
+        match pool.run(&job, &mut host).await {
+            Ok(finished) => return assert_eq!(error_type(&finished), "completed"),
+            Err(failure) => assert!(Instant::now() < last, "{failure:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]

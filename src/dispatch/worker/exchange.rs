@@ -126,6 +126,7 @@ pub(crate) async fn perform(
             (
                 FromWorker::Ready(_)
                 | FromWorker::Failed { .. }
+                | FromWorker::CannotStart { .. }
                 | FromWorker::Printed(_)
                 | FromWorker::AskNetwork,
                 _,

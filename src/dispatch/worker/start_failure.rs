@@ -31,10 +31,29 @@ pub enum StartFailure {
         /// The text from the worker.
         reason: String,
     },
+    /// The worker sent the reason, for which no other one can start.
+    #[error("{reason}")]
+    Lasting {
+        /// The text from the worker.
+        reason: String,
+    },
     /// Its messages cannot be read.
     #[error("the process does not follow the protocol of workers")]
     Channel(#[source] WorkerChannelError),
     /// Its first message was not `Ready`.
     #[error("the first message of the process was not that it is ready")]
     OutOfTurn,
+}
+
+impl StartFailure {
+    /// True if it is in vain to try again, as long as nothing on this machine changes.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Lasting { .. } => true,
+            Self::Spawn(error) => {
+                matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+            }
+            _ => false,
+        }
+    }
 }

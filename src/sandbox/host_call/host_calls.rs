@@ -15,9 +15,10 @@ use crate::sandbox::clock_and_random::ClockAndRandom;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::replies;
-use crate::sandbox::host_call::request::Request;
+use crate::sandbox::host_call::request::{Request, TimerRequest};
 use crate::sandbox::run::capture::Capture;
 use crate::sandbox::run::deadline::{Deadline, Stopped};
+use crate::sandbox::run::timer::RunTimer;
 use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, FileSystem, Mount};
 use crate::units::ByteCount;
@@ -34,6 +35,10 @@ pub struct HostCalls<'run> {
     pub deadline: &'run Deadline,
     /// The guest's clocks.
     pub clocks: &'run mut ClockAndRandom,
+    /// The guest's timer.
+    pub(crate) timer: Option<&'run mut RunTimer>,
+    /// The guest's memory.
+    pub(crate) memory: &'run [u8],
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
     /// Fuel that the run has left, if it is metered. Codecs use it up.
@@ -61,6 +66,21 @@ const PIECE: usize = 4 << 20;
 /// Bytes of a log message that are decoded: the largest log that an operator can allow.
 const MAX_LOG_MESSAGE: usize = 16 << 20;
 
+impl<'run> HostCalls<'run> {
+    /// The parts of a run whose code is not metered, that has no timer, and whose memory is full.
+    #[must_use]
+    pub const fn of(
+        account: &'run mut HostCallAccount,
+        files: &'run mut FileSystem,
+        capture: &'run mut Capture,
+        deadline: &'run Deadline,
+        clocks: &'run mut ClockAndRandom,
+    ) -> Self {
+        let (timer, memory, room, fuel) = (None, &[], 0, None);
+        Self { account, files, capture, deadline, clocks, timer, memory, room, fuel }
+    }
+}
+
 impl HostCalls<'_> {
     /// Answers a frame of a possibly hostile guest.
     #[must_use]
@@ -76,6 +96,7 @@ impl HostCalls<'_> {
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
             Request::Network(request) => return self.network(request),
+            Request::Timer(request) => return HostAnswer::Bytes(self.timer(request)),
             Request::NameBlob { id, name } => {
                 return HostAnswer::Bytes(match self.account.name_blob(id, name) {
                     Ok(()) => replies::done(&[]),
@@ -117,6 +138,7 @@ impl HostCalls<'_> {
             | Request::Codec(_)
             | Request::Network(_)
             | Request::NameBlob { .. }
+            | Request::Timer(_)
             | Request::Progress { .. } => replies::done(&[]),
         })
     }
@@ -158,6 +180,22 @@ impl HostCalls<'_> {
             Err(CodecError::Stopped(stopped)) => HostAnswer::Stopped(stopped),
             Err(CodecError::Fuel) => HostAnswer::OutOfFuel,
             Err(error) => HostAnswer::Bytes(replies::refused(&error.refusal())),
+        }
+    }
+
+    /// Looks at the guest's timer, or sets it.
+    fn timer(&mut self, request: TimerRequest) -> Vec<u8> {
+        if let Some(left) = self.fuel {
+            self.clocks.note_fuel(left);
+        }
+        let now = self.clocks.monotonic();
+        let timer = self.timer.as_mut();
+        match timer.and_then(|timer| timer.answer(request, now, self.memory)) {
+            Some(answer) => replies::done(&answer),
+            None => replies::refused(&Refusal {
+                error_type: "OSError".to_owned(),
+                message: "this interpreter has no timer".to_owned(),
+            }),
         }
     }
 

@@ -3,6 +3,8 @@
 //! A frame is an operation byte and a payload; an answer is a status byte and a body. The frames
 //! come from a possibly hostile guest: everything in them is bounded and checked.
 
+use std::time::Duration;
+
 use crate::job::network::NetworkRequest;
 use crate::sandbox::host_call::file_request::FileRequest;
 use crate::sandbox::run::capture::GuestLogLevel;
@@ -32,6 +34,8 @@ pub(crate) enum Request<'a> {
     Network(NetworkRequest<'a>),
     /// Name a blob that was stored.
     NameBlob { id: &'a str, name: &'a str },
+    /// Look at the timer of SIGALRM, or set it.
+    Timer(TimerRequest),
     /// Tell the caller how far the program is.
     Progress { done: f64, total: Option<f64>, message: &'a [u8] },
 }
@@ -72,6 +76,43 @@ impl<'a> Request<'a> {
                 let (id, name) = kind_and_rest(payload)?;
                 Some(Self::NameBlob { id, name: std::str::from_utf8(name).ok()? })
             }
+            0x0d => TimerRequest::parse(payload).map(Self::Timer),
+            _ => None,
+        }
+    }
+}
+
+/// A request about the timer of SIGALRM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimerRequest {
+    /// How long it still runs, and its interval.
+    Get,
+    /// The same; then set it anew. It runs for `first`, and not at all if that is zero.
+    Set {
+        /// The time until the signal.
+        first: Duration,
+        /// The time from each signal to the next, zero for one signal alone.
+        interval: Duration,
+    },
+    /// Whether a signal is due. If so, the guest calls the handler itself, and nobody else does.
+    Take,
+}
+
+impl TimerRequest {
+    /// The operation byte of its frames.
+    pub(crate) const OPERATION: u8 = 0x0d;
+
+    fn parse(payload: &[u8]) -> Option<Self> {
+        let (kind, rest) = payload.split_first()?;
+        match kind {
+            0 if rest.is_empty() => Some(Self::Get),
+            1 => {
+                let (first, interval) = rest.split_first_chunk::<8>()?;
+                let nanoseconds = |bytes| Duration::from_nanos(u64::from_le_bytes(bytes));
+                let interval = nanoseconds(interval.try_into().ok()?);
+                Some(Self::Set { first: nanoseconds(*first), interval })
+            }
+            2 if rest.is_empty() => Some(Self::Take),
             _ => None,
         }
     }
@@ -107,6 +148,12 @@ mod tests {
         let named = b"\x0c\x01\x00ab.csv";
         let expected = Request::NameBlob { id: "a", name: "b.csv" };
         assert_eq!(Request::parse(named), Some(expected));
+        let set = [&b"\x0d\x01"[..], &5_u64.to_le_bytes(), &7_u64.to_le_bytes()].concat();
+        let (first, interval) = (Duration::from_nanos(5), Duration::from_nanos(7));
+        let expected = Request::Timer(TimerRequest::Set { first, interval });
+        assert_eq!(Request::parse(&set), Some(expected));
+        assert_eq!(Request::parse(b"\x0d\x00"), Some(Request::Timer(TimerRequest::Get)));
+        assert_eq!(Request::parse(b"\x0d\x02"), Some(Request::Timer(TimerRequest::Take)));
         let name = NetworkRequest::Resolve { name: "a" };
         assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
@@ -135,6 +182,12 @@ mod tests {
             b"\x0c",
             b"\x0c\x05\x00a",
             b"\x0c\x01\x00a\xff",
+            b"\x0d",
+            b"\x0d\x00x",
+            b"\x0d\x0112345678",
+            b"\x0d\x01123456781234567812",
+            b"\x0d\x02x",
+            b"\x0d\x03",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

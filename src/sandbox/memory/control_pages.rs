@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "wasmtime's traits for memories are unsafe to implement")]
 
 use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -29,20 +30,24 @@ pub struct ControlPages {
     mapping: Arc<Mapping>,
     poll_page: usize,
     counter_page: usize,
+    /// The part of the guest's memory that is always accessible: its image.
+    image: Range<usize>,
     is_closed: Mutex<bool>,
 }
 
 impl ControlPages {
-    /// Opens the poll page and the memory of the counter at these offsets.
+    /// Opens the poll page and the memory of the counter at these offsets. `image` is the range of the
+    /// guest's memory that is accessible from the start.
     pub(super) fn open(
         mapping: &Arc<Mapping>,
         poll_page: usize,
         counter_page: usize,
+        image: Range<usize>,
     ) -> Result<Arc<Self>, MemoryError> {
         let (mapping, is_closed) = (Arc::clone(mapping), Mutex::default());
         mapping.show(poll_page, PAGE)?;
         mapping.open(counter_page, COUNTER_LENGTH)?;
-        Ok(Arc::new(Self { mapping, poll_page, counter_page, is_closed }))
+        Ok(Arc::new(Self { mapping, poll_page, counter_page, image, is_closed }))
     }
 
     /// The host's address of the counter's memory.
@@ -101,6 +106,35 @@ impl ControlPages {
         self.mapping.show(self.counter_page, PAGE).and(stored)
     }
 
+    /// The word at an address of the guest, which may run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The address is not aligned, or not in the guest's image.
+    pub fn load_word(&self, address: u32) -> Result<u32, MemoryError> {
+        self.mapping.load_word(self.place_of(address)?)
+    }
+
+    /// Sets bits of the word at an address of the guest, which may run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The address is not aligned, or not in the guest's image.
+    pub fn set_bits(&self, address: u32, bits: u32) -> Result<(), MemoryError> {
+        self.mapping.set_bits(self.place_of(address)?, bits)
+    }
+
+    /// The offset in the mapping of a word of the guest's image.
+    fn place_of(&self, address: u32) -> Result<usize, MemoryError> {
+        let outside = MemoryError::Image { problem: "has no such word" };
+        let Ok(address) = usize::try_from(address) else { return Err(outside) };
+        let start = self.image.start.saturating_add(address);
+        if start.saturating_add(size_of::<u32>()) > self.image.end {
+            return Err(outside);
+        }
+        Ok(start)
+    }
+
     /// The parts of the counter in the mapping.
     fn parts(&self) -> impl Iterator<Item = usize> {
         let first = self.counter_page;
@@ -149,7 +183,21 @@ mod tests {
 
     fn pages() -> Arc<ControlPages> {
         let mapping = Arc::new(Mapping::reserve(2 * PAGE + COUNTER_LENGTH).unwrap());
-        ControlPages::open(&mapping, PAGE, 2 * PAGE).unwrap()
+        mapping.open(0, PAGE).unwrap();
+        ControlPages::open(&mapping, PAGE, 2 * PAGE, 8..PAGE).unwrap()
+    }
+
+    #[test]
+    fn words_of_the_guest_are_in_its_image() {
+        let pages = pages();
+        pages.set_bits(4, 6).unwrap();
+        assert_eq!(pages.load_word(4).unwrap(), 6);
+        assert_eq!(pages.mapping.load_word(12).unwrap(), 6);
+        for address in [2, u32::try_from(PAGE).unwrap() - 8, u32::try_from(PAGE).unwrap(), u32::MAX]
+        {
+            assert!(pages.set_bits(address, 1).is_err(), "{address}");
+            assert!(pages.load_word(address).is_err(), "{address}");
+        }
     }
 
     #[test]

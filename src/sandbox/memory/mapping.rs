@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -192,6 +192,29 @@ impl Mapping {
         Ok(unsafe { AtomicI64::from_ptr(at) })
     }
 
+    /// The word at `offset`, which must be accessible. A guest may change it meanwhile.
+    pub(super) fn load_word(&self, offset: usize) -> Result<u32, MemoryError> {
+        Ok(self.word(offset)?.load(Ordering::SeqCst))
+    }
+
+    /// Sets these bits of the word at `offset`, which must be accessible. A guest may change it
+    /// meanwhile.
+    pub(super) fn set_bits(&self, offset: usize, bits: u32) -> Result<(), MemoryError> {
+        self.word(offset)?.fetch_or(bits, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn word(&self, offset: usize) -> Result<&AtomicU32, MemoryError> {
+        let at = self.range(offset, size_of::<AtomicU32>())?.cast::<u32>();
+        if !at.is_aligned() {
+            return Err(MemoryError::Image { problem: "has a word at an odd place" });
+        }
+        // SAFETY: inside the mapping, aligned, accessible by the contract of the callers, and
+        // initialised because the kernel gives file bytes or zeros. A guest that changes it does so
+        // by instructions of the processor.
+        Ok(unsafe { AtomicU32::from_ptr(at) })
+    }
+
     /// Calls `look` with the bytes of an accessible range.
     ///
     /// The slice must not outlive the call, and the range must not be written to meanwhile: the
@@ -229,6 +252,19 @@ mod tests {
         assert!(mapping.open(3 * PAGE, 2 * PAGE).is_err());
         assert!(mapping.zero(usize::MAX, 2).is_err());
         assert!(mapping.with_bytes(5 * PAGE, 0, |_| ()).is_err());
+    }
+
+    #[test]
+    fn words_are_inside_the_mapping_and_aligned() {
+        let mapping = Mapping::reserve(2 * PAGE).unwrap();
+        mapping.open(0, 2 * PAGE).unwrap();
+        mapping.set_bits(8, 5).unwrap();
+        mapping.set_bits(8, 2).unwrap();
+        assert_eq!(mapping.load_word(8).unwrap(), 7);
+        for offset in [9, 2 * PAGE - 2, 2 * PAGE, usize::MAX - 3] {
+            assert!(mapping.set_bits(offset, 1).is_err(), "{offset}");
+            assert!(mapping.load_word(offset).is_err(), "{offset}");
+        }
     }
 
     #[test]

@@ -93,7 +93,9 @@ impl Slot {
             return Err(MemoryError::Image { problem: "does not fit its reservation" });
         }
         mapping.map_private(guard, image.length(), image.as_ref())?;
-        let control_pages = ControlPages::open(&mapping, guard.saturating_add(room), counter_page)?;
+        let in_memory = guard..guard.saturating_add(image.length());
+        let poll_page = guard.saturating_add(room);
+        let control_pages = ControlPages::open(&mapping, poll_page, counter_page, in_memory)?;
         let accessible = image.length();
         Ok(Self {
             mapping,

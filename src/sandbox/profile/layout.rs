@@ -73,6 +73,44 @@ pub(crate) struct PythonLayout {
     pub(crate) text: TextLayout,
 }
 
+/// Words that tell the interpreter of a signal, as its own signal handler sets them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SignalWords {
+    /// Is 1 until the handler of this signal is called.
+    pub(crate) tripped: u32,
+    /// Is 1 if there is any such signal.
+    pub(crate) any_tripped: u32,
+    /// The bits for which the thread interrupts itself at its next jump back, call or return.
+    pub(crate) breaker: u32,
+}
+
+impl SignalWords {
+    /// The bit of `breaker` that stands for signals.
+    pub(crate) const BREAKER_BIT: u32 = 1 << 1;
+
+    // As `PyErr_SetInterruptEx` and `_PyEval_SignalReceived` of the known version address them.
+    const HANDLERS: u32 = 1_180;
+    const HANDLER_SIZE: u32 = 8;
+    const ANY_TRIPPED: u32 = 1_708;
+    const BREAKER: u32 = 12;
+
+    /// The words of the signal with this number, at most 64. `None` as for [`PythonLayout::find`].
+    pub(crate) fn find(memory: &[u8], signal: u8) -> Option<Self> {
+        let places = Places::find(memory)?;
+        let handler = u32::from(signal.min(64)).checked_mul(Self::HANDLER_SIZE)?;
+        Some(Self {
+            tripped: places.runtime.checked_add(Self::HANDLERS)?.checked_add(handler)?,
+            any_tripped: places.runtime.checked_add(Self::ANY_TRIPPED)?,
+            breaker: places.thread.checked_add(Self::BREAKER)?,
+        })
+    }
+
+    /// The words, each with the bits to set, in the order of the interpreter's own signal handler.
+    pub(crate) const fn bits(self) -> [(u32, u32); 3] {
+        [(self.tripped, 1), (self.any_tripped, 1), (self.breaker, Self::BREAKER_BIT)]
+    }
+}
+
 /// Members of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrameLayout {
@@ -100,10 +138,20 @@ pub(crate) struct TextLayout {
     pub(crate) compact: u32,
 }
 
-impl PythonLayout {
-    /// Looks for the interpreter's table, and reads it. `None` if there is no table of the known
-    /// version: nothing is guessed.
-    pub(crate) fn find(memory: &[u8]) -> Option<Self> {
+/// Where the interpreter's state is, with the table of offsets.
+struct Places<'a> {
+    table: &'a [[u8; 8]],
+    /// The state of the process, which begins with the cookie.
+    runtime: u32,
+    interpreter: u32,
+    /// The state of the one thread.
+    thread: u32,
+}
+
+impl<'a> Places<'a> {
+    /// Looks for the interpreter's table. `None` if there is no table of the known version: nothing is
+    /// guessed.
+    fn find(memory: &'a [u8]) -> Option<Self> {
         let (words, _) = memory.as_chunks::<8>();
         let mut places = words.iter().enumerate().filter(|(_, word)| *word == COOKIE);
         // A copy of the eight bytes in other data has no table behind it.
@@ -113,26 +161,50 @@ impl PythonLayout {
         })
     }
 
-    fn read(memory: MemoryView<'_>, runtime: u32) -> Option<Self> {
+    fn read(memory: MemoryView<'a>, runtime: u32) -> Option<Self> {
         let table = memory.bytes(runtime.checked_add(8)?, words::COUNT.checked_mul(8)?)?;
         let (table, _) = table.as_chunks::<8>();
-        let word = |at: usize| table.get(at).copied().map(u64::from_le_bytes);
-        if word(words::VERSION)? != VERSION || word(words::IS_FREE_THREADED)? != 0 {
+        let mut places = Self { table, runtime, interpreter: 0, thread: 0 };
+        if places.word(words::VERSION)? != VERSION || places.word(words::IS_FREE_THREADED)? != 0 {
             return None;
         }
-        let offset = |at: usize| word(at).filter(|o| *o <= MAX_OFFSET).map(u32::try_from)?.ok();
         // The first interpreter is the last of the list.
-        let mut interpreter = memory.word(runtime.checked_add(offset(words::INTERPRETERS)?)?)?;
+        let list = runtime.checked_add(places.offset(words::INTERPRETERS)?)?;
+        let mut interpreter = memory.word(list)?;
         for _ in 0..MAX_INTERPRETERS {
-            match memory.word(interpreter.checked_add(offset(words::INTERPRETER_NEXT)?)?)? {
+            let next = interpreter.checked_add(places.offset(words::INTERPRETER_NEXT)?)?;
+            match memory.word(next)? {
                 0 => break,
                 next => interpreter = next,
             }
         }
-        let thread = memory.word(interpreter.checked_add(offset(words::INTERPRETER_THREADS)?)?)?;
-        let collector = interpreter.checked_add(offset(words::INTERPRETER_COLLECTOR)?)?;
-        let layout = Self {
-            innermost: thread.checked_add(offset(words::THREAD_FRAME)?)?,
+        let threads = interpreter.checked_add(places.offset(words::INTERPRETER_THREADS)?)?;
+        let thread = memory.word(threads)?;
+        // The thread knows its interpreter: the two were found where they are.
+        let owner = thread.checked_add(places.offset(words::THREAD_INTERPRETER)?)?;
+        let owner = memory.word(owner)?;
+        (places.interpreter, places.thread) = (interpreter, thread);
+        (interpreter != 0 && owner == interpreter).then_some(places)
+    }
+
+    fn word(&self, at: usize) -> Option<u64> {
+        self.table.get(at).copied().map(u64::from_le_bytes)
+    }
+
+    fn offset(&self, at: usize) -> Option<u32> {
+        self.word(at).filter(|offset| *offset <= MAX_OFFSET).map(u32::try_from)?.ok()
+    }
+}
+
+impl PythonLayout {
+    /// Looks for the interpreter's table, and reads it. `None` if there is no table of the known
+    /// version: nothing is guessed.
+    pub(crate) fn find(memory: &[u8]) -> Option<Self> {
+        let places = Places::find(memory)?;
+        let offset = |at| places.offset(at);
+        let collector = places.interpreter.checked_add(offset(words::INTERPRETER_COLLECTOR)?)?;
+        Some(Self {
+            innermost: places.thread.checked_add(offset(words::THREAD_FRAME)?)?,
             collecting: collector.checked_add(offset(words::COLLECTING)?)?,
             frame: FrameLayout {
                 previous: offset(words::FRAME_PREVIOUS)?,
@@ -150,9 +222,23 @@ impl PythonLayout {
                 ascii: offset(words::ASCII_SIZE)?,
                 compact: offset(words::COMPACT_SIZE)?,
             },
-        };
-        // The thread knows its interpreter: the two were found where they are.
-        let owner = memory.word(thread.checked_add(offset(words::THREAD_INTERPRETER)?)?)?;
-        (interpreter != 0 && owner == interpreter).then_some(layout)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::profile::testing::FakePython;
+
+    #[test]
+    fn words_of_signals_are_found_where_the_interpreter_is() {
+        let python = FakePython::new();
+        let words = SignalWords::find(&python.memory, 14).unwrap();
+        // The state of the process is at 4,096, that of the thread at 12,288.
+        assert_eq!(words.tripped, 4_096 + 1_180 + 14 * 8);
+        assert_eq!((words.any_tripped, words.breaker), (4_096 + 1_708, 12_288 + 12));
+        assert_eq!(SignalWords::find(&[0; 65_536], 14), None);
+        assert_eq!(SignalWords::find(COOKIE, 14), None);
     }
 }

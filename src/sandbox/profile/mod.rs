@@ -14,4 +14,5 @@ mod stack;
 mod testing;
 mod tree;
 
+pub(crate) use crate::sandbox::profile::layout::SignalWords;
 pub(crate) use crate::sandbox::profile::sampler::Sampler;

@@ -30,6 +30,7 @@ use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::run::job_text::job_text;
 use crate::sandbox::run::meter::FuelMeter;
 use crate::sandbox::run::profiling;
+use crate::sandbox::run::timer::{FueledTimer, RunTimer};
 use crate::sandbox::run::watchdog::{Watchdog, Watched};
 use crate::sandbox::vfs::{Errno, FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
@@ -198,11 +199,17 @@ fn execute(
         profiling::begin(store, &instance, order);
     }
     guest::attach(store, &instance, &pages)?;
-    let guest = store.data();
+    let guest = store.data_mut();
+    guest.timer = if guest.wasi.clock_and_random.counts_fuel() {
+        RunTimer::Fueled(FueledTimer::default())
+    } else {
+        RunTimer::Live(watchdog.timer())
+    };
     let watched = Watched {
         interrupter,
         is_cancelled: guest.account.is_cancelled(),
         meter: guest.meter.clone(),
+        pages,
     };
     let armed = watchdog.arm(watched, &guest.wasi.deadline);
     let end = guest::turn(store, START);

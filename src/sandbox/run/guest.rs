@@ -8,10 +8,12 @@ use crate::engine::code::metering::MARK_PASSED;
 use crate::job::limits::RunLimits;
 use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
+use crate::sandbox::host_call::request::TimerRequest;
 use crate::sandbox::memory::ControlPages;
 use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::sandbox::profile::Sampler;
 use crate::sandbox::run::meter::{FuelMeter, Sampling};
+use crate::sandbox::run::timer::RunTimer;
 use crate::units::{ByteCount, Fuel};
 
 /// The state of one run, which is dropped with its store.
@@ -25,6 +27,8 @@ pub(crate) struct Guest {
     pub(crate) sampling: Option<Sampling<Self>>,
     /// Gathers the profile, if there is to be one.
     pub(crate) sampler: Option<Sampler>,
+    /// Sends SIGALRM. Set once the watchdog watches the guest.
+    pub(crate) timer: RunTimer,
     /// True if bytes that the host moves use fuel. Runs that repeat an old record have no such rule.
     pub(crate) charges_bytes: bool,
     budget: Option<Fuel>,
@@ -57,24 +61,26 @@ impl Guest {
             meter,
             sampling,
             sampler,
+            timer: RunTimer::Absent,
             charges_bytes: true,
             budget,
             exports,
         }
     }
 
-    /// Answers the frame of a host call of a guest whose memory has this length, with this rest of
-    /// its fuel. Also returns the fuel that is left after the answer.
+    /// Answers the frame of a host call of a guest with this memory and this rest of its fuel. Also
+    /// returns the fuel that is left after the answer.
     fn answer(
         &mut self,
         frame: &[u8],
-        length: usize,
+        memory: &[u8],
         fuel: Option<u64>,
     ) -> (HostAnswer, Option<u64>) {
-        let room = self.ceiling.limit.saturating_sub(length);
+        let room = self.ceiling.limit.saturating_sub(memory.len());
         let Wasi { files, capture, deadline, clock_and_random: clocks, .. } = &mut self.wasi;
+        let (account, timer) = (&mut self.account, Some(&mut self.timer));
         let mut calls =
-            HostCalls { account: &mut self.account, files, capture, deadline, clocks, room, fuel };
+            HostCalls { account, files, capture, deadline, clocks, timer, memory, room, fuel };
         let answer = calls.answer(frame);
         (answer, calls.fuel)
     }
@@ -209,10 +215,15 @@ fn call_host(
     };
     let fuel = Guest::fuel_left(&mut caller);
     let (memory, guest) = exports.memory.data_and_store_mut(&mut caller);
-    let (answer, left) = match slice(memory, frame, frame_length) {
-        Some(frame) => guest.answer(frame, memory.len(), fuel),
+    let frame = slice(memory, frame, frame_length);
+    let is_about_timer = frame.is_some_and(|frame| frame.starts_with(&[TimerRequest::OPERATION]));
+    let (answer, left) = match frame {
+        Some(frame) => guest.answer(frame, memory, fuel),
         None => (HostAnswer::Fault, fuel),
     };
+    if is_about_timer {
+        set_mark(&mut caller)?;
+    }
     if let Some((left, meter)) = left.filter(|_| left != fuel).zip(caller.data().meter.as_ref()) {
         meter.set(left)?;
     }
@@ -240,10 +251,49 @@ fn call_host(
 fn mark_passed(caller: &mut Caller<'_, Guest>) -> wasmtime::Result<()> {
     let Some(meter) = caller.data().meter.clone() else { return Ok(()) };
     meter.check()?;
-    let Some(mut sampling) = caller.data_mut().sampling.take() else { return Ok(()) };
-    let looked = sampling.look(caller, &meter);
-    caller.data_mut().sampling = Some(sampling);
-    looked
+    if let Some(mut sampling) = caller.data_mut().sampling.take() {
+        let looked = sampling.look(caller, &meter);
+        caller.data_mut().sampling = Some(sampling);
+        looked?;
+    }
+    ring_if_due(caller, &meter);
+    set_mark(caller)
+}
+
+/// Tells the interpreter of a reproducible run of its SIGALRM, if that is due.
+fn ring_if_due(caller: &mut Caller<'_, Guest>, meter: &FuelMeter) {
+    let guest = caller.data_mut();
+    let RunTimer::Fueled(fueled) = &mut guest.timer else { return };
+    guest.wasi.clock_and_random.note_fuel(meter.left());
+    let is_due = fueled.timer.take(guest.wasi.clock_and_random.monotonic());
+    let words = fueled.words.filter(|_| is_due);
+    let memory = guest.exports.as_ref().map(|exports| exports.memory);
+    let Some((words, memory)) = words.zip(memory) else { return };
+    let memory = memory.data_mut(caller);
+    for (address, bits) in words.bits() {
+        let address = address.cast_signed();
+        let word = slice(memory, address, 4).and_then(|word| word.try_into().ok());
+        // A guest that has changed where its interpreter is gets no signals.
+        if let Some(word) = word {
+            put(memory, address, &(u32::from_le_bytes(word) | bits).to_le_bytes());
+        }
+    }
+}
+
+/// Lets metered code call the host when the profile or the timer of a reproducible run has to look.
+fn set_mark(caller: &mut Caller<'_, Guest>) -> wasmtime::Result<()> {
+    let guest = caller.data_mut();
+    let RunTimer::Fueled(fueled) = &guest.timer else { return Ok(()) };
+    let Some(meter) = guest.meter.clone() else { return Ok(()) };
+    let left = meter.left();
+    guest.wasi.clock_and_random.note_fuel(left);
+    let now = guest.wasi.clock_and_random.monotonic();
+    // A unit of fuel is a nanosecond. A signal beyond the rest of the fuel never comes.
+    let until = fueled.timer.due().map(|due| due.saturating_sub(now).as_nanos());
+    let until = until.and_then(|time| u64::try_from(time).ok());
+    let ring = until.and_then(|time| left.checked_sub(time)).map_or(0, |at| at.saturating_add(1));
+    let sampling = guest.sampling.as_ref().map_or(0, |sampling| sampling.mark(&meter));
+    meter.set_mark(caller, ring.max(sampling))
 }
 
 /// The bytes of guest memory at an address that the guest gave.

@@ -73,6 +73,11 @@ impl FuelMeter {
         if self.is_exceeded() { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
     }
 
+    /// Lets the guest call the host once it has less fuel than this.
+    pub(crate) fn set_mark(&self, store: impl AsContextMut, mark: u64) -> wasmtime::Result<()> {
+        self.mark.set(store, Val::I64(signed(mark)))
+    }
+
     /// Sets the fuel that is left.
     pub(crate) fn set(&self, left: u64) -> wasmtime::Result<()> {
         self.pages.set_counter(signed(left.min(MOST_FUEL))).map_err(wasmtime::Error::new)
@@ -170,11 +175,15 @@ impl<T: 'static> Sampling<T> {
         store: impl AsContextMut,
         meter: &FuelMeter,
     ) -> wasmtime::Result<()> {
+        meter.set_mark(store, self.mark(meter))
+    }
+
+    /// The mark at the end of the present interval.
+    pub(crate) const fn mark(&self, meter: &FuelMeter) -> u64 {
         let end = self.ended.saturating_add(1).saturating_mul(self.every);
         // The guest calls when the counter is below the mark.
         let mark = meter.budget.saturating_sub(end).saturating_add(1);
-        let mark = if end > meter.budget { 0 } else { mark };
-        meter.mark.set(store, Val::I64(signed(mark)))
+        if end > meter.budget { 0 } else { mark }
     }
 }
 

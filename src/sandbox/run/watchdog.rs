@@ -1,4 +1,5 @@
-//! The thread that stops a guest at its deadline, or when its fuel is used up.
+//! The thread that stops a guest at its deadline, or when its fuel is used up, and that sends it the
+//! signals of its timer.
 
 use std::fmt;
 use std::io;
@@ -9,8 +10,12 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::job::host::IsCancelled;
+use crate::sandbox::host_call::request::TimerRequest;
+use crate::sandbox::memory::ControlPages;
+use crate::sandbox::profile::SignalWords;
 use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
 use crate::sandbox::run::interrupter::Interrupter;
+use crate::sandbox::run::interval_timer::IntervalTimer;
 use crate::sandbox::run::meter::{CounterWatch, FuelMeter};
 
 /// A thread that interrupts a run at its deadline, when its caller is gone, or when it has used more
@@ -52,8 +57,53 @@ struct Alarm {
     canceller: Canceller,
     interrupter: Interrupter,
     counter: Option<CounterWatch>,
+    bell: Bell,
     stopped: Option<Stopped>,
 }
+
+/// Sends the signals of a guest's timer.
+struct Bell {
+    timer: IntervalTimer,
+    /// The start of the timer's time.
+    started: Instant,
+    pages: Arc<ControlPages>,
+    words: Option<SignalWords>,
+    /// True from a signal on until the guest has noticed it.
+    is_ringing: bool,
+}
+
+impl Bell {
+    fn now(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.started)
+    }
+
+    /// Rings if a signal is due. The guest may change the words meanwhile and so undo a change, once
+    /// in a very long time: what it has not noticed by the next look is told again.
+    fn look(&mut self, now: Instant) {
+        let Some(words) = self.words else { return };
+        let now = now.saturating_duration_since(self.started);
+        if self.timer.take(now) {
+            self.is_ringing = true;
+        } else if self.is_ringing {
+            self.is_ringing = self.pages.load_word(words.tripped).is_ok_and(|tripped| tripped != 0);
+        }
+        if self.is_ringing {
+            for (address, bits) in words.bits() {
+                // A guest that has changed where its interpreter is gets no signals.
+                self.pages.set_bits(address, bits).ok();
+            }
+        }
+    }
+
+    /// The time of the next look.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        let due = self.started.checked_add(self.timer.due()?)?;
+        Some(due.max(now + FASTEST_SIGNALS))
+    }
+}
+
+/// The shortest time between two looks at a timer: the step of the guest's clocks.
+const FASTEST_SIGNALS: Duration = Duration::from_millis(1);
 
 impl Alarm {
     /// Stops the run if it must not go on, and sets the time of the next check.
@@ -72,6 +122,7 @@ impl Alarm {
         if self.stopped.is_some() || is_used_up {
             self.interrupter.interrupt().ok();
         } else {
+            self.bell.look(now);
             self.set_next(now);
         }
     }
@@ -80,6 +131,9 @@ impl Alarm {
     fn set_next(&mut self, now: Instant) {
         let pause = self.counter.as_mut().map_or(BEAT, |counter| counter.next().min(BEAT));
         self.next = self.deadline.min(now + pause);
+        if let Some(next) = self.bell.next(now) {
+            self.next = self.next.min(next);
+        }
     }
 }
 
@@ -96,10 +150,15 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
+    /// The timer of the guest that is watched next.
+    pub(crate) fn timer(&self) -> LiveTimer {
+        LiveTimer { shared: Arc::clone(&self.shared), has_words: false }
+    }
+
     /// Stops a guest at `deadline`, or once there is another reason, unless the alarm is disarmed
     /// before.
     pub(crate) fn arm(&self, watched: Watched, deadline: &Deadline) -> Armed<'_> {
-        let Watched { interrupter, is_cancelled, meter } = watched;
+        let Watched { interrupter, is_cancelled, meter, pages } = watched;
         let now = Instant::now();
         let mut alarm = Alarm {
             next: now,
@@ -108,6 +167,13 @@ impl Watchdog {
             canceller: deadline.canceller(),
             interrupter,
             counter: meter.map(CounterWatch::new),
+            bell: Bell {
+                timer: IntervalTimer::default(),
+                started: now,
+                pages,
+                words: None,
+                is_ringing: false,
+            },
             stopped: None,
         };
         alarm.set_next(now);
@@ -121,6 +187,49 @@ impl Watchdog {
     }
 }
 
+/// The timer of the guest that is watched.
+pub(crate) struct LiveTimer {
+    shared: Arc<Shared>,
+    has_words: bool,
+}
+
+impl LiveTimer {
+    /// True until the words are known that a signal has to set.
+    pub(crate) const fn needs_words(&self) -> bool {
+        !self.has_words
+    }
+
+    /// Tells which words a signal has to set.
+    pub(crate) fn set_words(&mut self, words: SignalWords) {
+        if let Some(alarm) = &mut self.shared.state.lock().alarm {
+            alarm.bell.words = Some(words);
+            self.has_words = true;
+        }
+    }
+
+    /// Answers the guest. `None` if it is not watched any more.
+    pub(crate) fn answer(&self, request: TimerRequest) -> Option<Vec<u8>> {
+        let mut state = self.shared.state.lock();
+        let wakes_at = state.wakes_at;
+        let alarm = state.alarm.as_mut()?;
+        let now = alarm.bell.now();
+        let answer = alarm.bell.timer.answer(request, now);
+        if let Some(next) = alarm.bell.next(Instant::now()) {
+            alarm.next = alarm.next.min(next);
+            if wakes_at.is_none_or(|wakes_at| alarm.next < wakes_at) {
+                self.shared.changed.notify_one();
+            }
+        }
+        Some(answer)
+    }
+}
+
+impl fmt::Debug for LiveTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveTimer").field("has_words", &self.has_words).finish_non_exhaustive()
+    }
+}
+
 /// A guest, as the watchdog sees it.
 pub(crate) struct Watched {
     /// The way to interrupt it.
@@ -129,6 +238,8 @@ pub(crate) struct Watched {
     pub(crate) is_cancelled: IsCancelled,
     /// Its fuel, if it has any.
     pub(crate) meter: Option<FuelMeter>,
+    /// The pages that control it.
+    pub(crate) pages: Arc<ControlPages>,
 }
 
 /// Keeps the alarm set.
@@ -268,9 +379,12 @@ mod tests {
                 // The code tells nobody that its fuel is used up.
                 mark.set(&mut *store, Val::I64(i64::MIN)).unwrap();
             }
-            let interrupter =
-                if has_epochs { Interrupter::Epoch(engine) } else { Interrupter::from(pages) };
-            (instance, Watched { interrupter, is_cancelled, meter })
+            let interrupter = if has_epochs {
+                Interrupter::Epoch(engine)
+            } else {
+                Interrupter::from(Arc::clone(&pages))
+            };
+            (instance, Watched { interrupter, is_cancelled, meter, pages })
         }
 
         fn store(&self) -> Store<()> {

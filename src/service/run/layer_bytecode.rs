@@ -280,6 +280,7 @@ const fn is_passing(error: &ServiceError) -> bool {
         error,
         ServiceError::Dispatch(
             DispatchError::Overloaded { .. }
+                | DispatchError::NoneStarted { .. }
                 | DispatchError::TenantBusy { .. }
                 | DispatchError::NoWorker
                 | DispatchError::Share(_)

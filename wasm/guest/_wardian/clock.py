@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 
+from _wardian import timers
+
 _sleep, _now = time.sleep, time.monotonic
 _START = 3600.0
 """The start of the monotonic clock in every run."""
@@ -16,11 +18,16 @@ _slept = 0.0
 
 
 def sleep(seconds: float) -> None:
-    """Sleeps, and notes the time."""
+    """Sleeps, and notes the time. Signals of the timer that are due meanwhile are handled."""
     global _slept
     start = _now()
     try:
-        _sleep(seconds)
+        if timers.is_used and isinstance(seconds, (int, float)) and seconds >= 0:
+            for part, _ in timers.parts(seconds):
+                _sleep(part)  # type: ignore[arg-type]
+            timers.call_if_due()
+        else:
+            _sleep(seconds)
     finally:
         _slept += _now() - start
 

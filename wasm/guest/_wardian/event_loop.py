@@ -1,7 +1,7 @@
-"""The asyncio event loop for a world with connections, but without threads and signals.
+"""The asyncio event loop for a world with connections, but without threads.
 
-It is the standard library's loop for selectors. That one wakes itself through a pair of sockets and
-runs blocking calls in threads; there is neither. Here a loop with nothing to do waits for its next
+It is the standard library's loop for selectors. That one is woken through a pair of sockets and runs
+blocking calls in threads; here nobody could wake it, and there are no threads. Here a loop with nothing to do waits for its next
 timer or its connections, and `asyncio.to_thread` runs its function in place, so that correct
 programs stay correct and only lose parallelism that the sandbox does not have.
 """
@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import asyncio.selector_events
 import errno
+import inspect
 import selectors
+import signal
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
-from _wardian import clock, network, programs, readiness
+from _wardian import clock, network, programs, readiness, shells, timers
 
 _sleep = clock.sleep
 _run = asyncio.run
@@ -36,8 +38,9 @@ class _Selector(selectors.PollSelector):
         if self.get_map():
             return super().select(timeout)
         if timeout is None:
-            raise RuntimeError(readiness.WAITS_FOR_EVER)
-        if timeout > 0:
+            if not timers.wait(_sleep):
+                raise RuntimeError(readiness.WAITS_FOR_EVER)
+        elif timeout > 0 and not (0 < timers.rest()[0] < timeout and timers.wait(_sleep)):
             _sleep(timeout)
         return ()
 
@@ -47,6 +50,7 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
 
     def __init__(self) -> None:
         super().__init__(_Selector())
+        self._signals: dict[int, Any] = {}
 
     def __del__(self) -> None:
         """Does not warn about a loop that was not closed: it holds no files and no threads."""
@@ -65,9 +69,40 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
     async def _refuse_process(self, protocol: Any, *args: Any, **kwargs: Any) -> Any:
         raise programs.missing(args)
 
+    async def subprocess_shell(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], cmd: Any, **options: Any
+    ) -> tuple[Any, Any]:
+        """Starts a shell, which has not found the command."""
+        protocol = protocol_factory()
+        return shells.EndedShell(self, protocol, cmd, **options), protocol
+
+    def add_signal_handler(self, sig: int, callback: Callable[..., Any], *args: Any) -> None:
+        """Calls `callback` in the loop after each such signal."""
+        if inspect.iscoroutine(callback) or inspect.iscoroutinefunction(callback):
+            raise TypeError("coroutines cannot be used with add_signal_handler()")
+        self._check_closed()  # type: ignore[attr-defined]
+        if sig in (signal.SIGKILL, signal.SIGSTOP):
+            raise RuntimeError(f"sig {sig} cannot be caught")
+        self._signals[sig] = signal.signal(
+            sig, lambda signalnum, frame: self.call_soon(callback, *args) and None
+        )
+
+    def close(self) -> None:
+        """Closes the loop, which hears no signals any more."""
+        super().close()
+        for sig in list(self._signals):
+            self.remove_signal_handler(sig)
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        """Restores the default; false if there was no handler."""
+        if self._signals.pop(sig, self) is self:
+            return False
+        signal.signal(sig, signal.default_int_handler if sig == signal.SIGINT else signal.SIG_DFL)
+        return True
+
     create_server = create_unix_server = create_unix_connection = _refuse_server
     create_datagram_endpoint = _refuse_datagrams
-    subprocess_exec = subprocess_shell = _refuse_process
+    subprocess_exec = _refuse_process
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any

@@ -11,8 +11,9 @@ import errno
 import math
 import os
 import time
+from collections.abc import Iterable
 
-from _wardian import clock, door
+from _wardian import clock, door, timers
 
 READ, WRITE = 1, 2
 """Bits of a mask: what a connection is asked for, and what it is ready for."""
@@ -99,19 +100,24 @@ def poll(wishes: list[tuple[int, int]], timeout: float | None) -> list[int]:
 
     `wishes` are pairs of a handle and a mask. The answer has a mask for each of them.
     """
-    parts = [_POLL, _milliseconds(timeout)]
-    for handle, mask in wishes:
-        parts.append(handle.to_bytes(4, "little") + bytes([mask]))
-    return list(_wait(b"".join(parts), timeout))
+    watched = b"".join([handle.to_bytes(4, "little") + bytes([mask]) for handle, mask in wishes])
+    answer: list[int] = []
+    for part, is_last in _parts(timeout):
+        answer = list(_wait(_POLL + _milliseconds(part) + watched, part))
+        if is_last or any(answer):
+            break
+    return answer
 
 
 def read(handle: int, size: int, timeout: float | None) -> bytes | None:
     """Reads at most `size` bytes: `None` if none came in time, no bytes at the end."""
     size = min(size, READ_MAX)
-    request = b"".join(
-        (_READ, handle.to_bytes(4, "little"), size.to_bytes(4, "little"), _milliseconds(timeout))
-    )
-    answer = _wait(request, timeout)
+    request = _READ + handle.to_bytes(4, "little") + size.to_bytes(4, "little")
+    answer = bytes([_NOTHING])
+    for part, is_last in _parts(timeout):
+        answer = _wait(request + _milliseconds(part), part)
+        if is_last or answer[0] != _NOTHING:
+            break
     if answer[0] == _BYTES:
         return answer[1:]
     return None if answer[0] == _NOTHING else b""
@@ -144,6 +150,10 @@ def _ask(request: bytes, target: str | None = None) -> bytes:
     if number == errno.ENETUNREACH and not text:
         raise no_network(refusal_advice(target))
     raise OSError(number, text or os.strerror(number))
+
+
+def _parts(timeout: float | None) -> Iterable[tuple[float | None, bool]]:
+    return timers.parts(timeout) if timers.is_used else ((timeout, True),)
 
 
 def _wait(request: bytes, timeout: float | None) -> bytes:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import io
+import operator
 import os
 import posixpath
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,10 +22,10 @@ NO_INTERPRETER = (
     "module, or use `runpy.run_path` or `runpy.run_module`"
 )
 
-_NOT_FOUND = 127
+NOT_FOUND = 127
 """Exit code of a shell that does not find a command."""
 
-_STATUS = _NOT_FOUND << 8
+_STATUS = NOT_FOUND << 8
 """The same as `os.system` and `os.wait` report it."""
 
 _PIPE, _STDOUT, _DEVNULL = -1, -2, -3
@@ -65,17 +67,31 @@ def shell_message(command: Any) -> bytes:
     return f"/bin/sh: 1: {name[:200]}: not found ({_advice([name or 'sh', *words[1:]])})\n".encode()
 
 
+_TO_NOWHERE = re.compile(r"(?:\b2|&)>>?\s*/dev/null|>\s*/dev/null\s+2>&1")
+_TO_OUTPUT = re.compile(r"\b2>&1")
+
+
+def shell_output(command: Any) -> tuple[bytes, bytes]:
+    """What a shell writes to its output and to its error stream, as the command redirects them."""
+    said, text = shell_message(command), os.fsdecode(command)
+    if _TO_NOWHERE.search(text):
+        return b"", b""
+    return (said, b"") if _TO_OUTPUT.search(text) else (b"", said)
+
+
 # `os`
 
 
 def system(command: Any) -> int:
     """Returns the status of a shell that has not found the command."""
-    os.write(2, shell_message(command))
+    for number, said in enumerate(shell_output(command), 1):
+        if said:
+            os.write(number, said)
     return _STATUS
 
 
-class _NoOutput(io.StringIO):
-    """What `os.popen` returns: nothing was written."""
+class _ShellOutput(io.StringIO):
+    """What `os.popen` returns."""
 
     def close(self) -> int:  # type: ignore[override]
         """Returns the status of the shell."""
@@ -83,14 +99,16 @@ class _NoOutput(io.StringIO):
         return _STATUS
 
 
-def popen(cmd: Any, mode: str = "r", buffering: int = -1) -> _NoOutput:
+def popen(cmd: Any, mode: str = "r", buffering: int = -1) -> _ShellOutput:
     """Returns the output of a shell that has not found the command."""
     if not isinstance(cmd, str):
         raise TypeError(f"invalid cmd type ({type(cmd)}, expected string)")
     if mode not in ("r", "w"):
         raise ValueError(f"invalid mode {mode!r}")
-    os.write(2, shell_message(cmd))
-    return _NoOutput()
+    out, err = shell_output(cmd)
+    if err:
+        os.write(2, err)
+    return _ShellOutput(out.decode() if mode == "r" else "")
 
 
 def _executing(place: int) -> Callable[..., Any]:
@@ -104,11 +122,42 @@ def _spawning(mode: int, file: Any, *args: Any) -> int:
     """As with `P_WAIT`: the new process ends with 127. Without waiting there is no process."""
     if mode != 0:
         raise missing([file])
-    return _NOT_FOUND
+    return NOT_FOUND
+
+
+# How a process has ended, as `os.system` and `os.wait` tell it.
+
+
+def _ended_by(status: int) -> int:
+    return status & 0x7F
+
+
+def waitstatus_to_exitcode(status: int) -> int:
+    """Returns the exit code of a process, or the number of its signal as a negative number."""
+    status = operator.index(status)
+    if status & 0xFF == 0x7F:
+        raise ValueError(f"process stopped by delivery of signal {status >> 8 & 0xFF}")
+    if status == _CONTINUED:
+        raise ValueError(f"invalid wait status: {status}")
+    return -_ended_by(status) if _ended_by(status) else status >> 8 & 0xFF
+
+
+_CONTINUED = 0xFFFF
+
+_OF_STATUS: dict[str, Callable[[int], Any]] = {
+    "WCOREDUMP": lambda status: bool(status & 0x80),
+    "WEXITSTATUS": lambda status: status >> 8 & 0xFF,
+    "WIFCONTINUED": lambda status: status == _CONTINUED,
+    "WIFEXITED": lambda status: not _ended_by(status),
+    "WIFSIGNALED": lambda status: 0 < _ended_by(status) < 0x7F,
+    "WIFSTOPPED": lambda status: status & 0xFF == 0x7F,
+    "WSTOPSIG": lambda status: status >> 8 & 0xFF,
+    "WTERMSIG": _ended_by,
+}
 
 
 def patch_os(module: Any) -> None:
-    """Replaces the functions that start programs."""
+    """Replaces the functions that start programs; adds those that read how one has ended."""
     replaced: dict[str, Any] = {"system": system, "popen": popen}
     for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe"):
         replaced[f"exec{how}"] = _executing(0)
@@ -119,6 +168,10 @@ def patch_os(module: Any) -> None:
         if function.__name__ != name:
             function = _named(function, name)
         setattr(module, name, function)
+    for name, function in _OF_STATUS.items():
+        setattr(module, name, _named(function, name))
+    module.waitstatus_to_exitcode = waitstatus_to_exitcode
+    module.WNOHANG, module.WUNTRACED, module.WCONTINUED = 1, 2, 8
     module.P_WAIT, module.P_NOWAIT = 0, 1
     module.P_NOWAITO = 1
 
@@ -170,15 +223,15 @@ def _start(
     command = args if isinstance(args, (str, bytes, os.PathLike)) else list(args)[0]
     self._waitpid_lock = threading.Lock()
     self._input, self._communication_started = None, False
-    self.pid, self.returncode = os.getpid() + 1, _NOT_FOUND
+    self.pid, self.returncode = os.getpid() + 1, NOT_FOUND
     self.pipesize, self.process_group = -1, None
     self.encoding, self.errors = encoding, errors
     self.text_mode = bool(encoding or errors or text or universal_newlines)
-    said = shell_message(command)
+    out, err = shell_output(command)
     is_joined = stderr == _STDOUT
     self.stdin = _stream(self, b"") if stdin == _PIPE else None
-    self.stdout = _deliver(self, said if is_joined else b"", stdout, 1)
-    self.stderr = None if is_joined else _deliver(self, said, stderr, 2)
+    self.stdout = _deliver(self, out + err if is_joined else out, stdout, 1)
+    self.stderr = None if is_joined else _deliver(self, err, stderr, 2)
 
 
 def _stream(self: Any, data: bytes) -> Any:

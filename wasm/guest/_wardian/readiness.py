@@ -10,8 +10,8 @@ import select
 from collections.abc import Iterable
 from typing import Any
 
-from _wardian import clock, network
-from _wardian.sockets import FIRST_DESCRIPTOR, streams
+from _wardian import clock, local_sockets, network, timers
+from _wardian.sockets import FIRST_DESCRIPTOR, Stream, streams
 
 _READ, _WRITE = select.POLLIN, select.POLLOUT
 _FAILED = select.POLLHUP | select.POLLERR | select.POLLNVAL
@@ -72,6 +72,7 @@ def wait(masks: dict[int, int], timeout: float | None) -> list[tuple[int, int]]:
     ready: list[tuple[int, int]] = []
     wishes: dict[int, int] = {}  # mask of the host by handle
     watched: list[tuple[int, int, int]] = []
+    local: list[_Local] = []
     files = _real_poll()
     has_files = False
     for descriptor, mask in masks.items():
@@ -82,6 +83,8 @@ def wait(masks: dict[int, int], timeout: float | None) -> list[tuple[int, int]]:
         stream = streams.get(descriptor)
         if stream is None:
             ready.append((descriptor, select.POLLNVAL))
+        elif stream.end is not None:
+            local.append((descriptor, stream, mask))
         elif stream.handle is None:
             ready.append((descriptor, mask & _WRITE | select.POLLHUP))
         else:
@@ -93,16 +96,48 @@ def wait(masks: dict[int, int], timeout: float | None) -> list[tuple[int, int]]:
             wishes[stream.handle] = wishes.get(stream.handle, 0) | wanted
     if has_files:
         ready += files.poll(0)
+    if local:
+        ready += _ready_ends(local)
+        if not ready and not watched and not has_files:
+            return _wait_for_ends(local, timeout)
     is_ready = bool(ready) or any(known for _, _, known in watched)
     ready += _ask(wishes, watched, masks, 0.0 if is_ready else timeout)
     if not ready and not any(wishes.values()):
         if timeout is None and not has_files:
-            raise RuntimeError(WAITS_FOR_EVER)
+            if not timers.wait(_sleep):
+                raise RuntimeError(WAITS_FOR_EVER)
+            return wait(masks, timeout)
         if has_files:
-            return files.poll(None if timeout is None else timeout * 1000)
+            for part, is_last in timers.parts(timeout):
+                ready = files.poll(None if part is None else part * 1000)
+                if ready or is_last:
+                    break
+            return ready
         if timeout:
             _sleep(timeout)
     return ready
+
+
+_Local = tuple[int, Stream, int]
+"""A descriptor, its end of a pair, and what it is watched for."""
+
+
+def _ready_ends(local: list[_Local]) -> list[tuple[int, int]]:
+    ready = []
+    for descriptor, stream, mask in local:
+        end: Any = stream.end
+        events = (_READ if stream.is_readable else 0) | (_WRITE if end.is_writable else 0)
+        events = events & mask | (select.POLLHUP if end.is_hung_up else 0)
+        if events:
+            ready.append((descriptor, events))
+    return ready
+
+
+def _wait_for_ends(local: list[_Local], timeout: float | None) -> list[tuple[int, int]]:
+    """Lets the threads of the program run, which alone could change a pair."""
+    if timeout != 0:
+        local_sockets.wait(lambda: bool(_ready_ends(local)), timeout, "a pair of sockets")
+    return _ready_ends(local)
 
 
 def _ask(
@@ -134,7 +169,13 @@ def select_files(
             descriptor = _descriptor(file)
             masks[descriptor] = masks.get(descriptor, 0) | mask
     if not any(descriptor >= FIRST_DESCRIPTOR for descriptor in masks):
-        return _real_select(reading, writing, exceptional, timeout)
+        if timeout is not None and (not isinstance(timeout, (int, float)) or timeout < 0):
+            return _real_select(reading, writing, exceptional, timeout)
+        for part, is_last in timers.parts(timeout):
+            found = _real_select(reading, writing, exceptional, part)
+            if is_last or any(found):
+                break
+        return found
     if timeout is not None and timeout < 0:
         raise ValueError("timeout must be non-negative")
     ready = dict(wait(masks, timeout))

@@ -23,6 +23,7 @@ from _wardian import (
     script,
     sockets,
     threads,
+    timers,
     trace,
 )
 from _wardian.failure import EntrypointNotFound
@@ -55,15 +56,26 @@ def run() -> None:
         if is_last and not job["strict_output"]:  # then its text is the output
             script.show_table(value)
         threads.finish()
+        timers.end()
         report = (conversion.shown if is_last else conversion.returned)(value, job["strict_output"])
         if "code" in job["program"]:
             figures.save_open()
     except BaseException as exception:
+        _end_timer()
         _kept.append(exception)
         report = failure.raised(exception)
         _finish_threads()
     _finish()
     _send(report)
+
+
+def _end_timer() -> None:
+    """Ends the timer of a program that has failed. Its handler may raise once more meanwhile."""
+    while True:
+        try:
+            return timers.end()
+        except BaseException:
+            pass
 
 
 def _prepare(job: dict[str, Any]) -> None:
@@ -88,6 +100,7 @@ def forget_run() -> None:
     """Forgets the state of a run. Only rehearsals need it: each real run has a new memory."""
     del _kept[1:]
     threads.forget()
+    timers.forget()
     sockets.forget()
     figures.forget()
     _random_generator.gauss_next = None  # half of a pair of normal numbers

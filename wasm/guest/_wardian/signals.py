@@ -1,4 +1,4 @@
-"""Signals that a program sends to itself. Nobody else sends any.
+"""Signals that a program sends to itself, and those of its timer. Nobody else sends any.
 
 A handler of the program is called as natively. Without one, most signals end the program, which the
 host reports with the name of the signal; the C library of the engine would abort the interpreter.
@@ -8,23 +8,34 @@ from __future__ import annotations
 
 import _signal
 import errno
+import math
 import operator
 import os
 import posix
+import sys
 from collections.abc import Callable
 from typing import Any
+
+from _wardian import clock, timers
 
 _SIGNALLED = 0x57534700
 """Exit codes from here on are numbers of signals; as `SIGNALLED` in the host's `ending.rs`."""
 
 _LAST = 64
 _KILL, _STOP, _ABORT, _FLOATING, _SEGMENT = 9, 19, 6, 8, 11
+_OF_THE_C_LIBRARY = frozenset({32, 33})
 _IGNORED = frozenset({17, 18, 23, 28})
 """SIGCHLD, SIGCONT, SIGURG and SIGWINCH do nothing by default."""
 
-_NO_TIMER = "no signals arrive in the sandbox: set `timeout_ms`, or look at time.monotonic()"
+_REAL, _VIRTUAL, _PROFILING = range(3)
+
+_NO_SIGNALS = "no signal arrives here but that of signal.alarm and signal.setitimer"
+_NO_SUCH_TIMER = (
+    "the sandbox has one timer: use signal.ITIMER_REAL or signal.alarm, or set `timeout_ms`"
+)
 
 _plain = _signal.raise_signal
+_set_handler, _get_handler = _signal.signal, _signal.getsignal
 _exit = posix._exit
 
 
@@ -40,7 +51,7 @@ def raise_signal(signalnum: Any, /) -> None:
         if number:
             raise OSError(errno.EINVAL, "Invalid argument")
         return
-    handler = _signal.getsignal(number)
+    handler = getsignal(number)
     if number not in (_KILL, _STOP) and callable(handler):
         _plain(number)
     elif number in (_KILL, _STOP) or handler in (_signal.SIG_DFL, None):
@@ -68,34 +79,146 @@ def patch_os(module: Any) -> None:
 
 
 def patch_signal(module: Any) -> None:
-    """Sends signals to this process; refuses timers, whose signals would never arrive."""
+    """Sends signals to this process, at once or by the timer."""
     module.raise_signal = _signal.raise_signal = raise_signal
-    for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
+    _signal.signal, _signal.getsignal = signal, getsignal
+    for name, value in (
+        ("ITIMER_REAL", _REAL), ("ITIMER_VIRTUAL", _VIRTUAL), ("ITIMER_PROF", _PROFILING)
+    ):  # fmt: skip
         setattr(module, name, value)
+    module.ItimerError = _signal.ItimerError = ItimerError  # type: ignore[attr-defined]
 
-    def alarm(seconds: int, /) -> int:
-        if seconds:
-            raise OSError(errno.ENOSYS, f"signal.alarm: {_NO_TIMER}")
-        return 0  # there was no alarm to cancel
-
-    def setitimer(which: int, seconds: float, interval: float = 0.0, /) -> tuple[float, float]:
-        if seconds:
-            raise OSError(errno.ENOSYS, f"signal.setitimer: {_NO_TIMER}")
-        return 0.0, 0.0
-
-    def getitimer(which: int, /) -> tuple[float, float]:
-        return 0.0, 0.0
-
-    for function in (alarm, setitimer, getitimer):
-        function.__module__ = "signal"
+    for function in (alarm, setitimer, getitimer, pause, siginterrupt, valid_signals):
         setattr(module, function.__name__, function)
-    for name in ("pause", "sigwait"):
-        setattr(module, name, _refusing(name))
+    module.sigwait = _refusing("sigwait")
+
+
+class ItimerError(OSError):
+    """A timer cannot be set so."""
+
+
+ItimerError.__module__ = "signal"
+ItimerError.__name__ = ItimerError.__qualname__ = "itimer_error"
+
+
+# The handler of SIGALRM. The interpreter would ignore a signal of the timer without a handler, so
+# it always has one: the program's, or one of these in the place of the two numbers.
+
+
+def _end_by_alarm(signalnum: int, frame: object) -> None:
+    end(timers.ALARM)
+
+
+def _ignore_alarm(signalnum: int, frame: object) -> None:
+    """Nothing happens."""
+
+
+_STAND_INS: dict[int, Any] = {
+    int(_signal.SIG_DFL): _end_by_alarm,
+    int(_signal.SIG_IGN): _ignore_alarm,
+}
+"""In the place of SIG_DFL and SIG_IGN."""
+
+
+def _shown(handler: Any) -> Any:
+    for number, stand_in in _STAND_INS.items():
+        if handler is stand_in:
+            return number
+    return handler
+
+
+def signal(signalnum: Any, handler: Any, /) -> Any:
+    """Sets the handler of a signal, and returns the one before."""
+    if signalnum == timers.ALARM and type(handler) is int:
+        handler = _STAND_INS.get(handler, handler)
+    return _shown(_set_handler(signalnum, handler))
+
+
+def getsignal(signalnum: Any, /) -> Any:
+    """Returns the handler of a signal."""
+    return _shown(_get_handler(signalnum))
+
+
+def _set_timer(seconds: float, interval: float) -> tuple[float, float]:
+    handler: Any = _get_handler(timers.ALARM)
+    if seconds and not callable(handler):
+        _set_handler(timers.ALARM, _STAND_INS[int(handler or _signal.SIG_DFL)])
+    return timers.set_timer(seconds, interval)
+
+
+def alarm(seconds: int, /) -> int:
+    """Arranges for SIGALRM in so many seconds; returns those that an earlier alarm had left."""
+    left, _ = _set_timer(float(operator.index(seconds) & 0xFFFFFFFF), 0.0)
+    return max(1, int(left + 0.5)) if left else 0
+
+
+def setitimer(which: int, seconds: float, interval: float = 0.0, /) -> tuple[float, float]:
+    """Sets the timer; returns what `getitimer` has returned before."""
+    which, seconds, interval = operator.index(which), _checked(seconds), _checked(interval)
+    if which == _REAL:
+        return _set_timer(seconds, interval)
+    _check_kind(which)
+    if seconds:
+        raise OSError(errno.ENOSYS, f"signal.setitimer: {_NO_SUCH_TIMER}")
+    return 0.0, 0.0
+
+
+def getitimer(which: int, /) -> tuple[float, float]:
+    """Returns the seconds until the next signal, and those from each to the next."""
+    which = operator.index(which)
+    _check_kind(which)
+    return timers.rest() if which == _REAL else (0.0, 0.0)
+
+
+def _check_kind(which: int) -> None:
+    if which not in (_REAL, _VIRTUAL, _PROFILING):
+        raise ItimerError(errno.EINVAL, "Invalid argument")
+
+
+def _checked(seconds: Any) -> float:
+    seconds = seconds if isinstance(seconds, float) else operator.index(seconds)
+    if math.isnan(seconds):
+        raise ValueError("Invalid value NaN (not a number)")
+    if seconds < 0:
+        raise ItimerError(errno.EINVAL, "Invalid argument")
+    return math.ceil(seconds * 1e6) / 1e6 if seconds < 1e9 else seconds
+
+
+def valid_signals() -> set[Any]:
+    """Returns the signals of Linux."""
+    numbers = set(range(1, _LAST + 1)) - _OF_THE_C_LIBRARY
+    return {_as_member(number) for number in numbers}
+
+
+def _as_member(number: int) -> Any:
+    kind: Any = getattr(sys.modules.get("signal"), "Signals", int)
+    try:
+        return kind(number)
+    except ValueError:
+        return number
+
+
+def siginterrupt(signalnum: int, flag: bool, /) -> None:
+    """Accepts whether a signal ends waits early: Python begins them again in any case."""
+    if not 0 < operator.index(signalnum) <= _LAST:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+
+def pause() -> None:
+    """Waits for the next signal of the timer."""
+    if not timers.wait(clock.sleep):
+        raise OSError(errno.ENOSYS, f"signal.pause: {_NO_SIGNALS}")
+
+
+for _function in (
+    signal, getsignal, alarm, setitimer, getitimer, pause, siginterrupt, valid_signals
+):  # fmt: skip
+    _function.__module__ = "_signal" if _function in (signal, getsignal) else "signal"
 
 
 def _refusing(name: str) -> Callable[..., Any]:
     def refuse(*args: Any) -> Any:
-        raise OSError(errno.ENOSYS, f"signal.{name}: {_NO_TIMER}")
+        raise OSError(errno.ENOSYS, f"signal.{name}: {_NO_SIGNALS}")
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__module__ = "signal"

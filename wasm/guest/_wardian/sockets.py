@@ -2,7 +2,8 @@
 
 The standard library's `socket.py` stays as it is; it needs a base class for its `socket` and a few
 functions. A socket is a number (a *virtual descriptor*, far above those of files) for a `Stream`,
-and a stream is a connection of the gateway together with the bytes that were read ahead from it.
+and a stream is a connection of the gateway together with the bytes that were read ahead from it, or
+one end of a pair within the program.
 
 A connection is made when the program connects, and its failure is known then: libraries tell a
 server that refuses from one that breaks off by the call that fails.
@@ -16,15 +17,16 @@ import math
 import operator
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
-from _wardian import clock, names, network
+from _wardian import clock, local_sockets, names, network, socket_numbers
 
 FIRST_DESCRIPTOR = 1 << 20
 """The first virtual descriptor. Files have small numbers."""
 
-_AF_UNIX = getattr(_socket, "AF_UNIX", 3)
-_SOCK_RAW = getattr(_socket, "SOCK_RAW", 3)
+_AF_UNIX, _SOCK_RAW = socket_numbers.LINUX["AF_UNIX"], socket_numbers.LINUX["SOCK_RAW"]
+_SOCK_MAX = 11
 _READ_AHEAD = 1 << 16
 _SO_ERROR = 4
 _MSG_PEEK = _socket.MSG_PEEK
@@ -46,10 +48,13 @@ _default_timeout: float | None = None
 class Stream:
     """One connection, however many descriptors and objects stand for it."""
 
-    __slots__ = ("_data", "_position", "address", "ended", "handle", "is_shut", "references")
+    __slots__ = (
+        "_data", "_position", "address", "end", "ended", "handle", "is_shut", "references"
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, end: local_sockets.End | None = None) -> None:
         self.handle: int | None = None
+        self.end = end
         self.address: tuple[Any, ...] | None = None
         self.ended = self.is_shut = False
         self.references = 1
@@ -58,11 +63,19 @@ class Stream:
     @property
     def is_readable(self) -> bool:
         """True if reading does not have to ask the host."""
+        if self.end is not None:
+            return self.end.is_readable or self.ended
         return self._position < len(self._data) or self.ended
 
     def fill(self, size: int, timeout: float | None) -> bool:
         """Reads ahead if nothing is there. False if nothing came within `timeout`."""
-        if self.is_readable or self.handle is None:
+        if self.is_readable:
+            return True
+        if self.end is not None:
+            if timeout == 0:
+                return False
+            return local_sockets.wait(lambda: self.is_readable, timeout, "bytes on a socket")
+        if self.handle is None:
             return True
         data = network.read(self.handle, max(size, _READ_AHEAD), timeout)
         if data is None:
@@ -72,12 +85,61 @@ class Stream:
 
     def take(self, size: int, keep: bool) -> memoryview:
         """Returns what was read ahead, at most `size` bytes; they stay there if `keep`."""
+        if self.end is not None:
+            return self.end.take(size, keep)
         part = memoryview(self._data)[self._position : self._position + size]
         if not keep:
             self._position += len(part)
             if self._position == len(self._data):
                 self._data, self._position = b"", 0
         return part
+
+    def write(self, view: memoryview, left: Callable[[], float | None]) -> int:
+        """Writes as much as there is room for, and waits for some room as long as is left.
+
+        Raises:
+            OSError: There was none in time, or nobody reads it.
+        """
+        if self.is_shut or not self.is_connected:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        while True:
+            if self.end is not None:
+                sent = self.end.peer.put(view)
+                if sent >= 0:
+                    return sent
+            else:
+                sent = network.write(self.handle, view)  # type: ignore[arg-type]
+                if sent:
+                    return sent
+            timeout = left()
+            if timeout == 0:
+                raise _would_block()
+            if not self._has_room(timeout):
+                raise _timed_out()
+
+    def _has_room(self, timeout: float | None) -> bool:
+        end = self.end
+        if end is None:
+            return _is_ready(self, network.WRITE, timeout)
+        return local_sockets.wait(lambda: end.is_writable, timeout, "room in a socket")
+
+    @property
+    def is_connected(self) -> bool:
+        """True if there is a connection, or a pair."""
+        return self.handle is not None or self.end is not None
+
+    def shut(self, reading: bool, writing: bool) -> None:
+        """Ends directions."""
+        if writing and not self.is_shut:
+            self.is_shut = True
+            if self.end is not None:
+                self.end.end_writing()
+            else:
+                network.close_writing(self.handle)  # type: ignore[arg-type]
+        if reading:
+            self.ended = True
+            if self.end is not None:
+                self.end.end_reading()
 
     def release(self) -> None:
         """Ends the connection once nothing stands for it any more."""
@@ -87,6 +149,8 @@ class Stream:
 
     def disconnect(self) -> None:
         """Ends the connection; the stream could make another one."""
+        if self.end is not None:
+            self.end.close()
         handle, self.handle = self.handle, None
         if handle is not None:
             try:
@@ -171,13 +235,17 @@ class socket:
     ) -> None:
         family = _socket.AF_INET if family == -1 else family
         type = _socket.SOCK_STREAM if type == -1 else type
-        if fileno is not None:
-            _find(operator.index(fileno))
+        if fileno is not None and _find(operator.index(fileno)).end is not None:
+            end = streams[fileno].end
+            family = _AF_UNIX
+            type = _socket.SOCK_DGRAM if end.keeps_messages else type  # type: ignore[union-attr]
         if family not in (_socket.AF_INET, _socket.AF_INET6, _AF_UNIX):
             raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
         flags = getattr(_socket, "SOCK_NONBLOCK", 0) | getattr(_socket, "SOCK_CLOEXEC", 0)
         if type & ~flags == _SOCK_RAW:
             raise PermissionError(errno.EPERM, "Operation not permitted")
+        if not 0 < type & ~flags < _SOCK_MAX:
+            raise OSError(errno.EINVAL, "Invalid argument")
         if type & ~flags not in (_socket.SOCK_STREAM, _socket.SOCK_DGRAM):
             raise OSError(errno.ESOCKTNOSUPPORT, "Socket type not supported")
         is_waiting = not type & getattr(_socket, "SOCK_NONBLOCK", 0)
@@ -224,15 +292,11 @@ class socket:
         if how not in (_socket.SHUT_RD, _socket.SHUT_WR, _socket.SHUT_RDWR):
             raise OSError(errno.EINVAL, "Invalid argument")
         stream = socket._connected_stream(self)
-        if how != _socket.SHUT_RD and not stream.is_shut:
-            stream.is_shut = True
-            network.close_writing(stream.handle)  # type: ignore[arg-type]
-        if how != _socket.SHUT_WR:
-            stream.ended = True
+        stream.shut(reading=how != _socket.SHUT_WR, writing=how != _socket.SHUT_RD)
 
     def _connected_stream(self) -> Stream:
         stream = _find(self._descriptor)
-        if stream.handle is None:
+        if not stream.is_connected:
             raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
         return stream
 
@@ -309,7 +373,8 @@ class socket:
 
     def getpeername(self) -> tuple[Any, ...]:
         """Returns the address that the socket was connected to."""
-        return socket._connected_stream(self).address  # type: ignore[return-value]
+        stream = socket._connected_stream(self)
+        return "" if stream.end is not None else stream.address  # type: ignore[return-value]
 
     def getsockname(self) -> Any:
         """Returns the address of this end, which has none."""
@@ -349,7 +414,8 @@ class socket:
         return socket.recv_into(self, buffer, nbytes, flags), None
 
     def _receive(self, size: int, flags: int) -> list[memoryview]:
-        if self._sock_type == _socket.SOCK_DGRAM:
+        stream = _find(self._descriptor)
+        if self._sock_type == _socket.SOCK_DGRAM and stream.end is None:
             raise socket._nothing_comes(self)
         stream = socket._connected_stream(self)
         deadline = _Deadline(0.0 if flags & _MSG_DONTWAIT else self._sock_timeout)
@@ -390,20 +456,13 @@ class socket:
 
     def _send(self, view: memoryview, deadline: _Deadline) -> int:
         stream = _find(self._descriptor)
-        if self._sock_type == _socket.SOCK_DGRAM:
+        if stream.end is None and self._sock_type == _socket.SOCK_DGRAM:
             raise OSError(errno.EDESTADDRREQ, "Destination address required")
-        if stream.is_shut or stream.handle is None:
-            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-        while len(view):
-            sent = network.write(stream.handle, view)  # type: ignore[arg-type]
-            if sent:
-                return sent
-            left = deadline.left()
-            if left == 0:
-                raise _would_block()
-            if not _is_ready(stream, network.WRITE, left):
-                raise _timed_out()
-        return 0
+        if not len(view) and not (stream.end is not None and stream.end.keeps_messages):
+            if stream.is_shut or not stream.is_connected:
+                raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+            return 0
+        return stream.write(view, deadline.left)
 
     # Options
 
@@ -468,9 +527,29 @@ class socket:
     def sendto(self, data: Any, *arguments: Any) -> int:
         """Refuses: there is nobody that a datagram could be sent to."""
         _find(self._descriptor)
+        if _find(self._descriptor).end is not None:
+            raise OSError(errno.EISCONN, "Transport endpoint is already connected")
         if self._sock_type == _socket.SOCK_DGRAM:
             raise OSError(errno.ENETUNREACH, network.NO_DATAGRAMS)
         return socket.send(self, data)
+
+
+def socketpair(
+    family: int | None = None, type: int = _socket.SOCK_STREAM, proto: int = 0, /
+) -> tuple[socket, socket]:
+    """Makes two sockets that are connected with each other."""
+    if family is None:
+        family = _AF_UNIX
+    if family != _AF_UNIX:
+        if family in (_socket.AF_INET, _socket.AF_INET6):
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+    one = socket(family, type, proto)  # checks the type
+    ends = local_sockets.pair(one.type == _socket.SOCK_DGRAM)
+    streams[one.fileno()].end = ends[0]
+    other = socket(family, type, proto)
+    streams[other.fileno()].end = ends[1]
+    return one, other
 
 
 def _nobody_listens(path: Any) -> Exception:
@@ -568,7 +647,7 @@ _CONSTANTS = {
 
 def install() -> None:
     """Completes `_socket`. Comes before anything imports `socket`."""
-    for function in (close, dup, setdefaulttimeout, getdefaulttimeout):
+    for function in (close, dup, setdefaulttimeout, getdefaulttimeout, socketpair):
         setattr(_socket, function.__name__, function)
     for name in names.__all__:
         setattr(_socket, name, getattr(names, name))

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import _threading_local
-from _wardian import clock
+from _wardian import clock, local_sockets, timers
 
 _sleep = clock.sleep
 _now = time.monotonic
@@ -126,6 +126,8 @@ class _Schedule:
             if self.run_next(deadline):
                 continue
             if deadline is None:
+                if timers.wait(_sleep):  # its handler may raise, or end the waiting
+                    continue
                 raise self.stuck(what)
             left = deadline - _now()
             if left > 0:
@@ -682,6 +684,7 @@ def install() -> None:
     threads.Event.wait = _event_wait
     queue.SimpleQueue = queue._PySimpleQueue  # type: ignore
     sys.modules["_queue"].SimpleQueue = queue._PySimpleQueue  # type: ignore
+    local_sockets.wait = _schedule.wait
     time.sleep = sleep  # type: ignore[assignment]
     pool: Any = concurrent.futures.ThreadPoolExecutor
     pool.__init__, pool.submit, pool.shutdown = _new_pool, _submit, _shutdown

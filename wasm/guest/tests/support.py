@@ -12,6 +12,7 @@ import linecache
 import os
 import sys
 import tempfile
+import time
 import types
 import unittest
 import weakref
@@ -124,6 +125,7 @@ class Sandbox(unittest.TestCase):
         self.blob_names: dict[str, str] = {}
         self.refusals: dict[int, Refusal] = {}
         self.job: dict[str, Any] = {}
+        self.timer = (0.0, 0.0)
         self.printed = self.complained = ""
         door_module.sandbox = self
         self.addCleanup(setattr, door_module, "sandbox", None)
@@ -180,7 +182,25 @@ class Sandbox(unittest.TestCase):
             length = int.from_bytes(payload[:2], "little")
             self.blob_names[payload[2 : 2 + length].decode()] = payload[2 + length :].decode()
             return b"\0"
+        if operation == 13:
+            return b"\0" + self._timer(payload)
         raise OSError(f"unknown operation {operation}")
+
+    def _timer(self, request: bytes) -> bytes:
+        """The timer, as the host has it. It interrupts nobody: a test waits for its signals."""
+        now, (due, interval) = time.monotonic(), self.timer
+        if request[0] == 2:
+            if not due or now < due:
+                return b"\0"
+            self.timer = (due + interval if interval else 0.0, interval)
+            return b"\1"
+        left = max(due - now, 1e-9) if due else 0.0
+        if request[0] == 1:
+            first, then = (int.from_bytes(request[at : at + 8], "little") for at in (1, 9))
+            self.timer = (now + first / 1e9 if first else 0.0, then / 1e9)
+        return b"".join(
+            round(time * 1e9).to_bytes(8, "little") for time in (left, interval if due else 0.0)
+        )
 
     def answer_network(self, request: bytes) -> bytes:
         """Answers a request for the network; a run has none unless a test gives it one."""

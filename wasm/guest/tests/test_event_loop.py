@@ -100,3 +100,25 @@ class Loop(Sandbox):
             "async def main(args): await asyncio.create_task(leave())\n"
         )
         self.assertEqual(report["type"], "SystemExit")
+
+    def test_a_shell_has_not_found_the_command(self):
+        value = self.returns(
+            "import asyncio\n"
+            "from asyncio.subprocess import DEVNULL, PIPE, STDOUT\n"
+            "async def run(**streams):\n"
+            "    process = await asyncio.create_subprocess_shell('git log', **streams)\n"
+            "    out, err = await process.communicate(b'x' if 'stdin' in streams else None)\n"
+            "    return [process.returncode, await process.wait(),\n"
+            "            *(text and text.decode()[:24] for text in (out, err))]\n"
+            "async def main():\n"
+            "    whole = await asyncio.create_subprocess_shell('a b', stderr=PIPE)\n"
+            "    lines = [line.decode()[:15] async for line in whole.stderr]\n"
+            "    return [await run(stdout=PIPE, stderr=PIPE), await run(stdin=PIPE, stderr=DEVNULL),\n"
+            "            await run(stdout=PIPE, stderr=STDOUT), await run(), lines]\n"
+        )
+        said = "/bin/sh: 1: git: not fou"
+        self.assertEqual(
+            value,
+            [[127, 127, "", said], [127, 127, None, None], [127, 127, said, None],
+             [127, 127, None, None], ["/bin/sh: 1: a: "]],
+        )  # fmt: skip

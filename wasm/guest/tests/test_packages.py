@@ -108,7 +108,7 @@ class Impossible(Sandbox):
                 "OSError",
                 "network",
             ),
-            ("import signal\nsignal.alarm(3)", "OSError", "timeout_ms"),
+            ("import signal\nsignal.setitimer(signal.ITIMER_PROF, 3)", "OSError", "ITIMER_REAL"),
             ("import os\nos.environ['X_API_KEY']", "KeyError", "'X_API_KEY' (the environment has"),
             (
                 "import json, sys\njson.loads(sys.stdin.read())",

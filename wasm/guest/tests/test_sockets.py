@@ -324,6 +324,127 @@ class Readiness(Networked):
             self.assertEqual(select.poll().poll(50), [])
 
 
+class Pairs(Networked):
+    def pair(self, *kind) -> tuple[socket.socket, socket.socket]:
+        one, two = socket.socketpair(*kind)
+        self.addCleanup(one.close)
+        self.addCleanup(two.close)
+        return one, two
+
+    def test_bytes_go_both_ways_and_end(self):
+        one, two = self.pair()
+        self.assertEqual((one.family, one.type), (socket.AF_UNIX, socket.SOCK_STREAM))
+        self.assertEqual((one.getsockname(), one.getpeername()), ("", ""))
+        one.sendall(b"hello ")
+        one.send(b"world")
+        self.assertEqual(two.recv(3, socket.MSG_PEEK), b"hel")
+        self.assertEqual(two.recv(3), b"hel")
+        self.assertEqual(two.recv(100), b"lo world")
+        two.sendall(b"back")
+        two.shutdown(socket.SHUT_WR)
+        self.assertEqual([one.recv(10), one.recv(10)], [b"back", b""])
+        with self.assertRaises(BrokenPipeError):
+            two.send(b"x")
+        one.sendall(b"still")
+        self.assertEqual(two.recv(10), b"still")
+        one.close()
+        self.assertEqual(two.recv(10), b"")
+
+    def test_files_and_duplicates_are_the_same_end(self):
+        one, two = self.pair()
+        with one.makefile("w") as writer, two.makefile("r") as reader:
+            writer.write("a line\nanother\n")
+            writer.flush()
+            self.assertEqual([reader.readline(), reader.readline()], ["a line\n", "another\n"])
+        again = one.dup()
+        one.close()
+        again.sendall(b"x")
+        self.assertEqual(two.recv(9), b"x")
+        again.close()
+        self.assertEqual(two.recv(9), b"")
+        with self.assertRaises(BrokenPipeError):
+            two.send(b"x")
+
+    def test_what_never_waits_says_so(self):
+        one, two = self.pair()
+        two.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            two.recv(1)
+        one.setblocking(False)
+        sent = 0
+        with self.assertRaises(BlockingIOError):
+            while True:
+                sent += one.send(bytes(50_000))
+        self.assertGreater(sent, 100_000)
+        received = 0
+        with self.assertRaises(BlockingIOError):
+            while data := two.recv(70_001):
+                received += len(data)
+        self.assertEqual(received, sent)
+        two.settimeout(0.05)
+        with self.took(0.05, 1), self.assertRaises(TimeoutError):
+            two.recv(1)
+
+    def test_unread_bytes_reset_the_connection(self):
+        one, two = self.pair()
+        one.sendall(b"lost")
+        two.sendall(b"read")
+        two.close()
+        self.assertEqual(one.recv(9), b"read")
+        with self.assertRaises(ConnectionResetError):
+            one.recv(9)
+        self.assertEqual(one.recv(9), b"")
+
+    def test_messages_stay_apart(self):
+        one, two = self.pair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        for message in (b"first", b"", b"third"):
+            one.send(message)
+        self.assertEqual([two.recv(3), two.recv(9), two.recv(9)], [b"fir", b"", b"third"])
+
+    def test_both_kinds_of_waiting_see_them(self):
+        one, two = self.pair()
+        self.assertEqual(select.select([one], [one], [], 0), ([], [one], []))
+        two.sendall(b"x")
+        self.assertEqual(select.select([one], [], [], 5), ([one], [], []))
+        with selectors.DefaultSelector() as watch:
+            watch.register(one, selectors.EVENT_READ, "data")
+            self.assertEqual([key.data for key, _ in watch.select()], ["data"])
+            one.recv(1)
+            self.assertEqual(watch.select(0), [])
+            with self.took(0.05, 1):
+                self.assertEqual(watch.select(0.05), [])
+            two.close()
+            self.assertEqual([key.data for key, _ in watch.select()], ["data"])
+
+    def test_threads_and_loops_talk_over_them(self):
+        value = self.returns(
+            "import asyncio, socket, threading\n"
+            "def answer(end):\n"
+            "    end.sendall(end.recv(100).upper())\n"
+            "    end.close()\n"
+            "async def over_loop():\n"
+            "    one, two = socket.socketpair()\n"
+            "    reader, writer = await asyncio.open_connection(sock=one)\n"
+            "    _, peer = await asyncio.open_connection(sock=two)\n"
+            "    peer.write(b'a line\\n'); peer.close()\n"
+            "    return [(await reader.readline()).decode(), (await reader.read()).decode()]\n"
+            "def main():\n"
+            "    one, two = socket.socketpair()\n"
+            "    one.sendall(b'question')\n"
+            "    threading.Thread(target=answer, args=(two,)).start()\n"
+            "    return one.recv(100).decode(), asyncio.run(over_loop())\n"
+        )
+        self.assertEqual(value, ["QUESTION", ["a line\n", ""]])
+
+    def test_waiting_for_nobody_and_other_families_are_told(self):
+        report = self.fails("import socket\na, b = socket.socketpair()\na.recv(1)")
+        self.assertIn("waits for ever: it waits for bytes on a socket", report["message"])
+        for family, number in ((socket.AF_INET, errno.EOPNOTSUPP), (99, errno.EAFNOSUPPORT)):
+            with self.assertRaises(OSError) as refused:
+                socket.socketpair(family)
+            self.assertEqual(refused.exception.errno, number)
+
+
 class WithoutNetwork(Sandbox):
     def test_a_socket_works_as_natively_until_it_would_reach_somebody(self):
         source = (

@@ -1,4 +1,3 @@
-# refused: OSError: timeout_ms
 import signal
 
 

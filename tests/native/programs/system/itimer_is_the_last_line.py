@@ -1,4 +1,4 @@
-# refused: OSError: timeout_ms
+# script
 import signal
 
 signal.setitimer(signal.ITIMER_REAL, 0.5)

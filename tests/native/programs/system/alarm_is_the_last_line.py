@@ -1,3 +1,3 @@
-# refused: : timeout
+# script
 import signal
 signal.alarm(2)

@@ -1,0 +1,6 @@
+import signal
+def main(args):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        return "interrupted"
