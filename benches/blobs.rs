@@ -7,10 +7,10 @@
 use std::fs;
 use std::time::Instant;
 
-use wardian::blobs::content::kind::BlobKind;
-use wardian::blobs::{BlobStoreConfig, LocalBlobStore};
-use wardian::clock::Clock;
-use wardian::ids::{BlobId, Digest, TenantId};
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{BlobId, Digest, TenantId};
 
 fn main() {
     let blobs = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(100_000_u32);

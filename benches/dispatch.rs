@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use criterion::Criterion;
 use wardian::assembly::{MeteredCode, Runtime, SkillsRead, Stores};
-use wardian::config::{Config, Flags, Surroundings};
-use wardian::dispatch::{CheckedPayload, Job, Pool, RunHost};
-use wardian::engine::progress::Lines;
-use wardian::ids::{BlobId, TenantId};
-use wardian::job::message::Refusal;
-use wardian::telemetry::Metrics;
+use wardian_config::{Config, Flags, Surroundings};
+use wardian_dispatch::{CheckedPayload, Job, Pool, RunHost};
+use wardian_engine::progress::Lines;
+use wardian_formats::job::message::Refusal;
+use wardian_telemetry::Metrics;
+use wardian_vocabulary::ids::{BlobId, TenantId};
 
 #[path = "support/order.rs"]
 mod order;

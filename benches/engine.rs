@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use criterion::{BenchmarkId, Criterion, Throughput};
-use wardian::job::RunSpec;
-use wardian::sandbox::Sandbox;
+use wardian_formats::job::RunSpec;
+use wardian_sandbox::Sandbox;
 
 use crate::support::Workshop;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use criterion::{Bencher, Criterion, Throughput};
-use wardian::job::limits::RunLimits;
-use wardian::sandbox::vfs::content::{Content, SharedBytes};
-use wardian::sandbox::vfs::immutable::ImmutableTree;
-use wardian::sandbox::vfs::{At, Errno, Fd, FileSystem, Mount, OpenHow};
+use wardian_formats::job::limits::RunLimits;
+use wardian_sandbox::vfs::tree::content::{Content, SharedBytes};
+use wardian_sandbox::vfs::tree::immutable::ImmutableTree;
+use wardian_sandbox::vfs::{At, Errno, Fd, FileSystem, Mount, OpenHow};
 
 /// Descriptor of `/`.
 const ROOT: Fd = 3;

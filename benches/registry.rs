@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wardian::ids::{SkillName, SkillVersion};
-use wardian::registry::cursor::CursorKey;
-use wardian::registry::{Registry, RegistryConfig, TenantFolders, Watching};
+use wardian_skills::registry::cursor::CursorKey;
+use wardian_skills::registry::{Registry, RegistryConfig, TenantFolders, Watching};
+use wardian_vocabulary::ids::{SkillName, SkillVersion};
 
 fn main() {
     let skills = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(30_000_usize);

@@ -12,17 +12,17 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
-use wardian::blobs::{BlobStoreConfig, LocalBlobStore};
-use wardian::clock::Clock;
-use wardian::http::{HttpConfig, Readiness, router};
-use wardian::ids::{RunId, TenantId};
-use wardian::protocol::methods::execution::{RunResult, RunStatus};
-use wardian::protocol::schema::LimitBounds;
-use wardian::protocol::{MethodCall, MethodResult};
-use wardian::service::{
+use wardian_edges::http::{HttpConfig, Readiness, router};
+use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
+use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::{MethodCall, MethodResult};
+use wardian_service::{
     BlobTransfers, Caller, LogListener, Methods, Publishing, RunHistory, Runs, ServiceError,
     Status, Transfers,
 };
+use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// Methods that have every run done already, and an empty store of blobs.
 struct Done(BlobTransfers, RunHistory);

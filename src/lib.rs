@@ -1,70 +1,31 @@
 //! Runs skills and model-written Python inside WebAssembly, one fresh sandbox for each call.
 //!
-//! Reading order, lowest layer first. A module imports only modules above its row of the table in
-//! `tests/architecture.rs`, which is a test. `ARCHITECTURE.md` describes the parts and the reasons.
+//! This crate is the program: it reads the command line and builds everything else. The parts are the
+//! crates below `crates`, lowest first:
 //!
 //! ```text
-//! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto  client_tls
-//!              private_file · regular_file · user_folder
-//! formats      skill  protocol  job  provenance  framing  quotas
-//! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
-//!              egress  secrets  database  tenants
-//! use cases    service
-//! edges        net  http  mcp  console
-//! program      config  assembly  cli
+//! vocabulary   plain values and small helpers
+//! formats      skills, the protocol, orders of runs, what proves a run: bytes in, typed values out
+//! telemetry    metrics, traces, the history of a server
+//! engine       the pinned interpreter, from its module to native code
+//! sandbox      one run: one store on one memory image
+//! images       which memory image a run begins as; image-builder makes them
+//! worker       the process that runs guests
+//! stores       blobs, the database, tenants, records, the audit log, results, secrets
+//! skills       folders of skills, and the packages that they need
+//! dispatch     the pool of workers, and whose run is next
+//! egress       how guests reach the world
+//! service      the eight methods, and one run from its plan to its result
+//! edges        HTTP, MCP and the console
+//! config       settings
 //! ```
 //!
-//! A call of `run_code` passes through `http` (parses and checks the call), `service` (finds skills
+//! Cargo keeps what a crate may use of others, and `tests/architecture.rs` what rooms of a crate may use
+//! of each other. `ARCHITECTURE.md` describes the parts and the reasons.
+//!
+//! A call of `run_code` passes through `edges` (parses and checks the call), `service` (finds skills
 //! and blobs and plans the run), `dispatch` (assigns a worker), `worker` and `sandbox` (run the
 //! program in a fresh interpreter on a prepared memory image), and back.
 
-pub mod budget;
-pub mod cgroup;
-mod client_tls;
-pub mod clock;
-mod crypto;
-pub mod error;
-pub mod heap;
-pub mod ids;
-mod private_file;
-mod regular_file;
-pub mod secret_text;
-mod subprocess;
-pub mod units;
-mod user_folder;
-
-pub(crate) mod framing;
-pub mod job;
-pub mod protocol;
-pub mod provenance;
-pub mod quotas;
-pub mod skill;
-pub mod telemetry;
-
-pub mod audit;
-pub mod blobs;
-pub mod database;
-pub mod dispatch;
-pub mod egress;
-pub mod engine;
-pub mod image_builder;
-pub mod images;
-pub mod packages;
-pub mod records;
-pub mod registry;
-pub mod results;
-pub mod sandbox;
-pub mod secrets;
-pub mod tenants;
-pub mod worker;
-
-pub mod service;
-
-pub mod console;
-pub mod http;
-pub mod mcp;
-pub mod net;
-
 pub mod assembly;
 pub mod cli;
-pub mod config;

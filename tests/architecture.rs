@@ -1,7 +1,8 @@
-//! The architecture, as a test: layers, fences around dependencies, file shape.
+//! The architecture, as a test: rooms, fences around dependencies, file shape. What crates may use of
+//! each other is kept by Cargo.
 //!
 //! No dependencies and no build of the server behind it, so it runs in milliseconds.
-//! To change the architecture, change [`LAYERS`] or [`FENCES`] in the same commit.
+//! To change the architecture, change [`ROOMS`] or [`FENCES`] in the same commit.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
@@ -9,109 +10,90 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Top-level modules, lowest first, each with the modules it may use. Those must stand above
-/// it in this list, so the graph cannot have a cycle.
+/// Rooms of the crates that have several, lowest first, each with the rooms of its crate that it may
+/// use: those must stand above it in this list. What crates may use of each other is in their
+/// `Cargo.toml`, and Cargo keeps it.
 #[rustfmt::skip]
-const LAYERS: &[(&str, &[&str])] = &[
-    // 0 vocabulary: plain values, no I/O
-    ("error",     &[]),
-    ("ids",       &[]),
-    ("units",     &[]),
-    ("clock",     &[]),
-    ("budget",    &["units"]),
-    ("heap",      &[]),
-    ("secret_text", &[]),
-    ("client_tls", &[]),
-    ("crypto",    &[]),
-    ("private_file", &[]),
-    ("regular_file", &[]),
-    ("user_folder", &[]),
-    ("subprocess", &[]),
-    ("cgroup",    &["units"]),
-    // 1 formats: bytes in, typed values out
-    ("skill",     &["error", "ids", "units"]),
-    ("protocol",  &["error", "ids", "units"]),
-    ("job",       &["ids", "units", "secret_text"]),
-    ("provenance", &["ids", "units", "crypto", "skill", "job", "protocol"]),
-    ("framing",   &[]),
-    ("quotas",    &["ids"]),
-    ("telemetry", &["ids", "clock", "client_tls", "crypto"]),
-    // 2 engines: strangers to each other, except where a row says otherwise
-    ("blobs",     &["error", "ids", "units", "clock", "crypto"]),
-    ("registry",  &["error", "ids", "units", "crypto", "job", "skill"]),
-    ("packages",  &["error", "regular_file", "ids", "units", "subprocess", "job"]),
-    ("engine",    &["ids", "units", "clock", "subprocess"]),
-    ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
-    ("images",    &["error", "ids", "units", "clock", "job"]),
-    ("image_builder", &["ids", "units", "clock", "crypto", "job", "engine", "sandbox", "images"]),
-    ("worker",    &["error", "ids", "units", "heap", "job", "secret_text", "engine", "sandbox"]),
-    ("dispatch",  &["error", "ids", "units", "cgroup", "job", "quotas"]),
-    ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "provenance", "framing", "quotas"]),
-    ("secrets",   &["error", "regular_file", "ids", "secret_text", "skill"]),
-    ("database",  &["error", "private_file"]),
-    ("tenants",   &["error", "regular_file", "ids", "clock", "client_tls", "crypto", "database"]),
-    ("records",   &["error", "ids", "units", "clock", "job", "database"]),
-    ("audit",     &["clock"]),
-    ("results",   &["ids", "units", "clock"]),
-    // 3 use cases: the only place where the engines meet
-    ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "provenance", "blobs",
-                    "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
-                    "telemetry", "database", "tenants", "records", "audit", "results"]),
-    // 4 edges: translate, never decide
-    ("net",       &["error", "units", "budget", "protocol", "telemetry", "audit", "service"]),
-    ("http",      &["error", "regular_file", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service", "net"]),
-    ("mcp",       &["error", "user_folder", "ids", "units", "clock", "budget", "crypto", "protocol", "telemetry", "audit", "service", "net"]),
-    ("console",   &["ids"]),
-    // 5 program: reads the world, builds the rest
-    ("config",    &["error", "regular_file", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "results", "http", "mcp"]),
-    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "provenance", "blobs", "registry", "packages", "engine",
-                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
-                    "records", "audit", "service", "net", "http", "mcp", "config"]),
-    ("cli",       &["error", "regular_file", "ids", "units", "clock", "budget", "heap", "cgroup", "client_tls", "private_file", "subprocess", "job", "skill", "protocol", "provenance", "blobs", "egress",
-                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "quotas", "telemetry", "database", "tenants", "records", "audit", "service",
-                    "net", "http", "mcp", "console", "config", "assembly"]),
+const ROOMS: &[(&str, &[&str])] = &[
+    // plain values and small helpers
+    ("vocabulary::error",       &[]),
+    ("vocabulary::ids",         &[]),
+    ("vocabulary::units",       &[]),
+    ("vocabulary::clock",       &[]),
+    ("vocabulary::budget",      &["vocabulary::units"]),
+    ("vocabulary::heap",        &[]),
+    ("vocabulary::secret_text", &[]),
+    ("vocabulary::client_tls",  &[]),
+    ("vocabulary::crypto",      &[]),
+    ("vocabulary::files",       &[]),
+    ("vocabulary::subprocess",  &[]),
+    ("vocabulary::cgroup",      &["vocabulary::units"]),
+    ("vocabulary::framing",     &[]),
+    ("vocabulary::quotas",      &["vocabulary::ids"]),
+    // bytes in, typed values out
+    ("formats::skill",          &[]),
+    ("formats::protocol",       &[]),
+    ("formats::job",            &[]),
+    ("formats::provenance",     &["formats::skill", "formats::protocol", "formats::job"]),
+    // strangers to each other, except where a row says otherwise
+    ("stores::blobs",           &[]),
+    ("stores::secrets",         &[]),
+    ("stores::database",        &[]),
+    ("stores::tenants",         &["stores::database"]),
+    ("stores::records",         &["stores::database"]),
+    ("stores::audit",           &[]),
+    ("stores::results",         &[]),
+    ("skills::registry",        &[]),
+    ("skills::packages",        &[]),
+    // translate, never decide
+    ("edges::net",              &[]),
+    ("edges::http",             &["edges::net"]),
+    ("edges::mcp",              &["edges::net"]),
+    ("edges::console",          &[]),
+    // reads the world, builds the rest
+    ("program::assembly",       &[]),
+    ("program::cli",            &["program::assembly"]),
 ];
 
 /// Words that may appear only under the given paths: one place for each dependency.
 const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
-    ("axum::", &["net/", "http/", "mcp/", "console/"]),
-    ("rmcp::", &["mcp/"]),
-    ("clap::", &["cli/"]),
-    ("pep508_rs::", &["packages/"]),
-    ("pep440_rs::", &["packages/"]),
+    ("axum::", &["edges/net/", "edges/http/", "edges/mcp/", "edges/console/"]),
+    ("rmcp::", &["edges/mcp/"]),
+    ("clap::", &["program/cli/"]),
+    ("pep508_rs::", &["skills/packages/"]),
+    ("pep440_rs::", &["skills/packages/"]),
     (
         "rustls::",
         &[
             "egress/",
-            "http/tls/",
-            "client_tls.rs",
+            "edges/http/tls/",
+            "vocabulary/client_tls.rs",
             // Errors name the fault of a file.
-            "tenants/jwt/source.rs",
+            "stores/tenants/jwt/source.rs",
             "telemetry/traces/collector.rs",
         ],
     ),
-    ("rustls_native_certs::", &["egress/", "client_tls.rs"]),
+    ("rustls_native_certs::", &["egress/", "vocabulary/client_tls.rs"]),
     (
         "ureq::",
         &[
-            "client_tls.rs",
-            "tenants/jwt/source.rs",
+            "vocabulary/client_tls.rs",
+            "stores/tenants/jwt/source.rs",
             "telemetry/traces/",
-            "cli/commands/blobs/",
-            "cli/commands/top/",
-            "cli/commands/mcp/",
+            "program/cli/commands/blobs/",
+            "program/cli/commands/top/",
+            "program/cli/commands/mcp/",
         ],
     ),
-    ("ring::signature", &["tenants/jwt/key_set.rs", "provenance/signature.rs"]),
+    ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/signature.rs"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
-    ("sqlx::", &["database/", "tenants/key_table.rs", "records/table/"]),
-    ("std::env", &["subprocess.rs", "config/"]),
-    ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
-    ("println!", &["cli/terminal/output.rs"]),
-    ("secrecy::", &["secret_text.rs"]),
+    ("sqlx::", &["stores/database/", "stores/tenants/key_table.rs", "stores/records/table/"]),
+    ("std::env", &["vocabulary/subprocess.rs", "config/"]),
+    ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "vocabulary/heap.rs"]),
+    ("println!", &["program/cli/terminal/output.rs"]),
+    ("secrecy::", &["vocabulary/secret_text.rs"]),
     ("prometheus_client::", &["telemetry/"]),
     ("prost::", &["telemetry/traces/otlp.rs"]),
     ("zune_jpeg::", &["sandbox/codecs/"]),
@@ -122,11 +104,11 @@ const FENCES: &[(&str, &[&str])] = &[
     (
         "spawn_blocking",
         &[
-            "budget.rs",
+            "vocabulary/budget.rs",
             "dispatch/scheduler/watch.rs",
             "egress/world/resolver.rs",
-            "assembly/",
-            "cli/",
+            "program/assembly/",
+            "program/cli/",
         ],
     ),
     // Only tests compare with these.
@@ -137,18 +119,23 @@ const FENCES: &[(&str, &[&str])] = &[
 const MAX_LINES: usize = 500;
 
 #[test]
-fn every_module_imports_only_from_its_own_row() {
+fn every_room_imports_only_from_its_own_row() {
     let mut wrong = Vec::new();
     for file in source_files() {
-        let owner = owner_of(&file);
-        let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == owner) else {
-            if !["lib", "main"].contains(&owner.as_str()) {
-                wrong.push(format!("{}: module `{owner}` is not in LAYERS", file.display()));
+        let owner = room_of(&module_of(&file));
+        let own_crate = owner.split("::").next().unwrap_or("");
+        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == owner) else {
+            let has_rooms =
+                ROOMS.iter().any(|(name, _)| name.starts_with(&format!("{own_crate}::")));
+            let is_root = ["lib.rs", "main.rs"].iter().any(|root| file.ends_with(root));
+            if has_rooms && !is_root {
+                wrong.push(format!("{}: room `{owner}` is not in ROOMS", file.display()));
             }
             continue;
         };
-        for used in crate_imports(&code_of(&file)) {
-            if used != owner && !allowed.contains(&used.as_str()) {
+        for used in crate_paths(&code_of(&file)).iter().map(|path| room_of(path)) {
+            let is_neighbour = used.starts_with(&format!("{own_crate}::"));
+            if is_neighbour && used != owner && !allowed.contains(&used.as_str()) {
                 wrong.push(format!("{}: `{owner}` may not use `{used}`", file.display()));
             }
         }
@@ -156,10 +143,22 @@ fn every_module_imports_only_from_its_own_row() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// The drawing in `ARCHITECTURE.md` has each crate, and no other.
 #[test]
-fn the_layer_table_points_downwards_only() {
-    for (at, (name, allowed)) in LAYERS.iter().enumerate() {
-        let below: BTreeSet<_> = LAYERS[..at].iter().map(|(below, _)| *below).collect();
+fn the_drawing_has_every_crate() {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let drawing = text.split("```").find(|block| block.contains("\n program ")).unwrap();
+    let words: BTreeSet<&str> = drawing.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    for name in crates.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
+        assert!(words.contains(name.as_str()), "the crate `{name}` is not in the drawing");
+    }
+}
+
+#[test]
+fn the_table_of_rooms_points_downwards_only() {
+    for (at, (name, allowed)) in ROOMS.iter().enumerate() {
+        let below: BTreeSet<_> = ROOMS[..at].iter().map(|(below, _)| *below).collect();
         for used in *allowed {
             assert!(below.contains(used), "`{name}` uses `{used}`, which is not below it");
         }
@@ -205,12 +204,9 @@ fn rooms_are_small_enough_to_survey() {
     let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for file in source_files() {
-        let room = file.parent().unwrap().to_owned();
-        if room.parent() == Some(src().as_path()) {
-            *rooms.entry(relative(&room)).or_default() += 1;
-        }
+        *rooms.entry(relative(file.parent().unwrap())).or_default() += 1;
         let lines = without_unit_tests(&read(&file)).lines().count();
-        if file.ends_with("mod.rs") && lines > MAX_MOD_LINES {
+        if is_face(&file) && lines > MAX_MOD_LINES {
             wrong.push(format!("{}: {lines} lines, limit {MAX_MOD_LINES}", file.display()));
         }
     }
@@ -285,7 +281,7 @@ fn import_graph() -> BTreeMap<String, BTreeSet<String>> {
     let re_exports = re_exports();
     let imports = |file: &Path| {
         let mut code = code_of(file);
-        if file.ends_with("mod.rs") {
+        if is_face(file) {
             code = without_re_exports(&code);
         }
         let own = module_of(file);
@@ -299,7 +295,7 @@ fn import_graph() -> BTreeMap<String, BTreeSet<String>> {
 /// Paths that a `mod.rs` re-exports, each with the path at which the item is defined.
 fn re_exports() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for file in source_files().into_iter().filter(|file| file.ends_with("mod.rs")) {
+    for file in source_files().into_iter().filter(|file| is_face(file)) {
         let (own, code) = (module_of(&file), code_of(&file));
         for statement in code.split(';').filter(|statement| statement.contains(" use crate::")) {
             let Some((_, used)) = statement.split_once("pub") else { continue };
@@ -346,10 +342,21 @@ fn reachable(graph: &BTreeMap<String, BTreeSet<String>>, start: &str) -> BTreeSe
     found
 }
 
-/// `blobs::store` for `src/blobs/local/store.rs`, `blobs` for `src/blobs/mod.rs`.
+/// `stores::blobs::store` for `crates/stores/src/blobs/store.rs`, `stores` for `crates/stores/src/lib.rs`.
 fn module_of(file: &Path) -> String {
     let path = relative(file).trim_end_matches(".rs").replace('/', "::");
-    path.strip_suffix("::mod").unwrap_or(&path).to_owned()
+    let path = path.strip_suffix("::mod").or_else(|| path.strip_suffix("::lib")).unwrap_or(&path);
+    path.to_owned()
+}
+
+/// The crate and the first module below it: `stores::blobs` for `stores::blobs::local::names`.
+fn room_of(path: &str) -> String {
+    path.split("::").take(2).collect::<Vec<_>>().join("::")
+}
+
+/// True of the file that says what a folder holds.
+fn is_face(file: &Path) -> bool {
+    file.ends_with("mod.rs") || file.ends_with("lib.rs")
 }
 
 fn without_re_exports(code: &str) -> String {
@@ -410,7 +417,7 @@ fn public_types(code: &str) -> Vec<String> {
 /// A comment `INVARIANT(some-name): …` needs a test with `some_name` in its name.
 #[test]
 fn every_invariant_has_a_test() {
-    let files = rust_files(src()).into_iter().chain(test_files());
+    let files = all_source_files().into_iter().chain(test_files());
     let tests: Vec<String> = files.flat_map(|file| test_names(&read(&file))).collect();
     for file in source_files() {
         for rest in read(&file).split("INVARIANT(").skip(1) {
@@ -424,7 +431,7 @@ fn every_invariant_has_a_test() {
 /// What the security pages name as proof is there: files by their paths, tests by their names.
 #[test]
 fn proofs_that_documents_name_exist() {
-    let files = rust_files(src()).into_iter().chain(test_files());
+    let files = all_source_files().into_iter().chain(test_files());
     let tests: BTreeSet<String> = files.flat_map(|file| test_names(&read(&file))).collect();
     let mut named = 0;
     for document in ["SECURITY.md", "docs/security.md"] {
@@ -446,7 +453,7 @@ fn proofs_that_documents_name_exist() {
 }
 
 /// Folders whose files documents name as proof.
-const TREES: &[&str] = &["src/", "tests/", "docs/", "scripts/", "fuzz/", "wasm/"];
+const TREES: &[&str] = &["crates/", "src/", "tests/", "docs/", "scripts/", "fuzz/", "wasm/"];
 
 /// Proofs that were named when the pages were written, roughly.
 const MIN_PROOFS: usize = 100;
@@ -476,12 +483,6 @@ fn test_names(text: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// Names of the top-level modules that `code` reaches through `crate::`.
-fn crate_imports(code: &str) -> BTreeSet<String> {
-    let paths = crate_paths(code).into_iter();
-    paths.filter_map(|path| path.split("::").next().and_then(leading_name)).collect()
 }
 
 /// Every path that `code` names after `crate::`, groups taken apart: `crate::a::{b, c::D}` is
@@ -528,12 +529,17 @@ fn leading_name(text: &str) -> Option<String> {
     is_module.then_some(name)
 }
 
-/// The file without comments and without its unit tests.
+/// The file without comments and without its unit tests. A path begins with `crate::` and the name of
+/// its crate, whichever crate the file belongs to.
 fn code_of(file: &Path) -> String {
     let text = read(file);
     let code = without_unit_tests(&text);
     assert!(!code.contains("super::"), "{}: write `crate::…`", file.display());
-    code.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+    let module = module_of(file);
+    let own_crate = module.split("::").next().unwrap_or("");
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or(""));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    code.replace("crate::", &format!("crate::{own_crate}::")).replace("wardian_", "crate::")
 }
 
 /// Everything before the file's own `mod tests { … }`, which by convention comes last.
@@ -545,34 +551,36 @@ fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap()
 }
 
-/// `src/blobs/local/store.rs` and `src/blobs.rs` both belong to `blobs`.
-fn owner_of(file: &Path) -> String {
-    let relative = relative(file);
-    relative.split('/').next().unwrap_or("").trim_end_matches(".rs").to_owned()
-}
-
+/// The path of a file below the name of its crate; `program` is the crate of `src`.
 fn relative(file: &Path) -> String {
-    file.strip_prefix(src()).unwrap().to_string_lossy().replace('\\', "/")
-}
-
-fn src() -> PathBuf {
-    root().join("src")
+    let path = file.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+    match path.strip_prefix("crates/").and_then(|path| path.split_once("/src")) {
+        Some((name, rest)) => format!("{}{rest}", name.replace('-', "_")),
+        None => path.replacen("src", "program", 1),
+    }
 }
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The files of the program and of all crates.
+fn all_source_files() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    let folders = crates.map(|entry| entry.unwrap().path().join("src"));
+    folders.chain([root().join("src")]).flat_map(rust_files).collect()
+}
+
 /// Everything but files that are compiled for tests only.
 fn source_files() -> Vec<PathBuf> {
-    rust_files(src()).into_iter().filter(|file| !is_for_tests(file)).collect()
+    all_source_files().into_iter().filter(|file| !is_for_tests(file)).collect()
 }
 
 /// `tests.rs`, `something_tests.rs`, a folder `tests`, and the few stand-ins that tests need.
 fn is_for_tests(file: &Path) -> bool {
     let relative = relative(file);
     let stem = file.file_stem().unwrap().to_str().unwrap();
-    let stands_in = ["testing", "faulty_disk", "tiny"].contains(&stem);
+    let stands_in = ["testing", "scripted", "faulty_disk", "tiny"].contains(&stem);
     stem == "tests" || stem.ends_with("_tests") || stands_in || relative.contains("/tests/")
 }
 

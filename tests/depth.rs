@@ -20,23 +20,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use wardian::clock::Clock;
-use wardian::engine::EngineStore;
-use wardian::engine::code::instrumentation::Variant;
-use wardian::engine::progress::Lines;
-use wardian::engine::source::fetch::EngineOrigin;
-use wardian::ids::{BlobId, Digest, RunId, TenantId};
-use wardian::image_builder::ImageStore;
-use wardian::images::PackageSet;
-use wardian::job::attachment::{AttachedName, AttachmentKey};
-use wardian::job::host::{Host, IsCancelled};
-use wardian::job::limits::RunLimits;
-use wardian::job::message::Refusal;
-use wardian::job::outcome::RunFailure;
-use wardian::job::{KeepFiles, Program, RunSpec};
-use wardian::sandbox::memory::Verify;
-use wardian::sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
-use wardian::units::Fuel;
+use wardian_engine::EngineStore;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::Lines;
+use wardian_engine::source::fetch::EngineOrigin;
+use wardian_formats::job::attachment::{AttachedName, AttachmentKey};
+use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::message::Refusal;
+use wardian_formats::job::outcome::RunFailure;
+use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_image_builder::ImageStore;
+use wardian_images::PackageSet;
+use wardian_sandbox::memory::Verify;
+use wardian_sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
+use wardian_vocabulary::units::Fuel;
 
 /// Gives every blob the name of its content and keeps nothing.
 struct Forgetful;
@@ -119,7 +119,7 @@ fn run(source: &str, variant: Variant) -> Ended {
     let sandbox = if variant == Variant::Metered { &METERED } else { &TIMED };
     // As in a worker: the guest's own stack is a part of its thread's.
     std::thread::scope(|scope| {
-        let guest = std::thread::Builder::new().stack_size(wardian::worker::GUEST_STACK);
+        let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = guest.spawn_scoped(scope, || {
             let mut sandbox = sandbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             // A fault of an earlier reset comes back here as an error.

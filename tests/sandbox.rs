@@ -12,23 +12,23 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use wardian::clock::Clock;
-use wardian::engine::code::instrumentation::Variant;
-use wardian::engine::progress::Lines;
-use wardian::engine::source::fetch::EngineOrigin;
-use wardian::engine::{EngineArtifacts, EngineStore};
-use wardian::ids::{BlobId, Digest, RunId, TenantId};
-use wardian::image_builder::ImageStore;
-use wardian::images::PackageSet;
-use wardian::job::attachment::{AttachedName, AttachmentKey};
-use wardian::job::host::{Host, IsCancelled};
-use wardian::job::limits::RunLimits;
-use wardian::job::message::Refusal;
-use wardian::job::outcome::{RunFailure, RunOutcome};
-use wardian::job::{KeepFiles, Program, RunSpec};
-use wardian::sandbox::memory::Verify;
-use wardian::sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
-use wardian::units::ByteCount;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::Lines;
+use wardian_engine::source::fetch::EngineOrigin;
+use wardian_engine::{EngineArtifacts, EngineStore};
+use wardian_formats::job::attachment::{AttachedName, AttachmentKey};
+use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::message::Refusal;
+use wardian_formats::job::outcome::{RunFailure, RunOutcome};
+use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_image_builder::ImageStore;
+use wardian_images::PackageSet;
+use wardian_sandbox::memory::Verify;
+use wardian_sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
+use wardian_vocabulary::units::ByteCount;
 
 /// Gives every blob the name of its content and keeps nothing.
 struct Forgetful;
@@ -101,7 +101,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
     };
     // As in a worker: the guest's own stack is a part of its thread's.
     std::thread::scope(|scope| {
-        let guest = std::thread::Builder::new().stack_size(wardian::worker::GUEST_STACK);
+        let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = guest.spawn_scoped(scope, || {
             // A fault of an earlier reset comes back here as an error.
             let finished = SANDBOX.lock().unwrap().run(&spec, Box::new(Forgetful)).unwrap();

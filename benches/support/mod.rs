@@ -7,18 +7,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use wardian::clock::Clock;
-use wardian::engine::code::instrumentation::Variant;
-use wardian::engine::progress::Lines;
-use wardian::engine::source::fetch::EngineOrigin;
-use wardian::engine::{EngineArtifacts, EngineStore};
-use wardian::ids::{BlobId, Digest};
-use wardian::image_builder::ImageStore;
-use wardian::images::PackageSet;
-use wardian::job::RunSpec;
-use wardian::job::host::{Host, IsCancelled};
-use wardian::job::message::Refusal;
-use wardian::sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::Lines;
+use wardian_engine::source::fetch::EngineOrigin;
+use wardian_engine::{EngineArtifacts, EngineStore};
+use wardian_formats::job::RunSpec;
+use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::message::Refusal;
+use wardian_image_builder::ImageStore;
+use wardian_images::PackageSet;
+use wardian_sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{BlobId, Digest};
 
 /// A host that keeps nothing.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ fn copy(file: &impl AsFd) -> Result<OwnedFd> {
 /// Does `work` on a thread with room for a guest's stack, as a worker's.
 pub(crate) fn on_guest_thread<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(wardian::worker::GUEST_STACK);
+        let thread = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = thread.spawn_scoped(scope, work)?;
         running.join().map_err(|_panic| anyhow::anyhow!("the guest's thread panicked"))?
     })

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::value::RawValue;
-use wardian::ids::{Digest, RunId, TenantId};
-use wardian::job::limits::RunLimits;
-use wardian::job::{KeepFiles, Program, RunSpec};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
 /// The order to run `main` of `source` without arguments, as `image`.
 pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {

@@ -30,7 +30,7 @@ REPOSITORY = SERVER if SERVER.is_dir() else HERE.parent.parent
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # What cargo needs to build the server.
 SERVER_SOURCES = (
-    "Cargo.toml Cargo.lock LICENSE build.rs benches conformance skills src deploy/third-party wasm".split()
+    "Cargo.toml Cargo.lock LICENSE build.rs benches conformance crates skills src deploy/third-party wasm".split()
 )
 LICENSE_FILES = ["LICENSE", "deploy/third-party/crates.txt"]
 CLIENT_SOURCES = ["README.md", "build_backend.py", "pyproject.toml", "src"]

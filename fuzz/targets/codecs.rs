@@ -7,8 +7,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wardian::heap;
-use wardian::sandbox::codecs::{Allowance, CodecError, answer};
+use wardian_vocabulary::heap;
+use wardian_sandbox::codecs::{Allowance, CodecError, answer};
 
 /// Small, so that a picture which needs much is refused rather than decoded slowly.
 const ROOM: usize = 32 << 20;

@@ -9,10 +9,10 @@
 mod skills;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::protocol::strict;
-use wardian::skill::document::{Document, MAX_FRONTMATTER};
-use wardian::skill::manifest::{MAX_DESCRIPTION, MAX_TAGS};
-use wardian::skill::{CheckReport, Files, SkillOrigin, check};
+use wardian_formats::protocol::strict;
+use wardian_formats::skill::document::{Document, MAX_FRONTMATTER};
+use wardian_formats::skill::manifest::{MAX_DESCRIPTION, MAX_TAGS};
+use wardian_formats::skill::{CheckReport, Files, SkillOrigin, check};
 
 const MANIFEST: &[u8] =
     b"name = \"a.b\"\nversion = \"1.0.0\"\ndescription = \"C.\"\nkind = \"instruction\"\n";

@@ -8,10 +8,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use wardian::protocol::MethodCall;
-use wardian::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
-use wardian::protocol::request_id::{MAX_ID, RequestId};
-use wardian::protocol::strict::{self, StrictError};
+use wardian_formats::protocol::MethodCall;
+use wardian_formats::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
+use wardian_formats::protocol::request_id::{MAX_ID, RequestId};
+use wardian_formats::protocol::strict::{self, StrictError};
 
 const BATCH_MAX: usize = 8;
 

@@ -1,6 +1,6 @@
 //! The guest's file system, driven by a script: one operation a line, its parts apart by spaces.
 //!
-//! No model of it is needed (`src/sandbox/vfs/tests/reference.rs` compares it with Linux). What is
+//! No model of it is needed (`crates/sandbox/src/vfs/tests/reference.rs` compares it with Linux). What is
 //! checked holds after any script: mounts are as they were, nothing was opened, shown or listed
 //! that was not mounted or made, quotas hold, and all of them are given back.
 
@@ -11,13 +11,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::job::limits::RunLimits;
-use wardian::sandbox::vfs::content::{Content, SharedBytes};
-use wardian::sandbox::vfs::immutable::ImmutableTree;
-use wardian::sandbox::vfs::{
+use wardian_formats::job::limits::RunLimits;
+use wardian_sandbox::vfs::tree::content::{Content, SharedBytes};
+use wardian_sandbox::vfs::tree::immutable::ImmutableTree;
+use wardian_sandbox::vfs::{
     Access, At, Errno, Fd, FileKind, FileSystem, LastLink, Mount, OpenHow, Whence,
 };
-use wardian::units::ByteCount;
+use wardian_vocabulary::units::ByteCount;
 
 const ROOT: Fd = 3;
 const WORKSPACE: Fd = 4;
@@ -197,7 +197,7 @@ fn entries(files: &mut FileSystem, path: &str) -> BTreeMap<String, FileKind> {
     let how = OpenHow { folder: true, ..OpenHow::READ };
     let fd = files.open(At { folder: ROOT, path }, how, 0).unwrap();
     let mut found = BTreeMap::new();
-    let show = |entry: wardian::sandbox::vfs::ListedEntry<'_>| {
+    let show = |entry: wardian_sandbox::vfs::ListedEntry<'_>| {
         if ![".", ".."].contains(&entry.name) {
             assert!(!entry.name.contains('/') && !entry.name.is_empty());
             assert!(found.insert(entry.name.to_owned(), entry.kind).is_none(), "listed twice");

@@ -11,11 +11,11 @@ mod stream;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::job::attachment::{AttachedContent, Attachment, PackedFile};
-use wardian::job::message::ToWorker;
-use wardian::sandbox::vfs::content::{Content, SharedBytes};
-use wardian::sandbox::vfs::immutable::ImmutableTree;
-use wardian::sandbox::vfs::{MAX_DEPTH, MAX_NAME};
+use wardian_formats::job::attachment::{AttachedContent, Attachment, PackedFile};
+use wardian_formats::job::message::ToWorker;
+use wardian_sandbox::vfs::tree::content::{Content, SharedBytes};
+use wardian_sandbox::vfs::tree::immutable::ImmutableTree;
+use wardian_sandbox::vfs::{MAX_DEPTH, MAX_NAME};
 
 fuzz_target!(|bytes: &[u8]| {
     for (message, _) in stream::received::<ToWorker>(bytes) {

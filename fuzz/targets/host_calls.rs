@@ -12,19 +12,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::clock::Clock;
-use wardian::ids::{BlobId, Digest};
-use wardian::job::host::{Host, IsCancelled};
-use wardian::job::limits::RunLimits;
-use wardian::job::message::Refusal;
-use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
-use wardian::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
-use wardian::sandbox::host_call::account::{HostCallAccount, ProgramEnd};
-use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
-use wardian::sandbox::run::capture::Capture;
-use wardian::sandbox::run::deadline::Deadline;
-use wardian::sandbox::vfs::{At, FileSystem, OpenHow};
-use wardian::units::ByteCount;
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{BlobId, Digest};
+use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::message::Refusal;
+use wardian_formats::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
+use wardian_sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
+use wardian_sandbox::host_call::account::{HostCallAccount, ProgramEnd};
+use wardian_sandbox::host_call::host_calls::{HostAnswer, HostCalls};
+use wardian_sandbox::run::capture::Capture;
+use wardian_sandbox::run::deadline::Deadline;
+use wardian_sandbox::vfs::{At, FileSystem, OpenHow};
+use wardian_vocabulary::units::ByteCount;
 
 const LIMITS: RunLimits = RunLimits {
     logs: ByteCount::bytes(200),
@@ -126,7 +126,7 @@ fn check_answer(operation: u8, bytes: &[u8]) {
 /// The length of the returned value, if the program returned one.
 fn check_ending(ending: Option<ProgramEnd>) -> usize {
     match ending {
-        Some(ProgramEnd::Returned(value)) => return value.len(),
+        Some(ProgramEnd::Returned(value, _)) => return value.len(),
         Some(ProgramEnd::Raised(raised)) => {
             let failure = raised.into_failure(&LIMITS, false);
             assert!((1..=MAX_CLASS).contains(&failure.error_type().len()));

@@ -8,10 +8,10 @@
 use std::path::{Component, Path};
 
 use libfuzzer_sys::fuzz_target;
-use wardian::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
-use wardian::registry::cursor::CursorKey;
-use wardian::skill::manifest::url_pattern::UrlPattern;
-use wardian::skill::path::check_path;
+use wardian_vocabulary::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
+use wardian_skills::registry::cursor::CursorKey;
+use wardian_formats::skill::manifest::url_pattern::UrlPattern;
+use wardian_formats::skill::path::check_path;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

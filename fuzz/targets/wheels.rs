@@ -11,13 +11,13 @@ use std::io::Write as _;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::job::layer::LayerContent;
-use wardian::packages::GuestPlatform;
-use wardian::packages::guest::PackageVersion;
-use wardian::packages::layer::LayerDraft;
-use wardian::packages::lock::Lock;
-use wardian::packages::requirements::Requirements;
-use wardian::packages::wheel::{
+use wardian_formats::job::layer::LayerContent;
+use wardian_skills::packages::GuestPlatform;
+use wardian_skills::packages::guest::PackageVersion;
+use wardian_skills::packages::layer::LayerDraft;
+use wardian_skills::packages::lock::Lock;
+use wardian_skills::packages::requirements::Requirements;
+use wardian_skills::packages::wheel::{
     Unpacked, WheelLimits, WheelName, collision_key, path_fault, unpack,
 };
 

@@ -13,12 +13,12 @@ mod stream;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::dispatch::check_outcome;
-use wardian::job::frame;
-use wardian::job::limits::RunLimits;
-use wardian::job::message::{FromWorker, INLINE_MAX, Payload};
-use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunOutcome};
-use wardian::units::ByteCount;
+use wardian_dispatch::check_outcome;
+use wardian_formats::job::frame;
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::message::{FromWorker, INLINE_MAX, Payload};
+use wardian_formats::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunOutcome};
+use wardian_vocabulary::units::ByteCount;
 
 const LIMITS: RunLimits =
     RunLimits { logs: ByteCount::bytes(64), host_calls: 4, ..RunLimits::DEFAULT };

@@ -7,12 +7,12 @@ use tempfile::TempDir;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
-use crate::blobs::{BlobStore, BlobStoreConfig, LocalBlobStore};
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::error::CauseChain;
-use crate::service::Service;
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_service::Service;
+use wardian_stores::blobs::{BlobStore, BlobStoreConfig, LocalBlobStore};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::units::ByteCount;
 
 /// The interval of removing expired blobs.
 const SWEEP: Duration = Duration::from_secs(600);

@@ -3,28 +3,27 @@
 use std::error::Error;
 use std::io;
 
-use crate::blobs::BlobError;
-use crate::database::DatabaseError;
-use crate::dispatch::DispatchError;
-use crate::egress::EgressError;
-use crate::engine::EngineError;
-use crate::image_builder::ImageError;
-use crate::images::ImageFault;
-use crate::packages::StoreError;
-use crate::packages::fetch::FetchError;
-use crate::packages::guest::UnknownPython;
-use crate::packages::lock::LockError;
-use crate::registry::RegistryError;
-use crate::telemetry::traces::TraceError;
-use crate::tenants::KeySourceError;
-use crate::worker::WorkerError;
+use wardian_dispatch::DispatchError;
+use wardian_egress::EgressError;
+use wardian_engine::EngineError;
+use wardian_image_builder::ImageError;
+use wardian_images::ImageFault;
+use wardian_skills::packages::StoreError;
+use wardian_skills::packages::fetch::FetchError;
+use wardian_skills::packages::guest::UnknownPython;
+use wardian_skills::packages::lock::LockError;
+use wardian_skills::registry::RegistryError;
+use wardian_stores::blobs::BlobError;
+use wardian_stores::database::DatabaseError;
+use wardian_stores::tenants::KeySourceError;
+use wardian_telemetry::traces::TraceError;
+use wardian_worker::WorkerError;
 
 /// The reason why background work failed.
 pub type ProvisionError = Box<dyn Error + Send + Sync>;
 
 /// Errors of starting the program.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum AssemblyError {
     /// The engine cannot be made ready.
     #[error("the engine cannot be made ready")]

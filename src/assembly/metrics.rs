@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::audit::AuditLog;
-use crate::dispatch::{Counters, Pool};
-use crate::images::{ImageCache, ImageRenewals};
-use crate::records::Recorder;
-use crate::registry::Registry;
-use crate::service::Authentication;
-use crate::telemetry::{MetricReading, MetricSource, number_of};
-use crate::tenants::ProviderKeys;
+use wardian_dispatch::{Counters, Pool};
+use wardian_images::{ImageCache, ImageRenewals};
+use wardian_service::Authentication;
+use wardian_skills::registry::Registry;
+use wardian_stores::audit::AuditLog;
+use wardian_stores::records::Recorder;
+use wardian_stores::tenants::ProviderKeys;
+use wardian_telemetry::{MetricReading, MetricSource, number_of};
 
 /// What the metrics show of the records of runs and of the audit log.
 #[derive(Debug)]

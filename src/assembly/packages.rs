@@ -8,24 +8,24 @@ use serde::Serialize;
 use crate::assembly::engine::{MeteredCode, open_engine};
 use crate::assembly::error::{AssemblyError, ProvisionError};
 use crate::assembly::skills::open_registry;
-use crate::config::Config;
-use crate::engine::EngineArtifacts;
-use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::instrumentation::Variant;
-use crate::engine::progress::Silent;
-use crate::engine::report::CleanUp;
-use crate::job::layer::LayerContent;
-use crate::packages::fetch::sync_wheels;
-use crate::packages::layer::LayerKey;
-use crate::packages::lock::Lock;
-use crate::packages::resolve::WheelSource;
-use crate::packages::wheel::WheelName;
-use crate::packages::{
+use wardian_config::Config;
+use wardian_engine::EngineArtifacts;
+use wardian_engine::cache::manifest::EngineManifest;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::Silent;
+use wardian_engine::report::CleanUp;
+use wardian_formats::job::layer::LayerContent;
+use wardian_service::PackageAccess;
+use wardian_skills::packages::fetch::sync_wheels;
+use wardian_skills::packages::layer::LayerKey;
+use wardian_skills::packages::lock::Lock;
+use wardian_skills::packages::resolve::WheelSource;
+use wardian_skills::packages::wheel::WheelName;
+use wardian_skills::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
-use crate::registry::folders::snapshot::Snapshot;
-use crate::service::PackageAccess;
-use crate::units::ByteCount;
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_vocabulary::units::ByteCount;
 
 /// The layers in the cache of this machine.
 #[must_use]

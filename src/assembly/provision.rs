@@ -12,12 +12,12 @@ use tracing::{info, warn};
 
 use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::{AssemblyError, ProvisionError};
-use crate::config::Config;
-use crate::dispatch::Pool;
-use crate::engine::progress::Silent;
-use crate::error::CauseChain;
-use crate::images::{ImageMaker, PackageSet};
-use crate::service::{Metering, PackageAccess, Service};
+use wardian_config::Config;
+use wardian_dispatch::Pool;
+use wardian_engine::progress::Silent;
+use wardian_images::{ImageMaker, PackageSet};
+use wardian_service::{Metering, PackageAccess, Service};
+use wardian_vocabulary::error::CauseChain;
 
 /// Time that the first calls of a new server have for themselves.
 const BATTERIES_DELAY: Duration = Duration::from_secs(3);

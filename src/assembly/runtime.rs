@@ -20,31 +20,31 @@ use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
-use crate::blobs::{BlobStore, BlobStoreConfig};
-use crate::cgroup::{CgroupLimits, CgroupTree};
-use crate::config::{CgroupUse, CompileMetered, Config};
-use crate::dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
-use crate::egress::Egress;
-use crate::egress::world::resolver::SystemResolver;
-use crate::engine::EngineArtifacts;
-use crate::engine::code::compile::CompileKey;
-use crate::engine::progress::Progress;
-use crate::error::CauseChain;
-use crate::ids::TenantId;
-use crate::image_builder::ImageStore;
-use crate::images::{Image, ImageCache, ImageRules, PackageSet};
-use crate::job::frame::outcome_max;
-use crate::packages::LayerStore;
-use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
-use crate::quotas::CallRates;
-use crate::registry::{Registry, RegistryError};
-use crate::secrets::Secrets;
-use crate::service::{
+use wardian_config::{CgroupUse, CompileMetered, Config};
+use wardian_dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
+use wardian_egress::Egress;
+use wardian_egress::world::resolver::SystemResolver;
+use wardian_engine::EngineArtifacts;
+use wardian_engine::code::compile::CompileKey;
+use wardian_engine::progress::Progress;
+use wardian_formats::job::frame::outcome_max;
+use wardian_formats::provenance::{EngineIdentity, MadeBy, Toolchain};
+use wardian_image_builder::ImageStore;
+use wardian_images::{Image, ImageCache, ImageRules, PackageSet};
+use wardian_service::{
     DetachPolicy, Discovery, DiscoveryParts, LimitPolicy, Metering, NetworkAccess, PackageAccess,
     Parts, SecretAccess, Service, Status as _,
 };
-use crate::telemetry::Metrics;
-use crate::units::ByteCount;
+use wardian_skills::packages::LayerStore;
+use wardian_skills::registry::{Registry, RegistryError};
+use wardian_stores::blobs::{BlobStore, BlobStoreConfig};
+use wardian_stores::secrets::Secrets;
+use wardian_telemetry::Metrics;
+use wardian_vocabulary::cgroup::{CgroupLimits, CgroupTree};
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::TenantId;
+use wardian_vocabulary::quotas::CallRates;
+use wardian_vocabulary::units::ByteCount;
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;

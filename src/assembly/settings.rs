@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
 use crate::assembly::skills::own_skills;
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::egress::Egress;
-use crate::egress::world::resolver::SystemResolver;
-use crate::registry::{AtPath, RegistryError, check_tenant_folders};
-use crate::telemetry::traces::Tracer;
-use crate::tenants::TokenVerifier;
+use wardian_config::Config;
+use wardian_egress::Egress;
+use wardian_egress::world::resolver::SystemResolver;
+use wardian_skills::registry::{AtPath, RegistryError, check_tenant_folders};
+use wardian_stores::tenants::TokenVerifier;
+use wardian_telemetry::traces::Tracer;
+use wardian_vocabulary::clock::Clock;
 
 /// Checks the settings that the parts of a server refuse when they are built. So a server that
 /// listens is not stopped by its configuration.
@@ -38,7 +38,7 @@ pub fn check_settings(config: &Config) -> Result<(), AssemblyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Flags, Surroundings};
+    use wardian_config::{Flags, Surroundings};
 
     #[test]
     fn settings_that_a_server_would_refuse_are_found_before_it_listens() {
@@ -54,7 +54,8 @@ mod tests {
             let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
             flags.settings.extend(settings.iter().map(owned));
             let config = Config::load(&surroundings, flags).unwrap();
-            check_settings(&config).map_err(|error| crate::error::CauseChain(&error).to_string())
+            check_settings(&config)
+                .map_err(|error| wardian_vocabulary::error::CauseChain(&error).to_string())
         };
         let check = |key: &str, value: &str| check_all(&[(key, value)]);
         assert_eq!(check("log.level", "info"), Ok(()));

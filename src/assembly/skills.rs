@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
-use crate::config::Config;
-use crate::registry::cursor::CursorKey;
-use crate::registry::publishing::{PublishBounds, PublishedStore};
-use crate::registry::{BuiltIn, Registry, RegistryConfig, Watching};
-use crate::skill::GUIDE_NAME;
+use wardian_config::Config;
+use wardian_formats::skill::GUIDE_NAME;
+use wardian_skills::registry::cursor::CursorKey;
+use wardian_skills::registry::publishing::{PublishBounds, PublishedStore};
+use wardian_skills::registry::{BuiltIn, Registry, RegistryConfig, Watching};
 
 /// A skill's name and its files: paths and contents.
 type BundledSkill = (&'static str, &'static [(&'static str, &'static [u8])]);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::assembly::error::AssemblyError;
-use crate::clock::Clock;
-use crate::config::{AuthMode, Config};
-use crate::database::Database;
-use crate::records::RecordTable;
-use crate::service::Authentication;
-use crate::tenants::{KeyRing, KeyTable, TokenVerifier};
+use wardian_config::{AuthMode, Config};
+use wardian_service::Authentication;
+use wardian_stores::database::Database;
+use wardian_stores::records::RecordTable;
+use wardian_stores::tenants::{KeyRing, KeyTable, TokenVerifier};
+use wardian_vocabulary::clock::Clock;
 
 /// The file of the database in the data folder.
 const FILE: &str = "wardian.db";

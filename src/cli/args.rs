@@ -19,9 +19,9 @@ use crate::cli::terminal::option_advice::with_advice;
 use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;
 use crate::cli::verify_args::{BundleArgs, VerifyArgs};
-use crate::config::Flags;
-use crate::ids::BlobName;
-use crate::images::PackageSet;
+use wardian_config::Flags;
+use wardian_images::PackageSet;
+use wardian_vocabulary::ids::BlobName;
 
 /// Runs skills and model-written Python, each in a fresh WebAssembly sandbox.
 #[derive(Debug, Parser)]

@@ -4,19 +4,19 @@ use std::error::Error;
 use std::{fmt, io};
 
 use crate::assembly::AssemblyError;
-use crate::blobs::BlobError;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::shown;
-use crate::config::ConfigError;
-use crate::database::DatabaseError;
-use crate::error::{CauseChain, ErrorKind};
-use crate::http::HttpError;
-use crate::ids::InvalidId;
-use crate::protocol::CallError;
-use crate::provenance::ProvenanceError;
-use crate::registry::RegistryError;
-use crate::service::ServiceError;
-use crate::tenants::InvalidKey;
+use wardian_config::ConfigError;
+use wardian_edges::http::HttpError;
+use wardian_formats::protocol::CallError;
+use wardian_formats::provenance::ProvenanceError;
+use wardian_service::ServiceError;
+use wardian_skills::registry::RegistryError;
+use wardian_stores::blobs::BlobError;
+use wardian_stores::database::DatabaseError;
+use wardian_stores::tenants::InvalidKey;
+use wardian_vocabulary::error::{CauseChain, ErrorKind};
+use wardian_vocabulary::ids::InvalidId;
 
 /// A message for the user, with its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,12 +192,12 @@ macro_rules! ours {
     };
 }
 
-ours!(crate::engine::EngineError, BlobError);
+ours!(wardian_engine::EngineError, BlobError);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::params_error::ParamsError;
+    use wardian_formats::protocol::params_error::ParamsError;
 
     #[test]
     fn mistakes_of_the_user_and_faults_of_ours_end_differently() {

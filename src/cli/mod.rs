@@ -23,20 +23,22 @@ use clap::CommandFactory as _;
 
 use crate::assembly::{PoolProcess, check_settings};
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand};
-use crate::cli::commands::reload::ConfigSource;
+use crate::cli::commands::run::local_program;
+use crate::cli::commands::serve::listen;
+use crate::cli::commands::serve::reload::ConfigSource;
 use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, publish, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, licenses, man, mcp, run, runs, secrets, serve,
-    show_config, test, top, verify,
+    blobs, conformance, doctor, engine, keys, licenses, man, mcp, runs, secrets, show_config, test,
+    top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
 use crate::cli::terminal::{logging, output};
-use crate::config::{self, Config, Surroundings};
+use wardian_config::{self as config, Config, Surroundings};
 
 /// Executes the command line of this process.
 #[must_use]
@@ -130,9 +132,9 @@ fn with_config(
     source: ConfigSource,
 ) -> Result<Exit, Failed> {
     match command {
-        Command::Serve(args) => serve::serve(&config, installer, source, &args),
-        Command::Run(args) => run::run_code(config, installer, args),
-        Command::Exec(args) => run::execute_skill(config, installer, args),
+        Command::Serve(args) => listen::serve(&config, installer, source, &args),
+        Command::Run(args) => local_program::run_code(config, installer, args),
+        Command::Exec(args) => local_program::execute_skill(config, installer, args),
         Command::Test(args) => test::test(config, installer, &args),
         Command::Verify(args) => verify::verify(&config, &args).map_err(Failed::harmless),
         Command::Bundle(args) => verify::bundle(&config, &args).map_err(Failed::harmless),

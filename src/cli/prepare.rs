@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
-use crate::cgroup::CgroupTree;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
-use crate::config::{Config, Flags};
-use crate::engine::code::instrumentation::Variant;
-use crate::engine::progress::{Lines, Progress, Step, StepReport, Terminal};
-use crate::images::PackageSet;
-use crate::service::{Preparation, PreparationStep};
+use wardian_config::{Config, Flags};
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::{Lines, Progress, Step, StepReport, Terminal};
+use wardian_images::PackageSet;
+use wardian_service::{Preparation, PreparationStep};
+use wardian_vocabulary::cgroup::CgroupTree;
 
 /// The interval of checking for the end of the child process.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::job::profile::ProfileOrder;
-use crate::protocol::tools::{MAX_EPOCH, MAX_SEED};
+use wardian_formats::job::profile::ProfileOrder;
+use wardian_formats::protocol::tools::{MAX_EPOCH, MAX_SEED};
 
 /// A file to store for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use crate::protocol::tools::{MAX_EPOCH, MAX_SEED};
+use wardian_formats::protocol::tools::{MAX_EPOCH, MAX_SEED};
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {

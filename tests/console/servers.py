@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PAGE = ROOT / "src/console/page"
+PAGE = ROOT / "crates/edges/src/console/page"
 
 
 class Wardian:

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use wardian::ids::{RunId, TenantId};
-use wardian::records::{RecordTable, RunRecord};
+use wardian_stores::records::{RecordTable, RunRecord};
+use wardian_vocabulary::ids::{RunId, TenantId};
 
 use crate::support::{Answer, Client, Command, TestServer, eventually};
 

@@ -17,7 +17,7 @@ use data_encoding::BASE64URL_NOPAD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use wardian::packages::GuestPlatform;
+use wardian_skills::packages::GuestPlatform;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -557,7 +557,7 @@ fn every_battery_is_imported_in_a_guest() {
                     except BaseException as error:\n                \
                         failed[f'{name}: {top}'] = f'{type(error).__name__}: {error}'\n    \
             return {'failed': failed, 'count': count}\n";
-    let lock = wardian::packages::batteries::lock().unwrap();
+    let lock = wardian_skills::packages::batteries::lock().unwrap();
     // A wheel that is unpacked for its data alone has no metadata.
     let is_package = |to: &String| to.ends_with(".dist-info");
     let packages = lock.packages.iter();

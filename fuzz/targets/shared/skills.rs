@@ -1,6 +1,6 @@
 //! What the fuzzers of skills' files have in common: promises about findings.
 
-use wardian::skill::diagnostic::Diagnostic;
+use wardian_formats::skill::diagnostic::Diagnostic;
 
 /// Findings that one file can have: fifty errors and fifty warnings, and one that says so.
 const MAX_FINDINGS: usize = 110;

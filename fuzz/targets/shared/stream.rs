@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use wardian::job::frame::{self, HEADER, MESSAGE_MAX};
-use wardian::job::message::{INLINE_MAX, Payload};
-use wardian::job::socket::Incoming;
+use wardian_formats::job::frame::{self, HEADER, MESSAGE_MAX};
+use wardian_formats::job::message::{INLINE_MAX, Payload};
+use wardian_formats::job::socket::Incoming;
 
 /// What fits into a socket's buffer at once, so that one thread can be both ends.
 const MAX_STREAM: usize = 32 << 10;

@@ -9,15 +9,15 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use crate::assembly::engine::{MeteredCode, open_engine};
 use crate::assembly::error::AssemblyError;
 use crate::assembly::worker::memory::WorkerMemory;
-use crate::config::Config;
-use crate::dispatch::WorkerCommand;
-use crate::engine::code::instrumentation::Variant;
-use crate::engine::progress::Progress;
-use crate::engine::{EngineArtifacts, EngineStore};
-use crate::image_builder::ImageStore;
-use crate::images::{Image, PackageSet};
-use crate::units::ByteCount;
-use crate::worker::python::{CodeSetup, WorkerSetup};
+use wardian_config::Config;
+use wardian_dispatch::WorkerCommand;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::Progress;
+use wardian_engine::{EngineArtifacts, EngineStore};
+use wardian_image_builder::ImageStore;
+use wardian_images::{Image, PackageSet};
+use wardian_vocabulary::units::ByteCount;
+use wardian_worker::python::{CodeSetup, WorkerSetup};
 
 /// Private memory that a worker's slot may keep between runs: twice the memory that drawing a chart
 /// with matplotlib touches.

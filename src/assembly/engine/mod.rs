@@ -5,14 +5,14 @@ pub(super) mod files;
 use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::engine::EngineStore;
-use crate::engine::code::instrumentation::Variant;
-use crate::engine::progress::{Progress, Silent};
-use crate::engine::source::fetch::EngineOrigin;
-use crate::image_builder::ImageStore;
-use crate::images::{KeptImage, KeptImages as _, PackageSet};
+use wardian_config::Config;
+use wardian_engine::EngineStore;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::progress::{Progress, Silent};
+use wardian_engine::source::fetch::EngineOrigin;
+use wardian_image_builder::ImageStore;
+use wardian_images::{KeptImage, KeptImages as _, PackageSet};
+use wardian_vocabulary::clock::Clock;
 
 /// Whether the metered code is compiled too, which takes minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 //! The limits bound a compromised worker. An intact one stays far below them, since no run uses all
 //! of its limits at once.
 
-use crate::config::Config;
-use crate::dispatch::AttachmentLimits;
-use crate::engine::code::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
-use crate::image_builder::LARGEST_IMAGE;
-use crate::job::message::PAYLOAD_MAX;
-use crate::units::ByteCount;
-use crate::worker::GUEST_STACK;
+use wardian_config::Config;
+use wardian_dispatch::AttachmentLimits;
+use wardian_engine::code::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
+use wardian_formats::job::message::PAYLOAD_MAX;
+use wardian_image_builder::LARGEST_IMAGE;
+use wardian_vocabulary::units::ByteCount;
+use wardian_worker::GUEST_STACK;
 
 /// The program itself with its heap, its threads' stacks but the guest's, frames on their way,
 /// and tables of open files.
@@ -69,7 +69,7 @@ impl WorkerMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Flags, Surroundings};
+    use wardian_config::{Flags, Surroundings};
 
     fn with(settings: &[(&str, &str)]) -> WorkerMemory {
         let surroundings = Surroundings {

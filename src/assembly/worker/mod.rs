@@ -3,8 +3,8 @@
 pub(super) mod memory;
 
 use crate::assembly::error::AssemblyError;
-use crate::worker::python::{PythonRunner, WorkerSetup};
-use crate::worker::{LockdownPlan, MissingWalls};
+use wardian_worker::python::{PythonRunner, WorkerSetup};
+use wardian_worker::{LockdownPlan, MissingWalls};
 
 /// What a process of the gateway's pool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum PoolProcess {
 /// The setup cannot be read, or the worker failed.
 pub fn work(setup: &str, process: PoolProcess) -> Result<(), AssemblyError> {
     let setup: WorkerSetup = serde_json::from_str(setup).map_err(AssemblyError::Setup)?;
-    let socket = crate::worker::socket_from_standard_input()
+    let socket = wardian_worker::socket_from_standard_input()
         .map_err(|cause| AssemblyError::System { what: "give the worker its socket", cause })?;
     let walls = if setup.requires_lockdown { MissingWalls::Refuse } else { MissingWalls::Report };
     let plan = LockdownPlan {
@@ -36,8 +36,8 @@ pub fn work(setup: &str, process: PoolProcess) -> Result<(), AssemblyError> {
     };
     let load = || PythonRunner::load(&setup);
     match process {
-        PoolProcess::Worker => crate::worker::serve(socket, &plan, load)?,
-        PoolProcess::Template => crate::worker::serve_forks(socket, &plan, load)?,
+        PoolProcess::Worker => wardian_worker::serve(socket, &plan, load)?,
+        PoolProcess::Template => wardian_worker::serve_forks(socket, &plan, load)?,
     }
     Ok(())
 }

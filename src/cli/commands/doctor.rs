@@ -10,26 +10,26 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
-use crate::blobs::BlobError;
-use crate::cgroup::{CgroupPlace, CgroupUnavailable, Controller};
-use crate::cli::commands::run::start_once;
+use crate::cli::commands::run::local_program::start_once;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
-use crate::clock::Clock;
-use crate::config::{CgroupUse, Config, RequireLockdown};
-use crate::engine::code::compile::TargetCpu;
-use crate::engine::code::instrumentation::Variant;
-use crate::error::CauseChain;
-use crate::http::TlsEndpoint;
-use crate::job::message::WorkerReport;
-use crate::protocol::methods::execution::RunStatus;
-use crate::secrets::{SecretScope, Secrets};
-use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
-use crate::subprocess::hide_own_variables;
-use crate::units::ByteCount;
+use wardian_config::{CgroupUse, Config, RequireLockdown};
+use wardian_edges::http::TlsEndpoint;
+use wardian_engine::code::compile::TargetCpu;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_formats::job::message::WorkerReport;
+use wardian_formats::protocol::methods::execution::RunStatus;
+use wardian_service::{Caller, LocalProgram, LocalRun, sole_tenant};
+use wardian_stores::blobs::BlobError;
+use wardian_stores::secrets::{SecretScope, Secrets};
+use wardian_vocabulary::cgroup::{CgroupPlace, CgroupUnavailable, Controller};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::subprocess::hide_own_variables;
+use wardian_vocabulary::units::ByteCount;
 
 /// Free disk space below which the engine or a blob may not fit.
 const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
@@ -529,12 +529,12 @@ mod tests {
     #[test]
     fn a_used_address_is_reported() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let surroundings = crate::config::Surroundings {
+        let surroundings = wardian_config::Surroundings {
             data_dir: Some("/d".into()),
             cache_dir: Some("/c".into()),
-            ..crate::config::Surroundings::default()
+            ..wardian_config::Surroundings::default()
         };
-        let mut config = Config::load(&surroundings, crate::config::Flags::default()).unwrap();
+        let mut config = Config::load(&surroundings, wardian_config::Flags::default()).unwrap();
         config.http.listen = taken.local_addr().unwrap();
         assert_eq!(address(&config).state, State::Degraded);
         drop(taken);

@@ -17,12 +17,12 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{InstallMessage, progress};
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use crate::cli::terminal::readable::{first_digits, readable};
-use crate::config::Config;
-use crate::engine::cache::entry::Finding;
-use crate::engine::progress::{Progress, Reports, Step, StepEnd, StepReport};
-use crate::engine::report::{CleanUp, EngineReport};
-use crate::error::CauseChain;
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_engine::cache::entry::Finding;
+use wardian_engine::progress::{Progress, Reports, Step, StepEnd, StepReport};
+use wardian_engine::report::{CleanUp, EngineReport};
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::units::ByteCount;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {

@@ -11,13 +11,13 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_table};
 use crate::cli::terminal::readable::{first_digits, readable};
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::engine::cache::entry::Area;
-use crate::engine::report::FileReport;
-use crate::ids::Digest;
-use crate::images::ImageUsage;
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_engine::cache::entry::Area;
+use wardian_engine::report::FileReport;
+use wardian_images::ImageUsage;
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::units::ByteCount;
 
 /// The name of the file with an image's memory.
 const MEMORY: &str = "memory.img";

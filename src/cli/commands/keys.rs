@@ -5,17 +5,17 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::assembly;
-use crate::audit::{self, AuditEvent, AuditKind};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::key_args::KeysCommand;
 use crate::cli::prepare::block_on;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table};
 use crate::cli::terminal::readable::{age, span};
-use crate::clock::Clock;
-use crate::config::{AuthMode, Config, parse_duration};
-use crate::ids::TenantId;
-use crate::tenants::{ApiKey, KeyName, KeyOrder, KeyPrefix, KeyTable, Revocation, Rights};
+use wardian_config::{AuthMode, Config, parse_duration};
+use wardian_stores::audit::{self, AuditEvent, AuditKind};
+use wardian_stores::tenants::{ApiKey, KeyName, KeyOrder, KeyPrefix, KeyTable, Revocation, Rights};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::TenantId;
 
 /// Executes a command on keys.
 pub(crate) fn keys(config: &Config, command: &KeysCommand) -> Result<Exit, Failed> {

@@ -30,6 +30,8 @@ pub(crate) fn licenses(is_sbom: bool) -> Exit {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+    use std::path::Path;
 
     use serde::Deserialize;
 
@@ -78,18 +80,32 @@ mod tests {
         struct Manifest {
             dependencies: BTreeMap<String, toml::Value>,
         }
-        let manifest: Manifest =
-            toml::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")))
-                .unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let crates = fs::read_dir(root.join("crates")).unwrap();
+        let folders = crates.map(|entry| entry.unwrap().path()).chain([root.to_owned()]);
+        let manifests = folders.map(|folder| {
+            let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+            toml::from_str::<Manifest>(&text).unwrap()
+        });
         let locked: Locked =
             toml::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock")))
                 .unwrap();
-        let own = locked.package.iter().find(|package| package.name == "wardian").unwrap();
         let listed = listed("cargo");
-        for name in manifest.dependencies.keys() {
+        let ours = |name: &str| name.starts_with("wardian");
+        let needs: Vec<&String> = locked
+            .package
+            .iter()
+            .filter(|package| ours(&package.name))
+            .flat_map(|package| &package.dependencies)
+            .collect();
+        let names: BTreeSet<String> = manifests
+            .flat_map(|manifest| manifest.dependencies.into_keys())
+            .filter(|name| !ours(name))
+            .collect();
+        assert!(names.contains("wasmtime") && names.contains("clap"), "{names:?}");
+        for name in &names {
             // `name`, or `name version` where several versions are locked.
-            let needed =
-                own.dependencies.iter().find(|needed| needed.split(' ').next() == Some(name));
+            let needed = needs.iter().find(|needed| needed.split(' ').next() == Some(name));
             let needed = needed.unwrap_or_else(|| panic!("{name} is not locked"));
             let version = needed.split(' ').nth(1).unwrap_or_else(|| {
                 &locked.package.iter().find(|package| package.name == *name).unwrap().version
@@ -103,12 +119,12 @@ mod tests {
     fn the_engine_its_parts_and_all_batteries_are_listed() {
         let listed = listed("pypi");
         let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/wasm/batteries/pylock.toml");
-        let batteries: Locked = toml::from_str(&std::fs::read_to_string(lock).unwrap()).unwrap();
+        let batteries: Locked = toml::from_str(&fs::read_to_string(lock).unwrap()).unwrap();
         let mut wanted: BTreeSet<(String, String)> =
             batteries.package.into_iter().map(|one| (one.name, one.version)).collect();
         assert!(wanted.len() > 50, "{wanted:?}");
         let parts = concat!(env!("CARGO_MANIFEST_DIR"), "/wasm/batteries/data.toml");
-        let parts: toml::Table = toml::from_str(&std::fs::read_to_string(parts).unwrap()).unwrap();
+        let parts: toml::Table = toml::from_str(&fs::read_to_string(parts).unwrap()).unwrap();
         for wheel in parts["wheels"].as_array().unwrap() {
             // The name of a wheel's file begins with those of the package and its version.
             let mut named = wheel["name"].as_str().unwrap().split('-');

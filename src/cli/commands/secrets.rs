@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
-use crate::config::Config;
-use crate::ids::TenantId;
-use crate::secrets::{ListedProvider, ListedSecret, SecretScope, Secrets};
-use crate::skill::manifest::url_pattern::UrlPattern;
+use wardian_config::Config;
+use wardian_formats::skill::manifest::url_pattern::UrlPattern;
+use wardian_stores::secrets::{ListedProvider, ListedSecret, SecretScope, Secrets};
+use wardian_vocabulary::ids::TenantId;
 
 /// Lists names and providers. Ends as failed if something cannot be used.
 pub(crate) fn list(config: &Config, tenant: Option<&str>, as_json: bool) -> Result<Exit, Failed> {

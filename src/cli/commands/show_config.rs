@@ -5,7 +5,7 @@ use toml::Table;
 
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::{print, print_json, print_line};
-use crate::config::{Config, GatewayMemory};
+use wardian_config::{Config, GatewayMemory};
 
 /// Prints the settings as a configuration file.
 pub(crate) fn as_toml(config: &Config, is_explained: bool) -> Exit {

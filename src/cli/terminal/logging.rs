@@ -11,15 +11,15 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, Registry, reload};
 
 use crate::cli::terminal::output::note;
-use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
-use crate::secrets::PREFIX as SECRET_PREFIX;
-use crate::skill::manifest::secret_name::check_secret_name;
+use wardian_config::{Config, LogFormat, LogLevel, SettingOrigin};
+use wardian_formats::skill::manifest::secret_name::check_secret_name;
+use wardian_stores::secrets::PREFIX as SECRET_PREFIX;
 
 /// The log level of commands other than `serve`, unless an option asks for more.
 const QUIET: LogLevel = LogLevel::Warn;
 
 /// The target of log lines about skills.
-const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
+const REGISTRY: &str = "wardian_skills::registry";
 
 /// The library of the Model Context Protocol, which logs what clients send.
 const MCP_LIBRARY: &str = "rmcp";
@@ -65,7 +65,8 @@ fn chosen_level(config: &Config) -> Option<LogLevel> {
 
 fn targets(level: LogLevel) -> Targets {
     Targets::new()
-        .with_target(env!("CARGO_CRATE_NAME"), filter_of(level))
+        // The beginning of the names of all our crates.
+        .with_target("wardian", filter_of(level))
         .with_target(MCP_LIBRARY, LevelFilter::OFF)
         .with_default(LevelFilter::WARN)
 }

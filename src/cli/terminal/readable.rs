@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::ids::Digest;
-use crate::units::ByteCount;
+use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::units::ByteCount;
 
 /// Shown hexadecimal digits of a digest.
 const SHOWN_DIGITS: usize = 16;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::blobs::{BlobStore, ListedBlob};
 use crate::cli::commands::blobs::local::{UseOfStore, open};
 use crate::cli::commands::blobs::remote::{Remote, RemoteBlob};
 use crate::cli::commands::blobs::transfer_progress::readable;
@@ -10,11 +9,12 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print_json, print_line, print_table};
 use crate::cli::terminal::readable::age;
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::error::ErrorKind;
-use crate::ids::BlobId;
-use crate::service::sole_tenant;
+use wardian_config::Config;
+use wardian_service::sole_tenant;
+use wardian_stores::blobs::{BlobStore, ListedBlob};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::BlobId;
 
 /// Blobs that are read from the store at one time.
 const PAGE: usize = 1_000;

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read};
 
-use crate::blobs::content::blob_id::BlobHasher;
-use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::transfer_progress::TransferProgress;
-use crate::ids::BlobId;
+use wardian_stores::blobs::content::blob_id::BlobHasher;
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_vocabulary::ids::BlobId;
 
 /// Content that is hashed while it is read.
 pub(super) struct HashedContent<R> {

@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::assembly;
-use crate::blobs::OpenBlob;
-use crate::blobs::content::file_name::kind_of_file;
-use crate::blobs::content::kind::BlobKind;
-use crate::blobs::{BlobError, BlobStore, LocalBlobStore, StoredBlob};
 use crate::cli::failed::Failed;
-use crate::config::Config;
-use crate::error::ErrorKind;
-use crate::ids::{BlobId, BlobName};
-use crate::service::sole_tenant;
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_service::sole_tenant;
+use wardian_stores::blobs::OpenBlob;
+use wardian_stores::blobs::content::file_name::kind_of_file;
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_stores::blobs::{BlobError, BlobStore, LocalBlobStore, StoredBlob};
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::{BlobId, BlobName};
+use wardian_vocabulary::units::ByteCount;
 
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
@@ -162,7 +162,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::config::{Flags, Surroundings};
+    use wardian_config::{Flags, Surroundings};
 
     fn config_in(folder: &Path, settings: &[(&str, &str)]) -> Config {
         let surroundings = Surroundings {

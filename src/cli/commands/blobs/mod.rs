@@ -19,7 +19,7 @@ use crate::cli::args::BlobsCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::server_option::ServerOption;
-use crate::config::Config;
+use wardian_config::Config;
 
 pub(crate) use crate::cli::commands::blobs::remote::Remote;
 pub(crate) use crate::cli::commands::blobs::transfer::put_file;

@@ -1,6 +1,6 @@
 //! The file name in a `Content-Disposition` that a server sends (RFC 6266).
 
-use crate::ids::BlobName;
+use wardian_vocabulary::ids::BlobName;
 
 /// The name that a header proposes; none if it has none, or one that is not the name of a file. So a
 /// server cannot lead a file out of the folder that it is saved in.

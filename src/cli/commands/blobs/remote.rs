@@ -12,9 +12,9 @@ use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder, SendBody};
 
 use crate::cli::failed::Failed;
-use crate::client_tls::system_tls;
-use crate::ids::{BlobId, BlobName};
-use crate::protocol::methods::blobs::CreateBlobResult;
+use wardian_formats::protocol::methods::blobs::CreateBlobResult;
+use wardian_vocabulary::client_tls::system_tls;
+use wardian_vocabulary::ids::{BlobId, BlobName};
 
 /// The time for connecting.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-use crate::blobs::{BlobError, BlobVerdict, LocalBlobStore, OnDamage};
 use crate::cli::commands::blobs::local::{UseOfStore, open};
 use crate::cli::commands::blobs::remote::Remote;
 use crate::cli::commands::blobs::transfer_progress::{TransferProgress, readable};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print_json, print_line};
-use crate::config::Config;
-use crate::error::CauseChain;
-use crate::ids::{BlobId, TenantId};
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_stores::blobs::{BlobError, BlobVerdict, LocalBlobStore, OnDamage};
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::{BlobId, TenantId};
+use wardian_vocabulary::units::ByteCount;
 
 /// Blobs that are listed at one time.
 const PAGE: usize = 1_000;

@@ -10,10 +10,6 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::blobs::BlobStore;
-use crate::blobs::content::blob_id::BlobHasher;
-use crate::blobs::content::file_name::file_name_of;
-use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::hashed::HashedContent;
 use crate::cli::commands::blobs::local::{
     UseOfStore, copy_blob, kind_of, name_of, open, open_blob, store_file, store_stream, with_name,
@@ -24,10 +20,14 @@ use crate::cli::commands::blobs::transfer_progress::TransferProgress;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{deliver, note, print_json, print_line};
-use crate::config::Config;
-use crate::ids::{BlobId, BlobName};
-use crate::protocol::methods::blobs::CreateBlobResult;
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_formats::protocol::methods::blobs::CreateBlobResult;
+use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::content::blob_id::BlobHasher;
+use wardian_stores::blobs::content::file_name::file_name_of;
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_vocabulary::ids::{BlobId, BlobName};
+use wardian_vocabulary::units::ByteCount;
 
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;

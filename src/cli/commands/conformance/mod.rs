@@ -21,8 +21,8 @@ use crate::cli::commands::conformance::own_server::OwnServer;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
-use crate::config::Config;
-use crate::subprocess::hide_own_variables;
+use wardian_config::Config;
+use wardian_vocabulary::subprocess::hide_own_variables;
 
 /// The files of the suite: paths and contents.
 const SUITE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/conformance_suite.rs"));

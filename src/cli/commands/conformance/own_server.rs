@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::spawn_blocking;
 
 use crate::cli::failed::Failed;
-use crate::config::Config;
-use crate::subprocess::hide_own_variables;
+use wardian_config::Config;
+use wardian_vocabulary::subprocess::hide_own_variables;
 
 /// A server in a process of its own. Dropping it stops the server.
 pub(crate) struct OwnServer {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::cli::commands::fuel_profile::sums::{by_function, callers};
-use crate::job::profile::{FuelProfile, ProfiledFunction};
+use wardian_formats::job::profile::{FuelProfile, ProfiledFunction};
 
 /// One line for each stack: its functions, separated by semicolons, and its fuel. Scripts for flame
 /// graphs read this form.

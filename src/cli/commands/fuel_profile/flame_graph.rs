@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use crate::cli::commands::fuel_profile::sums::{percentage, place, with_callees, with_commas};
 use crate::cli::commands::xml::escaped;
 use crate::cli::terminal::output::shown;
-use crate::job::profile::{FuelProfile, FunctionOrigin, ProfiledFunction};
+use wardian_formats::job::profile::{FuelProfile, FunctionOrigin, ProfiledFunction};
 
 /// Sizes in hundredths of a pixel, in which the graph is laid out without fractions.
 const WIDTH: u64 = 120_000;

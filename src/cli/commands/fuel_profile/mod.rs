@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::cli::commands::test::junit::write_whole;
+use crate::cli::commands::test::report::junit::write_whole;
 use crate::cli::failed::Failed;
 use crate::cli::program_args::ProfileOptions;
 use crate::cli::terminal::output::print_error;
-use crate::job::profile::{FuelProfile, ProfileOrder};
-use crate::service::{LocalProgram, LocalResult};
-use crate::units::Fuel;
+use wardian_formats::job::profile::{FuelProfile, ProfileOrder};
+use wardian_service::{LocalProgram, LocalResult};
+use wardian_vocabulary::units::Fuel;
 
 /// The value of `--fuel-profile` for the table alone.
 const TABLE_ALONE: &str = "-";

@@ -1,6 +1,6 @@
 //! Sums over the calls of a profile.
 
-use crate::job::profile::{FuelProfile, FunctionOrigin, ProfiledFunction};
+use wardian_formats::job::profile::{FuelProfile, FunctionOrigin, ProfiledFunction};
 
 /// A function of a profile, over all of its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::cli::commands::fuel_profile::sums::{
     FunctionSum, by_function, percentage, place, with_commas,
 };
 use crate::cli::terminal::output::laid_out;
-use crate::job::profile::FuelProfile;
+use wardian_formats::job::profile::FuelProfile;
 
 /// Most rows: a screen full. Files have all of them.
 const MAX_ROWS: usize = 25;

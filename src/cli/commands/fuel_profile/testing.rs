@@ -1,7 +1,7 @@
 //! Profiles for tests.
 
-use crate::job::profile::{FuelProfile, ProfiledCall, ProfiledFunction};
-use crate::units::Fuel;
+use wardian_formats::job::profile::{FuelProfile, ProfiledCall, ProfiledFunction};
+use wardian_vocabulary::units::Fuel;
 
 /// A stack, the outermost function first, with its fuel and its samples. A function has a name, a
 /// file and a line.

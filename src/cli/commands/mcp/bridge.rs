@@ -16,10 +16,12 @@ use crate::cli::commands::blobs::read_key;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
-use crate::client_tls::system_tls;
-use crate::error::ErrorKind;
-use crate::mcp::{BridgedMessage, LineFault, addressed, chosen_revision, read_line, refusal};
-use crate::units::ByteCount;
+use wardian_edges::mcp::{
+    BridgedMessage, LineFault, addressed, chosen_revision, read_line, refusal,
+};
+use wardian_vocabulary::client_tls::system_tls;
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::units::ByteCount;
 
 /// The time for connecting.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -15,16 +15,16 @@ use tokio::time::sleep;
 use crate::assembly::{MeteredCode, Provision, ReadStores, Runtime, SkillsRead, Stores};
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
-use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::run::local_program::on_its_own;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress, step_of};
 use crate::cli::terminal::output::note;
-use crate::config::Config;
-use crate::engine::progress::StepReport;
-use crate::mcp::{LocalFolders, StdioLimits, serve_lines};
-use crate::service::{Gate, Preparation};
-use crate::telemetry::Metrics;
+use wardian_config::Config;
+use wardian_edges::mcp::{LocalFolders, StdioLimits, serve_lines};
+use wardian_engine::progress::StepReport;
+use wardian_service::{Gate, Preparation};
+use wardian_telemetry::Metrics;
 
 /// The pause after the first attempt to prepare the engine that fails.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);

@@ -13,11 +13,11 @@ use crate::cli::server_option::ServerOption;
 use crate::cli::terminal::json_layout::laid_out;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, print_table, shown};
 use crate::cli::terminal::readable::age;
-use crate::clock::Clock;
-use crate::ids::RunId;
-use crate::protocol::methods::execution::RunProgress;
-use crate::records::RecordedError;
-use crate::service::{ActiveRunList, ActiveRunView, CancelledRun, ProgressReport};
+use wardian_formats::protocol::methods::execution::RunProgress;
+use wardian_service::{ActiveRunList, ActiveRunView, CancelledRun, ProgressReport};
+use wardian_stores::records::RecordedError;
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::RunId;
 
 /// The time for which one request waits for the end of a run, in milliseconds. In between, the
 /// progress of the run is told.

@@ -6,10 +6,10 @@ use crate::cli::commands::runs::shown::row;
 use crate::cli::commands::runs::source::{RecordSource, RunChoice};
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print_json, print_line, print_table};
-use crate::clock::Clock;
-use crate::ids::TenantId;
-use crate::records::RunSummary;
-use crate::skill::similar::listed;
+use wardian_formats::skill::similar::listed;
+use wardian_stores::records::RunSummary;
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::TenantId;
 
 /// Reads pages until there are enough runs, or no more.
 async fn list(

@@ -18,10 +18,10 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
 use crate::cli::run_args::{ListArgs, RunsCommand};
 use crate::cli::terminal::output::{print_bytes, print_json, print_line};
-use crate::clock::Clock;
-use crate::config::{Config, parse_duration};
-use crate::ids::{RunId, SkillName};
-use crate::records::{RunOutcomeKind, RunRecord};
+use wardian_config::{Config, parse_duration};
+use wardian_stores::records::{RunOutcomeKind, RunRecord};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{RunId, SkillName};
 
 /// Executes a command on runs. `api_key` is for a server.
 pub(crate) fn runs(

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::cli::terminal::output::shown;
 use crate::cli::terminal::readable::{age, first_digits, readable};
-use crate::ids::BlobId;
-use crate::records::{RecordedContent, RecordedSkill, RunRecord, RunSummary};
-use crate::units::ByteCount;
+use wardian_stores::records::{RecordedContent, RecordedSkill, RunRecord, RunSummary};
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
 
 /// Width of the names in front of values.
 const NAMES: usize = 11;

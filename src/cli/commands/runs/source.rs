@@ -10,13 +10,15 @@ use crate::cli::commands::blobs::{Remote, remote_of};
 use crate::cli::failed::Failed;
 use crate::cli::run_args::RunsOf;
 use crate::cli::server_option::ServerOption;
-use crate::config::Config;
-use crate::ids::{RunId, SkillName, TenantId};
-use crate::job::outcome::LogChunk;
-use crate::protocol::methods::execution::RunProgress;
-use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result};
-use crate::service::RunList;
-use crate::tenants::Right;
+use wardian_config::Config;
+use wardian_formats::job::outcome::LogChunk;
+use wardian_formats::protocol::methods::execution::RunProgress;
+use wardian_service::RunList;
+use wardian_stores::records::{
+    ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result,
+};
+use wardian_stores::tenants::Right;
+use wardian_vocabulary::ids::{RunId, SkillName, TenantId};
 
 /// Most runs of one page.
 const PAGE: usize = 1_000;

@@ -10,21 +10,21 @@ use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
 use crate::assembly::{self, MeteredCode, Runtime};
-use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
-use crate::config::Config;
-use crate::engine::code::instrumentation::Variant;
-use crate::packages::lock::Lock;
-use crate::packages::{
+use wardian_config::Config;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_formats::protocol::methods::execution::RunStatus;
+use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
+use wardian_service::{Caller, LocalProgram, LocalRun};
+use wardian_skills::packages::lock::Lock;
+use wardian_skills::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, NeedsError, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
-use crate::protocol::methods::execution::RunStatus;
-use crate::registry::FolderCheck;
-use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{Caller, LocalProgram, LocalRun};
-use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use wardian_skills::registry::FolderCheck;
+use wardian_skills::registry::folders::snapshot::Snapshot;
 
 /// The program that checks a skill's Python.
 const PROGRAM: &str = include_str!("check_python.py");

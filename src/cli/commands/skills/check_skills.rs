@@ -10,10 +10,10 @@ use crate::cli::commands::skills::test_file::check_tests;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
-use crate::config::Config;
-use crate::registry::{FolderCheck, check_folder};
-use crate::secrets::Secrets;
-use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use wardian_config::Config;
+use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
+use wardian_skills::registry::{FolderCheck, check_folder};
+use wardian_stores::secrets::Secrets;
 
 /// One skill's findings, for programs.
 #[derive(Serialize)]
@@ -134,7 +134,7 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Flags, Surroundings};
+    use wardian_config::{Flags, Surroundings};
 
     #[test]
     fn good_skills_bad_skills_and_no_skills_end_differently() {

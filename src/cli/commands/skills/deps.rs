@@ -9,27 +9,27 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::assembly::{self, MeteredCode, Runtime};
-use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::skills::args::DepsCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on;
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
-use crate::config::Config;
-use crate::engine::code::instrumentation::Variant;
-use crate::error::CauseChain;
-use crate::packages::fetch::{FetchError, lock_wheels, sync_wheels};
-use crate::packages::layer::LayerKey;
-use crate::packages::lock::{Lock, MAX_LOCK};
-use crate::packages::requirements::{MAX_REQUIREMENTS, Requirements};
-use crate::packages::resolve::{WheelSource, resolve};
-use crate::packages::resolve_error::ResolveError;
-use crate::packages::wheel::WheelName;
-use crate::packages::{
+use wardian_config::Config;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_service::Caller;
+use wardian_skills::packages::fetch::{FetchError, lock_wheels, sync_wheels};
+use wardian_skills::packages::layer::LayerKey;
+use wardian_skills::packages::lock::{Lock, MAX_LOCK};
+use wardian_skills::packages::requirements::{MAX_REQUIREMENTS, Requirements};
+use wardian_skills::packages::resolve::{WheelSource, resolve};
+use wardian_skills::packages::resolve_error::ResolveError;
+use wardian_skills::packages::wheel::WheelName;
+use wardian_skills::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
-use crate::regular_file::open_regular;
-use crate::service::Caller;
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::files::regular_file::open_regular;
 
 /// The result of locking, for programs.
 #[derive(Serialize)]

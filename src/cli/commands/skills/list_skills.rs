@@ -8,13 +8,13 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{
     note, print, print_bytes, print_json, print_line, print_table, shown,
 };
-use crate::config::Config;
-use crate::error::ErrorKind;
-use crate::ids::{SkillName, SkillVersion, TenantId};
-use crate::registry::folders::snapshot::Snapshot;
-use crate::registry::index::Index;
-use crate::registry::{RegistryError, SkillView};
-use crate::skill::manifest::{Manifest, SkillKind};
+use wardian_config::Config;
+use wardian_formats::skill::manifest::{Manifest, SkillKind};
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_skills::registry::index::Index;
+use wardian_skills::registry::{RegistryError, SkillView};
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::{SkillName, SkillVersion, TenantId};
 
 /// Skills of one page of a list.
 const PAGE: usize = 500;

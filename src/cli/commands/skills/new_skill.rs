@@ -8,8 +8,8 @@ use crate::assembly::is_bundled;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_line};
-use crate::ids::SkillName;
-use crate::skill::GUIDE_NAME;
+use wardian_formats::skill::GUIDE_NAME;
+use wardian_vocabulary::ids::SkillName;
 
 /// Creates the skill's folder with its files in `parent`, which is created if it does not exist.
 pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Result<Exit, Failed> {
@@ -173,7 +173,7 @@ Write what a reader should do, one step after the other.
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::{Files, SkillOrigin, check};
+    use wardian_formats::skill::{Files, SkillOrigin, check};
 
     #[test]
     fn a_new_skill_has_no_mistake() {

@@ -11,9 +11,9 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::server_option::ServerOption;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
-use crate::ids::{SkillName, SkillVersion};
-use crate::registry::check_folder;
-use crate::registry::publishing::pack;
+use wardian_skills::registry::check_folder;
+use wardian_skills::registry::publishing::pack;
+use wardian_vocabulary::ids::{SkillName, SkillVersion};
 
 /// The kind of a blob with a package.
 const KIND: &str = "application/vnd.wardian.skill";

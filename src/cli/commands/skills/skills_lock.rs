@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::assembly::{self, is_bundled};
-use crate::cli::commands::test::junit::write_whole;
+use crate::cli::commands::test::report::junit::write_whole;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print_json, print_line, shown};
-use crate::config::Config;
-use crate::ids::{Digest, SkillName, SkillVersion};
-use crate::registry::index::Index;
+use wardian_config::Config;
+use wardian_skills::registry::index::Index;
+use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
 /// The format that this version writes. Raise it when an older version would misread a lock.
 const FORMAT: u64 = 1;

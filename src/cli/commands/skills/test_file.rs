@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::skills::test_case::{BlobContent, TestCase, with_ids};
-use crate::error::CauseChain;
-use crate::protocol::strict;
-use crate::registry::folders::snapshot::Snapshot;
-use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
-use crate::skill::path::is_left_out;
+use wardian_formats::protocol::strict;
+use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
+use wardian_formats::skill::path::is_left_out;
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_vocabulary::error::CauseChain;
 
 /// Longest file of a case, in bytes.
 pub(crate) const MAX_CASE: u64 = 4 << 20;

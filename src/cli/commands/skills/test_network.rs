@@ -8,8 +8,8 @@ use hyper::{Method, StatusCode};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::egress::policy::target::RequestTarget;
-use crate::egress::recorded::{ExpectedBody, RecordedAnswer, RecordedExchange, RecordedRequest};
+use wardian_egress::policy::target::RequestTarget;
+use wardian_egress::recorded::{ExpectedBody, RecordedAnswer, RecordedExchange, RecordedRequest};
 
 /// A request and its answer, as the file of a case has them.
 #[derive(Debug, Deserialize)]

@@ -13,9 +13,8 @@ use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 use crate::assembly::{MeteredCode, OwnBlobs, Runtime};
-use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::read_blob;
-use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::skills::test_case::{
     BlobContent, CaseBlob, CaseResult, ExpectedStatus, MadeBlob, TestCase, with_ids,
 };
@@ -24,17 +23,20 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted};
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
-use crate::config::Config;
-use crate::egress::recorded::Recording;
-use crate::error::ErrorKind;
-use crate::ids::Digest;
-use crate::packages::LOCK_FILE;
-use crate::packages::lock::Lock;
-use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunStatus};
-use crate::registry::check_folder;
-use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
-use crate::units::ByteCount;
+use wardian_config::Config;
+use wardian_egress::recorded::Recording;
+use wardian_formats::protocol::methods::execution::{
+    ReproducibleParam, RequestedLimits, RunStatus,
+};
+use wardian_service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use wardian_skills::packages::LOCK_FILE;
+use wardian_skills::packages::lock::Lock;
+use wardian_skills::registry::check_folder;
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::units::ByteCount;
 
 /// The tests of one skill.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use tempfile::NamedTempFile;
 
 use crate::cli::commands::test::project::hashed;
 use crate::cli::commands::test::pytest_bytecode::FILE as BYTECODE;
-use crate::cli::commands::test::report::UnitReport;
-use crate::clock::Clock;
+use crate::cli::commands::test::report::outcomes::UnitReport;
+use wardian_vocabulary::clock::Clock;
 
 /// The folder in the cache folder.
 const FOLDER: &str = "tests";
@@ -147,7 +147,7 @@ fn sum_of(key: &str, content: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::test::report::{TestEnd, TestReport};
+    use crate::cli::commands::test::report::outcomes::{TestEnd, TestReport};
 
     fn report(outcome: TestEnd) -> UnitReport {
         UnitReport {

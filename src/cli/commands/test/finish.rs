@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::cli::commands::test::annotations::annotations;
-use crate::cli::commands::test::junit::write_junit;
-use crate::cli::commands::test::printer::{EndCounts, print_results};
-use crate::cli::commands::test::report::{UnitReport, defused};
+use crate::cli::commands::test::report::annotations::annotations;
+use crate::cli::commands::test::report::junit::write_junit;
+use crate::cli::commands::test::report::outcomes::{UnitReport, defused};
+use crate::cli::commands::test::report::printer::{EndCounts, print_results};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, shown};

@@ -15,8 +15,8 @@ use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests};
 use crate::cli::commands::test::plan::{FileTests, TestSession, Unit};
 use crate::cli::commands::test::project::hashed;
 use crate::cli::failed::Failed;
-use crate::config::Config;
-use crate::images::PackageSet;
+use wardian_config::Config;
+use wardian_images::PackageSet;
 
 /// Part of every key. Raise it when results are made or kept in another way.
 const FORMAT: u32 = 1;

@@ -4,12 +4,12 @@ use crate::assembly::Runtime;
 use crate::cli::commands::test::cache::ResultCache;
 use crate::cli::commands::test::ingredients::Ingredients;
 use crate::cli::commands::test::plan::TestSession;
-use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
+use crate::cli::commands::test::report::outcomes::{TestEnd, TestReport, UnitReport};
 use crate::cli::commands::test::run_unit::run_unit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
-use crate::clock::Clock;
-use crate::config::Config;
+use wardian_config::Config;
+use wardian_vocabulary::clock::Clock;
 
 /// The kept results of a command.
 #[derive(Debug)]

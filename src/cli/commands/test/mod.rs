@@ -3,20 +3,16 @@
 //! Every file and every case has a run of its own, reproducible unless the machine refuses something,
 //! and all workers take part.
 
-mod annotations;
 mod cache;
 mod finish;
 mod ingredients;
-pub(crate) mod junit;
 mod kept;
-mod line_diff;
 mod packed_files;
 mod plan;
-mod printer;
 mod project;
 mod pytest_bytecode;
 mod python_file;
-mod report;
+pub(crate) mod report;
 mod run_unit;
 mod skill_case;
 mod update;
@@ -30,25 +26,25 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::assembly::{MeteredCode, Runtime, install_engine};
-use crate::cli::commands::epoch::epoch;
-use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::run::epoch::epoch;
+use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::commands::skills::test_skills::HowToRun;
 use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothing_found};
 use crate::cli::commands::test::kept::KeptResults;
 use crate::cli::commands::test::plan::{Plan, TestSession};
-use crate::cli::commands::test::printer::Shown;
 use crate::cli::commands::test::pytest_bytecode::{MAKING_MS, PytestBytecode};
-use crate::cli::commands::test::report::UnitReport;
+use crate::cli::commands::test::report::outcomes::UnitReport;
+use crate::cli::commands::test::report::printer::Shown;
 use crate::cli::commands::test::run_unit::run_unit;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
 use crate::cli::test_args::TestArgs;
-use crate::config::Config;
-use crate::ids::{SkillName, SkillVersion};
-use crate::images::PackageSet;
-use crate::protocol::methods::execution::ReproducibleParam;
+use wardian_config::Config;
+use wardian_formats::protocol::methods::execution::ReproducibleParam;
+use wardian_images::PackageSet;
+use wardian_vocabulary::ids::{SkillName, SkillVersion};
 
 /// Runs the tests below some paths.
 pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Result<Exit, Failed> {

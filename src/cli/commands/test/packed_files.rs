@@ -1,7 +1,7 @@
 //! Files that are handed to the runner in the sandbox as one blob.
 
 use crate::cli::commands::test::project::hashed;
-use crate::units::ByteCount;
+use wardian_vocabulary::units::ByteCount;
 
 /// Files for the runner in the sandbox.
 #[derive(Debug)]

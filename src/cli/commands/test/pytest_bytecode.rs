@@ -21,12 +21,12 @@ use crate::cli::commands::test::packed_files::PackedFiles;
 use crate::cli::commands::test::project::hashed;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
-use crate::ids::BlobId;
-use crate::protocol::methods::execution::{
+use wardian_formats::protocol::methods::execution::{
     DEFAULT_EPOCH, ReproducibleParam, RequestedLimits, RunStatus,
 };
-use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
-use crate::units::ByteCount;
+use wardian_service::{Caller, LocalProgram, LocalRun, sole_tenant};
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
 
 /// The program that makes it.
 const MAKER: &str = include_str!("pytest_bytecode.py");

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 
 use crate::assembly::OwnBlobs;
-use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::read_text_blob;
 use crate::cli::commands::test::packed_files::PackedFiles;
 use crate::cli::commands::test::plan::{FileTests, TestSession};
 use crate::cli::commands::test::project::hashed;
-use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport, clock_ms};
+use crate::cli::commands::test::report::outcomes::{TestEnd, TestReport, UnitReport, clock_ms};
 use crate::cli::failed::Failed;
-use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
-use crate::service::{
+use wardian_formats::protocol::methods::execution::{RequestedLimits, RunStatus};
+use wardian_service::{
     Caller, LocalProgram, LocalResult, LocalRun, ProgressReport, Stream, log_stream, sole_tenant,
 };
-use crate::units::ByteCount;
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_vocabulary::units::ByteCount;
 
 /// The program that runs the tests.
 pub(crate) const RUNNER: &str = include_str!("test_runner.py");

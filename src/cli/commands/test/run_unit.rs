@@ -3,10 +3,10 @@
 use crate::assembly::Runtime;
 use crate::cli::commands::test::plan::{TestSession, Unit};
 use crate::cli::commands::test::python_file::run_file;
-use crate::cli::commands::test::report::UnitReport;
+use crate::cli::commands::test::report::outcomes::UnitReport;
 use crate::cli::commands::test::skill_case::run_skill_case;
 use crate::cli::failed::Failed;
-use crate::units::ByteCount;
+use wardian_vocabulary::units::ByteCount;
 
 /// Runs the unit of this number.
 pub(crate) async fn run_unit(

@@ -10,14 +10,16 @@ use crate::assembly::OwnBlobs;
 use crate::cli::commands::skills::test_case::{CaseResult, TestCase};
 use crate::cli::commands::skills::test_file::{MAX_CASE, TESTS};
 use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests, run_case};
-use crate::cli::commands::test::junit::write_whole;
-use crate::cli::commands::test::line_diff::line_diff;
 use crate::cli::commands::test::plan::{TestSession, as_typed};
-use crate::cli::commands::test::report::{TestEnd, TestReport, UPDATED, UnitReport, clock_ms};
+use crate::cli::commands::test::report::junit::write_whole;
+use crate::cli::commands::test::report::line_diff::line_diff;
+use crate::cli::commands::test::report::outcomes::{
+    TestEnd, TestReport, UPDATED, UnitReport, clock_ms,
+};
 use crate::cli::commands::test::update::updated;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
-use crate::ids::Digest;
+use wardian_vocabulary::ids::Digest;
 
 /// Ends of runs that depend on the machine. A lost worker is a `SandboxCrash`.
 const PASSING: [&str; 4] = ["Timeout", "SandboxCrash", "MemoryLimit", "Cancelled"];

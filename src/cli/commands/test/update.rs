@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cli::commands::skills::test_case::is_expected;
-use crate::protocol::members::Members;
+use wardian_formats::protocol::members::Members;
 
 /// Longest value that is written on one line, in bytes.
 const ONE_LINE: usize = 60;

@@ -15,7 +15,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print, print_line};
 use crate::cli::top_args::TopArgs;
-use crate::config::Config;
+use wardian_config::Config;
 
 /// The time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -5,13 +5,13 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::blobs::BlobStore;
-use crate::blobs::content::blob_id::BlobHasher;
-use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::store_file;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
-use crate::provenance::{DocumentBlob, DocumentText};
+use wardian_formats::provenance::{DocumentBlob, DocumentText};
+use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::content::blob_id::BlobHasher;
+use wardian_stores::blobs::content::kind::BlobKind;
 
 /// Most files and folders that are looked at.
 const MAX_ENTRIES: usize = 100_000;

@@ -26,9 +26,9 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{note, shown};
 use crate::cli::verify_args::VerifyArgs;
-use crate::config::Config;
-use crate::ids::Digest;
-use crate::provenance::{Difference, RunDocument};
+use wardian_config::Config;
+use wardian_formats::provenance::{Difference, RunDocument};
+use wardian_vocabulary::ids::Digest;
 
 /// Executes the command.
 pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {

@@ -17,13 +17,13 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use crate::cli::verify_args::BundleArgs;
-use crate::config::Config;
-use crate::provenance::RunInputs;
-use crate::provenance::bundle::{
+use wardian_config::Config;
+use wardian_formats::provenance::RunInputs;
+use wardian_formats::provenance::bundle::{
     RECORD, blob_name, is_in_program, layer_name, layers, long_texts, skill_folder, text_name,
 };
-use crate::provenance::tar::TarWriter;
-use crate::registry::folders::snapshot::Snapshot;
+use wardian_formats::provenance::tar::TarWriter;
+use wardian_skills::registry::folders::snapshot::Snapshot;
 
 /// The content of a file of a bundle.
 enum Content {

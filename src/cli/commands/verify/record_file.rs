@@ -12,11 +12,11 @@ use crate::cli::commands::verify::record_text::{ReadRecord, parse};
 use crate::cli::commands::verify::unpacked::{UnpackedBundle, is_archive, unpack};
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
-use crate::ids::Digest;
-use crate::private_file::folder_of;
-use crate::provenance::{
+use wardian_formats::provenance::{
     MAX_ENVELOPE, PrivateKey, ProvenanceError, PublicKey, RunDocument, SignedRecord,
 };
+use wardian_vocabulary::files::private_file::folder_of;
+use wardian_vocabulary::ids::Digest;
 
 /// Longest file with a key that is read, in bytes.
 const MAX_KEY: u64 = 16 << 10;

@@ -1,6 +1,6 @@
 //! The text of a record: as it is, or signed.
 
-use crate::provenance::{ProvenanceError, PublicKey, RunDocument, SignedRecord};
+use wardian_formats::provenance::{ProvenanceError, PublicKey, RunDocument, SignedRecord};
 
 /// A record that was read.
 #[derive(Debug)]

@@ -7,17 +7,19 @@ use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 use crate::assembly::{MeteredCode, Runtime, install_engine, open_engine};
-use crate::cli::commands::run::{on_its_own, start_once};
+use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::unpacked::UnpackedBundle;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::progress;
-use crate::config::Config;
-use crate::engine::code::instrumentation::Variant;
-use crate::images::PackageSet;
-use crate::protocol::methods::execution::ReproducibleParam;
-use crate::provenance::{DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments};
-use crate::service::{
+use wardian_config::Config;
+use wardian_engine::code::instrumentation::Variant;
+use wardian_formats::protocol::methods::execution::ReproducibleParam;
+use wardian_formats::provenance::{
+    DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments,
+};
+use wardian_images::PackageSet;
+use wardian_service::{
     Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, ServiceError,
 };
 
@@ -108,8 +110,9 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
     }
     let args = files.text("arguments", &inputs.arguments)?;
     ensure_arguments(&args)?;
-    let named =
-        |skill: &crate::provenance::DocumentSkill| format!("{}@{}", skill.name, skill.version);
+    let named = |skill: &wardian_formats::provenance::DocumentSkill| {
+        format!("{}@{}", skill.name, skill.version)
+    };
     let (program, entrypoint, mounted) = match &inputs.program {
         DocumentProgram::Code { file_name, source } => {
             let source = files.text("program", source)?;

@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 use crate::cli::commands::verify::record_text::{ReadRecord, parse};
 use crate::cli::failed::Failed;
-use crate::provenance::bundle::{BundleContents, RECORD};
-use crate::provenance::tar::TarReader;
-use crate::provenance::{ProvenanceError, PublicKey};
+use wardian_formats::provenance::bundle::{BundleContents, RECORD};
+use wardian_formats::provenance::tar::TarReader;
+use wardian_formats::provenance::{ProvenanceError, PublicKey};
 
 /// The contents of a bundle.
 #[derive(Debug)]

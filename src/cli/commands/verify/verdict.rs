@@ -5,9 +5,9 @@ use serde::Serialize;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::json_layout::laid_out;
 use crate::cli::terminal::output::{print_json, print_line, shown};
-use crate::ids::Digest;
-use crate::provenance::Difference;
-use crate::provenance::difference::line_diff;
+use wardian_formats::provenance::Difference;
+use wardian_formats::provenance::difference::line_diff;
+use wardian_vocabulary::ids::Digest;
 
 /// Most lines of each text that a diff shows.
 const MAX_LINES: usize = 20;

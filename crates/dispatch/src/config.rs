@@ -1,0 +1,78 @@
+//! The settings of a pool.
+
+use std::time::Duration;
+
+use crate::isolation::Isolation;
+use crate::supervisor::cgroups::WorkerCgroups;
+use crate::supervisor::spawner::WorkerCommand;
+use crate::worker::attachments::AttachmentLimits;
+use wardian_formats::job::frame;
+use wardian_vocabulary::quotas::TenantPolicy;
+use wardian_vocabulary::units::ByteCount;
+
+/// Set by operators.
+#[derive(Debug, Clone)]
+pub struct PoolConfig {
+    /// The command that starts a worker.
+    pub command: WorkerCommand,
+    /// Gives each process a cgroup of its own. Default: none.
+    pub cgroups: Option<WorkerCgroups>,
+    /// Runs that compute at once. One for each core is right.
+    pub workers: usize,
+    /// Runs at once, with those that wait. Default: `workers`.
+    pub most_runs: usize,
+    /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
+    pub spares: usize,
+    /// The runs that may follow one another in a worker. Default: those of all tenants.
+    pub isolation: Isolation,
+    /// Runs that may wait for a worker, of all tenants together. Default 256.
+    pub queue: usize,
+    /// The memory that all runs in progress together may use, as the sum of their limits. A run
+    /// waits until it fits. Default: no bound beside the number of workers.
+    pub memory: Option<ByteCount>,
+    /// The limits of tenants. Default: none.
+    pub tenants: TenantPolicy,
+    /// How long a run may wait for a worker. Default 30 s.
+    pub queue_wait: Duration,
+    /// How long the first run of a tenant may wait if the tenant has no run in progress. Default:
+    /// `queue_wait`, which is also the least.
+    pub first_wait: Duration,
+    /// How long a worker may take to become ready. Default 60 s: the first one may have to read
+    /// the engine from a slow disk.
+    pub startup_timeout: Duration,
+    /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
+    /// end before its worker is killed. Default 1 s.
+    pub grace: Duration,
+    /// The most time by which the gateway's own work for a run, such as storing its blobs, extends
+    /// the run. Default 60 s: a gibibyte on a slow disk.
+    pub host_time: Duration,
+    /// The attachments that each worker keeps between runs.
+    pub attachments: AttachmentLimits,
+    /// Longest message of a worker, in bytes. Default: enough for the largest configurable log.
+    pub max_message: usize,
+}
+
+impl PoolConfig {
+    /// The defaults for `workers` workers that are started by `command`.
+    #[must_use]
+    pub fn new(command: WorkerCommand, workers: usize) -> Self {
+        Self {
+            command,
+            cgroups: None,
+            workers,
+            most_runs: workers,
+            spares: 1,
+            isolation: Isolation::Shared,
+            queue: 256,
+            memory: None,
+            tenants: TenantPolicy::NONE,
+            queue_wait: Duration::from_secs(30),
+            first_wait: Duration::ZERO,
+            startup_timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(1),
+            host_time: Duration::from_secs(60),
+            attachments: AttachmentLimits::default(),
+            max_message: frame::MESSAGE_MAX,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The gateway's pool of workers: chooses the next run and its worker, and replaces workers that
+//! break.
+//!
+//! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets
+//! complete jobs, and passes the requests of guests to a [`RunHost`].
+//!
+//! | folder        | purpose                                                                    |
+//! | ------------- | -------------------------------------------------------------------------- |
+//! | `worker/`     | one worker: its socket, one run on it, the checks of everything it sends   |
+//! | `scheduler/`  | assigns workers to runs, queues runs; leases                               |
+//! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
+//! | `pool.rs`     | puts the three together                                                    |
+//!
+//! Each folder uses only those above it. A run is one future: it leases a worker, exchanges
+//! messages with the worker over its socket, and gives the lease back, without further tasks or
+//! threads. Besides the runs, the pool has one supervisor for each of its workers, which starts a
+//! new worker when the old one has ended.
+//!
+//! INVARIANT(one-run-one-crash): the loss of a worker fails exactly one run, which ends as
+//! `SandboxCrash`. A run that a worker has begun is never repeated.
+//! INVARIANT(back-to-size): a lost worker is replaced at once. A worker that cannot start is tried
+//! again, after pauses.
+
+mod config;
+mod content;
+mod error;
+mod isolation;
+mod pool;
+mod report;
+mod scheduler;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use crate::config::PoolConfig;
+pub use crate::content::{BlobSource, SkillContent};
+pub use crate::error::DispatchError;
+pub use crate::isolation::Isolation;
+#[cfg(test)]
+pub(crate) use crate::isolation::WorkerOwner;
+pub use crate::pool::{Pool, memory_of};
+pub use crate::report::{Counters, PoolReport};
+pub use crate::supervisor::cgroups::WorkerCgroups;
+pub use crate::supervisor::spawner::WorkerCommand;
+pub use crate::worker::attachments::AttachmentLimits;
+pub use crate::worker::id::WorkerId;
+pub use crate::worker::outcome_check::check_outcome;
+pub use crate::worker::payload::CheckedPayload;
+
+use wardian_formats::job::RunSpec;
+use wardian_formats::job::host::HostTime;
+use wardian_formats::job::image::ImageContent;
+use wardian_formats::job::layer::LayerContent;
+use wardian_formats::job::message::Refusal;
+use wardian_formats::job::network::{NetworkReply, NetworkRequest};
+use wardian_formats::job::outcome::{LogChunk, RunOutcome};
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
+
+/// A run with the content of its attachments.
+#[derive(Debug)]
+pub struct Job {
+    /// The order for the worker.
+    pub spec: Box<RunSpec>,
+    /// The content of [`RunSpec::image`].
+    pub image: Arc<ImageContent>,
+    /// The content of all of [`RunSpec::skills`].
+    pub skills: Vec<Arc<SkillContent>>,
+    /// The content of all of [`RunSpec::layers`], bytecode included.
+    pub layers: Vec<LayerContent>,
+    /// The content of all of [`RunSpec::blobs`].
+    pub blobs: Vec<BlobSource>,
+}
+
+/// The host of one run in the gateway: answers the guest's requests.
+///
+/// The time of an answer is accounted by the kind of the request: see
+/// [`RequestKind`](wardian_formats::job::host::RequestKind). An answer that comes too late is dropped, and
+/// the guest sees a `TimeoutError`.
+pub trait RunHost: Send {
+    /// Stores a blob. The kind and the content are the guest's and unchecked.
+    ///
+    /// # Errors
+    ///
+    /// The refusal; the guest sees it as an exception.
+    fn write_blob(
+        &mut self,
+        kind: &str,
+        content: CheckedPayload,
+    ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
+
+    /// Waits until an output of this size may be read. The worker gets no other run meanwhile,
+    /// because unread outputs would fill the memory.
+    fn make_room(&mut self, output: ByteCount) -> impl Future<Output = ()> + Send {
+        let _no_bound = output;
+        std::future::ready(())
+    }
+
+    /// Asks the network. The request is the guest's and unchecked but for its form. A wait of it
+    /// counts against the run.
+    fn ask_network(
+        &mut self,
+        request: NetworkRequest<'_>,
+    ) -> impl Future<Output = NetworkReply> + Send {
+        drop(request);
+        std::future::ready(NetworkReply::no_network())
+    }
+
+    /// Learns how far the run is. After the loss of a worker a run may wait once more.
+    fn note_stage(&mut self, stage: RunStage) {
+        let _nobody_asks = stage;
+    }
+
+    /// The longest wait for a worker; `None` for that of the pool's configuration.
+    fn longest_wait(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Receives the output of the program while it is printed, if the run is streamed. The text is
+    /// the guest's and unchecked.
+    fn hear(&mut self, printed: LogChunk) {
+        drop(printed);
+    }
+}
+
+/// How far a run is that was admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStage {
+    /// It waits for a worker.
+    Queued,
+    /// It has a worker.
+    Running,
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// The outcome.
+    pub outcome: RunOutcome,
+    /// JSON text of the returned value, unchecked and not read yet; `None` if the run did not
+    /// complete or returned nothing.
+    pub output: Option<CheckedPayload>,
+    /// The worker that had it.
+    pub worker: WorkerId,
+    /// How long it waited for a worker.
+    pub queued: Duration,
+    /// How long the gateway worked for its requests.
+    pub host_time: HostTime,
+    /// True if the worker was lost during the run, whatever the outcome says.
+    pub is_worker_lost: bool,
+}

@@ -1,0 +1,161 @@
+//! The account of one tenant: its waiting runs, its runs in progress, and the time that its runs
+//! took.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::scheduler::claim::Ticket;
+use crate::scheduler::run_time::{UsedTime, wait_for_quota};
+use crate::scheduler::virtual_time::VirtualTime;
+use wardian_vocabulary::ids::TenantId;
+use wardian_vocabulary::quotas::{TenantLimits, TimeQuota};
+
+/// The least time that a run counts with: granting a worker costs something too.
+pub(crate) const LEAST_COST: Duration = Duration::from_micros(100);
+
+/// The time that a run is expected to take as long as none of its tenant has ended.
+pub(crate) const UNKNOWN_COST: Duration = Duration::from_millis(10);
+
+/// How often other runs may start before a run that waits for memory. After that, runs behind it
+/// wait until it fits, so that small runs cannot keep a large one waiting for ever.
+pub(crate) const MAX_OVERTAKEN: u32 = 32;
+
+/// Accounts that are kept before any is forgotten.
+pub(crate) const FEW_ACCOUNTS: usize = 128;
+
+/// Accounts of tenants without runs that are kept at most.
+pub(crate) const MAX_RESTING: usize = 16_384;
+
+/// The run that is next and its tenant, with the tenants whose runs it overtakes.
+pub(crate) struct NextRun {
+    pub tenant: TenantId,
+    pub(crate) ticket: Ticket,
+    pub(crate) overtaken: Vec<TenantId>,
+}
+
+/// The account of a tenant with runs, or of one that has lately had more than its share.
+#[derive(Debug)]
+pub(crate) struct Account<T> {
+    pub limits: TenantLimits,
+    pub waiting: VecDeque<Waiting<T>>,
+    pub running: Vec<Ticket>,
+    /// The time of the runs that have ended.
+    pub position: VirtualTime,
+    /// The time that a run of the tenant took lately.
+    pub usual: Option<Duration>,
+    /// Time of workers against the quota for it.
+    used: UsedTime,
+    /// Processor time against the quota for it.
+    used_cpu: UsedTime,
+    pub counted: Counted,
+}
+
+/// The part of an account in the counts of all accounts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted {
+    /// The number of waiting runs.
+    pub line: usize,
+    /// The tenant's weight; 0 if it has no runs.
+    pub weight: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    pub(crate) ticket: Ticket,
+    pub item: T,
+    pub memory: u64,
+    pub is_own: bool,
+    /// How often the run of another tenant was started while this one did not fit into the memory.
+    pub(crate) overtaken: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct StartedRun {
+    pub tenant: TenantId,
+    pub started: Instant,
+    /// The time that the run is expected to take.
+    pub expected: Duration,
+    pub memory: u64,
+    pub is_own: bool,
+}
+
+impl<T> Account<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            limits: TenantLimits::NONE,
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            position: VirtualTime::ZERO,
+            usual: None,
+            used: UsedTime::default(),
+            used_cpu: UsedTime::default(),
+            counted: Counted::default(),
+        }
+    }
+
+    /// True if no run of the tenant is in progress, and this one is its next: the first of those
+    /// that wait, or the only one whose turn is settled.
+    pub(super) fn is_first(&self, ticket: Ticket) -> bool {
+        match self.running.as_slice() {
+            [] => self.waiting.front().is_some_and(|first| first.ticket == ticket),
+            [only] => *only == ticket,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Adds the time for which a run that has ended had a worker.
+    pub(crate) fn add_run_time(&mut self, taken: Duration, now: Instant) {
+        if let Some(quota) = self.limits.run_time {
+            self.used.add(taken, now, quota);
+        }
+    }
+
+    /// Adds processor time.
+    pub(crate) fn add_cpu_time(&mut self, taken: Duration, now: Instant) {
+        if let Some(quota) = self.limits.cpu_time {
+            self.used_cpu.add(taken, now, quota);
+        }
+    }
+
+    /// The time until the quotas of `limits` have something left, if one of them is used up. Runs in
+    /// progress have had workers for `elapsed` so far; their processor time counts when they end.
+    pub(crate) fn wait_for_quotas(
+        &self,
+        limits: &TenantLimits,
+        elapsed: Duration,
+        now: Instant,
+    ) -> Option<Duration> {
+        let run_time = limits.run_time.and_then(|quota| {
+            wait_for_quota(self.used.at(now, quota).saturating_add(elapsed), quota)
+        });
+        let cpu_time =
+            limits.cpu_time.and_then(|quota| wait_for_quota(self.used_cpu.at(now, quota), quota));
+        run_time.max(cpu_time)
+    }
+
+    /// True if time that the tenant has used has not come back yet.
+    pub(crate) fn owes_time(&self, now: Instant) -> bool {
+        let owes = |used: &UsedTime, quota: Option<TimeQuota>| {
+            quota.is_some_and(|quota| !used.at(now, quota).is_zero())
+        };
+        owes(&self.used, self.limits.run_time) || owes(&self.used_cpu, self.limits.cpu_time)
+    }
+
+    /// Takes out all waiting runs but those of the server itself.
+    pub(crate) fn refuse_all(&mut self) -> Vec<T> {
+        let (own, refused) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition::<VecDeque<Waiting<T>>, _>(|waiting| waiting.is_own);
+        self.waiting = own;
+        refused.into_iter().map(|waiting| waiting.item).collect()
+    }
+}
+
+/// The average of the times of runs, in which a new time has a quarter of the weight.
+pub(super) fn average(before: Option<Duration>, taken: Duration) -> Duration {
+    before.map_or(taken, |before| (before.saturating_mul(3).saturating_add(taken)) / 4)
+}

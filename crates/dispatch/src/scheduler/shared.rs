@@ -1,0 +1,439 @@
+//! The scheduler that all tasks of a pool share: the state behind a lock.
+//!
+//! The state makes the decisions. This file carries them out: it sends a worker to the run that
+//! waits for it, ends an unwanted worker, and notifies the watchers of the pool.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use crate::config::PoolConfig;
+use crate::error::DispatchError;
+use crate::isolation::Isolation;
+use crate::report::{Counters, PoolReport, WorkerStatus};
+use crate::scheduler::claim::{Admission, Claim, OutOfTime, QueueBounds, RunRefusal, Ticket};
+use crate::scheduler::growth::Capacity;
+use crate::scheduler::state::{Closing, Phase, SchedulerState};
+use crate::worker::handle::Worker;
+use crate::worker::id::WorkerId;
+use crate::worker::process::Process;
+use crate::worker::start_failure::StartFailure;
+use wardian_formats::job::attachment::AttachmentKey;
+use wardian_formats::job::message::WorkerReport;
+use wardian_vocabulary::ids::TenantId;
+
+/// The answer to a waiting run.
+pub(crate) type Granted = Result<Worker, DispatchError>;
+
+/// The shared state of a pool.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    shared: Mutex<Shared>,
+    status: watch::Sender<PoolStatus>,
+    demand: watch::Sender<PoolDemand>,
+    /// The reason why no worker can start, while there is none.
+    hopeless: watch::Sender<Option<Arc<StartFailure>>>,
+    /// Runs the tasks that stop abandoned runs.
+    pub runtime: Handle,
+    /// How long a run may wait for a worker.
+    pub queue_wait: Duration,
+    /// How long the first run of a tenant without a run in progress may wait for one.
+    pub first_wait: Duration,
+    /// How long a worker may take to stop a run that was cancelled. A worker that has not stopped
+    /// by then is killed.
+    pub(crate) grace: Duration,
+}
+
+/// The part of the state that decides about processes. It changes rarely, so that runs that come
+/// and go wake no supervisor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PoolDemand {
+    pub phase: Phase,
+    /// True if a worker is wanted that nobody starts yet.
+    pub(crate) has_vacancy: bool,
+    /// True if it matters which runs wait.
+    pub(crate) needs_watch: bool,
+}
+
+/// The part of the state that others can wait for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PoolStatus {
+    pub phase: Phase,
+    /// Workers that are ready, idle or busy.
+    pub alive: usize,
+    /// Runs in progress and runs that wait.
+    pub(crate) engaged: usize,
+    /// The reason why the last worker did not start; none once a worker has started.
+    pub failure: Option<Arc<StartFailure>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: SchedulerState<Worker, oneshot::Sender<Granted>>,
+    /// The workers of [`SchedulerState::records`].
+    registered: BTreeMap<WorkerId, Registration>,
+    failure: Option<Arc<StartFailure>>,
+    /// The number of starts in a row that failed for a lasting reason.
+    lasting_failures: usize,
+}
+
+/// The number of failed starts in a row after which nobody waits for a worker any more. One may be
+/// the fault of that process alone.
+const HOPELESS: usize = 2;
+
+/// The parts of a worker that are needed while a run has it.
+#[derive(Debug)]
+struct Registration {
+    process: Arc<Process>,
+    report: Arc<WorkerReport>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(config: &PoolConfig, runtime: Handle) -> Self {
+        let PoolConfig { queue, memory, queue_wait, first_wait, grace, .. } = *config;
+        let bounds = QueueBounds { waiting: queue, memory };
+        let state = SchedulerState::new(capacity_of(config), bounds);
+        let registered = BTreeMap::new();
+        let shared = Mutex::new(Shared { state, registered, failure: None, lasting_failures: 0 });
+        let (status, demand) = (watch::Sender::default(), watch::Sender::default());
+        let hopeless = watch::Sender::default();
+        Self { shared, status, demand, hopeless, runtime, queue_wait, first_wait, grace }
+    }
+
+    /// Decides about a new run. If the run has to wait, `grant` gets the answer.
+    pub(crate) fn admit(
+        &self,
+        claim: &Claim,
+        wanted: &[AttachmentKey],
+        grant: oneshot::Sender<Granted>,
+    ) -> Admission<Worker, oneshot::Sender<Granted>> {
+        let fits = |worker: &Worker| worker.has_all(wanted);
+        let admission = self.change(|shared| shared.state.admit(claim, fits, grant, now()));
+        if let Admission::Queued { displaced: Some(_), .. } = &admission {
+            // Other runs may have waited for the memory that the displaced one was promised.
+            self.serve_queue();
+        }
+        admission
+    }
+
+    /// Returns the refusal that a run would get now.
+    pub(crate) fn refuse_early(&self, claim: &Claim) -> Option<RunRefusal> {
+        self.change(|shared| shared.state.refuse_early(claim, now()))
+    }
+
+    /// True if the run is the next of a tenant without a run in progress, and there are workers that
+    /// it can wait for.
+    pub(crate) fn may_wait_on(&self, tenant: &TenantId, ticket: Ticket) -> bool {
+        let state = &self.shared.lock().state;
+        state.alive() > 0 && state.is_first(tenant, ticket)
+    }
+
+    /// Ends the wait of a run.
+    pub(crate) fn abandon(&self, tenant: &TenantId, ticket: Ticket) {
+        let grant = self.change(|shared| shared.state.abandon(tenant, ticket));
+        if grant.is_some() {
+            // Other runs may have waited for the memory that this one was promised.
+            self.serve_queue();
+        }
+    }
+
+    /// Ends a run, charges its tenant for the processor time if it counts, and takes the worker back
+    /// for the next run.
+    pub(crate) fn give_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
+        self.take_back(ticket, worker, cpu_time);
+        self.serve_queue();
+    }
+
+    /// Ends a run whose worker is lost.
+    pub(crate) fn end_run(&self, ticket: Ticket, cpu_time: Option<Duration>) {
+        refuse(self.change(|shared| shared.state.end_run(ticket, cpu_time, now())));
+        self.serve_queue();
+    }
+
+    /// The time in which the runs that wait are worked off.
+    pub(crate) fn drain_time(&self) -> Duration {
+        self.shared.lock().state.drain_time()
+    }
+
+    /// The size of the pool.
+    pub(crate) fn capacity(&self) -> Capacity {
+        self.shared.lock().state.capacity()
+    }
+
+    /// The number of the next worker.
+    pub(crate) fn next_worker_id(&self) -> WorkerId {
+        self.change(|shared| shared.state.next_worker_id())
+    }
+
+    /// Waits until a worker is to be started, which the caller does then. Returns false if the pool
+    /// closes.
+    pub(crate) async fn begin_start(&self) -> bool {
+        let mut demand = self.demand();
+        loop {
+            if self.phase() == Phase::Closed {
+                return false;
+            }
+            if self.try_begin_start() {
+                return true;
+            }
+            let is_wanted =
+                |demand: &PoolDemand| demand.has_vacancy || demand.phase == Phase::Closed;
+            // The sender lives as long as `self`, so an error cannot happen here.
+            demand.wait_for(is_wanted).await.ok();
+        }
+    }
+
+    /// Notes that a worker did not start.
+    pub(crate) fn end_start(&self) {
+        self.change(|shared| shared.state.end_start());
+    }
+
+    /// True if it matters which runs wait.
+    pub(crate) fn needs_watch(&self) -> bool {
+        let shared = self.shared.lock();
+        shared.state.phase() != Phase::Closed && shared.state.needs_watch()
+    }
+
+    /// The runs in progress, and the processes of their workers.
+    pub(crate) fn busy(&self) -> Vec<(Ticket, u32)> {
+        let shared = self.shared.lock();
+        let process = |id: &WorkerId| Some(shared.registered.get(id)?.process.id);
+        shared.state.busy().filter_map(|(id, ticket)| Some((ticket, process(&id)?))).collect()
+    }
+
+    /// Notes which runs wait, and begins others in their place.
+    pub(crate) fn note_waiting(&self, waits: BTreeSet<Ticket>) {
+        self.change(|shared| shared.state.note_waiting(waits, now()));
+        self.serve_queue();
+    }
+
+    /// Takes over the start of a worker if one is wanted at this moment.
+    pub(crate) fn try_begin_start(&self) -> bool {
+        self.change(|shared| shared.state.begin_start())
+    }
+
+    /// Adds a worker that is ready.
+    pub(crate) fn add_worker(&self, worker: Worker) {
+        let registration = Registration {
+            process: Arc::clone(&worker.process),
+            report: Arc::clone(&worker.report),
+        };
+        let unwanted = self.change(|shared| {
+            (shared.failure, shared.lasting_failures) = (None, 0);
+            shared.registered.insert(worker.id, registration);
+            shared.state.add_worker(worker.id, worker)
+        });
+        drop(unwanted);
+        self.serve_queue();
+    }
+
+    /// Removes a worker whose process has ended. Returns the number of runs that it was given, and
+    /// whether it was given up.
+    pub(crate) fn remove_worker(&self, id: WorkerId) -> (u64, bool) {
+        let (record, worker) = self.change(|shared| {
+            shared.registered.remove(&id);
+            shared.state.remove_worker(id)
+        });
+        drop(worker);
+        // One that is to take its place is no idle worker of others any more.
+        self.serve_queue();
+        record.map_or((0, false), |record| (record.runs, record.is_leaving))
+    }
+
+    /// Marks every worker to be replaced when it has no run.
+    pub(crate) fn outdate_workers(&self) {
+        self.change(|shared| shared.state.outdate_workers());
+    }
+
+    /// Ends one idle worker that is to be replaced. Returns how many workers are still to be
+    /// replaced, idle or busy.
+    pub(crate) fn retire_one(&self) -> usize {
+        let (retired, left) = self.change(|shared| shared.state.retire_one());
+        drop(retired);
+        left
+    }
+
+    /// Records that a worker did not start.
+    pub(crate) fn record_start_failure(&self, failure: StartFailure) {
+        self.change(|shared| {
+            let is_lasting = failure.is_lasting();
+            let before = if is_lasting { shared.lasting_failures } else { 0 };
+            shared.lasting_failures = before.saturating_add(usize::from(is_lasting));
+            shared.failure = Some(Arc::new(failure));
+        });
+    }
+
+    /// The reason why the last worker did not start, while there is none.
+    pub(crate) fn failure_without_workers(&self) -> Option<Arc<StartFailure>> {
+        let shared = self.shared.lock();
+        shared.failure.clone().filter(|_| shared.state.alive() == 0)
+    }
+
+    /// Waits until it is known that no worker can start. Returns the reason.
+    pub(crate) async fn hopelessness(&self) -> Arc<StartFailure> {
+        let mut hopeless = self.hopeless.subscribe();
+        loop {
+            // The sender lives as long as `self`.
+            let found = hopeless.wait_for(Option::is_some).await;
+            if let Some(failure) = found.ok().and_then(|found| found.clone()) {
+                return failure;
+            }
+        }
+    }
+
+    /// Changes the counters.
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        self.change(|shared| change(&mut shared.state.counters));
+    }
+
+    /// Admits no new run.
+    pub(crate) fn drain(&self) {
+        self.change(|shared| shared.state.drain());
+    }
+
+    /// Refuses the runs that wait and kills every process.
+    pub(crate) fn close(&self) {
+        let Closing { waiting, idle } = self.change(|shared| {
+            for registration in shared.registered.values() {
+                registration.process.kill();
+            }
+            shared.state.close()
+        });
+        drop(idle);
+        for grant in waiting {
+            grant.send(Err(DispatchError::ShuttingDown)).ok();
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.shared.lock().state.phase()
+    }
+
+    /// What is wanted of processes.
+    pub(crate) fn demand(&self) -> watch::Receiver<PoolDemand> {
+        self.demand.subscribe()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<PoolStatus> {
+        self.status.subscribe()
+    }
+
+    pub(crate) fn report(&self) -> PoolReport {
+        let shared = self.shared.lock();
+        let (state, records) = (&shared.state, shared.state.records());
+        let status = |(id, registration): (&WorkerId, &Registration)| WorkerStatus {
+            id: *id,
+            process: registration.process.id,
+            #[cfg(test)]
+            is_forked: registration.process.is_forked,
+            is_resting: state.is_idle(*id),
+            runs: records.get(id).map_or(0, |record| record.runs),
+            owner: records.get(id).and_then(|record| record.owner.clone()),
+            report: Arc::clone(&registration.report),
+        };
+        PoolReport {
+            workers: shared.registered.iter().map(status).collect(),
+            running: state.running(),
+            queued: state.waiting(),
+            counters: state.counters,
+        }
+    }
+
+    fn take_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
+        let (refused, unwanted) = self.change(|shared| {
+            let refused = shared.state.end_run(ticket, cpu_time, now());
+            (refused, shared.state.give_back(worker.id, worker))
+        });
+        refuse(refused);
+        drop(unwanted);
+    }
+
+    /// Sends idle workers to the runs that wait.
+    fn serve_queue(&self) {
+        while let Some((ticket, grant, worker)) =
+            self.change(|shared| shared.state.grant_next(now()))
+        {
+            if let Err(Ok(worker)) = grant.send(Ok(worker)) {
+                // The caller has gone away.
+                self.take_back(ticket, worker, None);
+            }
+        }
+    }
+
+    /// Changes the state, ends the workers that it gives up, and notifies the watchers if the
+    /// status has changed.
+    fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
+        let mut shared = self.shared.lock();
+        let result = change(&mut shared);
+        let given_up = shared.state.take_given_up();
+        self.tell_watchers(&shared);
+        drop(shared);
+        // Dropping a worker kills its process.
+        drop(given_up);
+        result
+    }
+
+    fn tell_watchers(&self, shared: &Shared) {
+        let Shared { state, failure, lasting_failures, .. } = shared;
+        let (phase, alive) = (state.phase(), state.alive());
+        let is_hopeless = alive == 0 && *lasting_failures >= HOPELESS;
+        self.hopeless.send_if_modified(|before| {
+            let changes = before.is_some() != is_hopeless;
+            if changes {
+                *before = failure.clone().filter(|_| is_hopeless);
+            }
+            changes
+        });
+        let engaged = state.running().saturating_add(state.waiting());
+        let (has_vacancy, needs_watch) = (state.vacancies() > 0, state.needs_watch());
+        let demand = PoolDemand { phase, has_vacancy, needs_watch };
+        self.demand.send_if_modified(|before| std::mem::replace(before, demand) != demand);
+        self.status.send_if_modified(|status| {
+            let same_failure = match (&status.failure, failure) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+                (old, new) => old.is_none() == new.is_none(),
+            };
+            let is_same = same_failure
+                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged);
+            if !is_same {
+                *status = PoolStatus { phase, alive, engaged, failure: failure.clone() };
+            }
+            !is_same
+        });
+    }
+}
+
+/// The most workers that are kept without an owner. A new tenant takes one at once, and another one
+/// is started meanwhile.
+const FRESH: usize = 2;
+
+fn capacity_of(config: &PoolConfig) -> Capacity {
+    let fresh = match config.isolation {
+        Isolation::Shared => 0,
+        Isolation::Process => config.spares.min(FRESH),
+    };
+    let newcomers = match config.isolation {
+        Isolation::Shared => 0,
+        Isolation::Process => config.workers.div_ceil(2),
+    };
+    let (cores, most, spares) = (config.workers, config.most_runs, config.spares);
+    Capacity { cores, most, spares, fresh, newcomers }
+}
+
+fn now() -> std::time::Instant {
+    Instant::now().into_std()
+}
+
+/// Tells waiting runs that their tenant has used up its time.
+fn refuse(refused: OutOfTime<oneshot::Sender<Granted>>) {
+    let OutOfTime { runs, retry_after } = refused;
+    for grant in runs {
+        // The caller may have gone away.
+        grant.send(Err(DispatchError::TimeUsed { retry_after })).ok();
+    }
+}

@@ -1,0 +1,500 @@
+//! The scheduler's decisions: the worker of each run, the waiting runs, and the workers to retire.
+//!
+//! The state is plain data: it has no lock, no clock, no task and no process. Each method changes
+//! the state and returns a decision, which the caller carries out. Methods that need the time are
+//! told it. `W` is an idle worker, and `G` is the way to grant one to a waiting run; the state stores
+//! both and uses neither.
+//!
+//! # Owners
+//!
+//! A worker belongs to the owner of its first run. A run gets an idle worker of its owner, or a
+//! fresh one, which belongs to nobody yet. If only workers of others are idle, the least recently
+//! used of them is given up, and the run is *promised* the next fresh worker: its turn is settled,
+//! and it waits for a process to start. A few workers are kept fresh ahead of time, so that runs of
+//! new owners rarely wait.
+//!
+//! INVARIANT(admission): never more runs begin than [`Growth::may_start`] allows, never more go on
+//! than [`Capacity::most`], and never more wait than the queue holds.
+//! INVARIANT(kept-promises): there are at least as many fresh workers, idle or about to be started,
+//! as runs that are promised one.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use crate::isolation::WorkerOwner;
+use crate::report::Counters;
+use crate::scheduler::claim::{
+    Admission, Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
+};
+use crate::scheduler::growth::{Capacity, Growth};
+use crate::scheduler::idle::IdleWorkers;
+use crate::scheduler::queue::FairQueue;
+use crate::worker::id::WorkerId;
+use wardian_vocabulary::ids::TenantId;
+
+/// The steps of a pool's end, in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    #[default]
+    Open,
+    /// No run is admitted. Runs that were admitted go on.
+    Draining,
+    /// Every process is killed.
+    Closed,
+}
+
+/// The accounts of one worker, whether it is idle or busy.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerRecord {
+    /// Runs that the worker was given.
+    pub runs: u64,
+    /// The owner of these runs.
+    pub owner: Option<WorkerOwner>,
+    /// The run that it has.
+    ticket: Option<Ticket>,
+    /// True if the worker is to be replaced when it is idle.
+    is_outdated: bool,
+    /// True if the worker was given up and its process has not ended yet.
+    pub(crate) is_leaving: bool,
+}
+
+/// The waiting runs and idle workers of a pool that closes.
+#[derive(Debug)]
+pub(crate) struct Closing<W, G> {
+    pub waiting: Vec<G>,
+    pub idle: Vec<W>,
+}
+
+/// A run without a worker.
+#[derive(Debug)]
+struct Pending<G> {
+    grant: G,
+    owner: WorkerOwner,
+}
+
+/// Idle and busy workers, and the runs that wait for one.
+#[derive(Debug)]
+pub(crate) struct SchedulerState<W, G> {
+    phase: Phase,
+    growth: Growth,
+    idle: IdleWorkers<W>,
+    queue: FairQueue<Pending<G>>,
+    /// Runs whose turn is settled, and that get the next fresh workers.
+    promised: VecDeque<(Ticket, Pending<G>)>,
+    records: BTreeMap<WorkerId, WorkerRecord>,
+    /// The number of records of workers that are leaving.
+    leaving: usize,
+    /// Workers that are being started.
+    starting: usize,
+    /// Workers that were given up and that the caller has not ended yet.
+    given_up: Vec<W>,
+    next_id: u64,
+    pub counters: Counters,
+}
+
+impl<W, G> SchedulerState<W, G> {
+    /// A pool without workers that admits runs within the bounds of `queue`.
+    pub(crate) fn new(capacity: Capacity, queue: QueueBounds) -> Self {
+        Self {
+            phase: Phase::Open,
+            growth: Growth::new(capacity),
+            idle: IdleWorkers::new(),
+            queue: FairQueue::new(queue),
+            promised: VecDeque::new(),
+            records: BTreeMap::new(),
+            leaving: 0,
+            starting: 0,
+            given_up: Vec::new(),
+            next_id: 1,
+            counters: Counters::default(),
+        }
+    }
+
+    pub(crate) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) const fn capacity(&self) -> Capacity {
+        self.growth.capacity
+    }
+
+    /// Runs that have a worker, or are promised one.
+    pub(crate) fn running(&self) -> usize {
+        self.queue.running()
+    }
+
+    pub(crate) const fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The workers that have been added and not removed, by number.
+    pub(crate) const fn records(&self) -> &BTreeMap<WorkerId, WorkerRecord> {
+        &self.records
+    }
+
+    /// The number of workers that have been added and are not leaving.
+    pub(crate) fn alive(&self) -> usize {
+        self.records.len().saturating_sub(self.leaving)
+    }
+
+    /// The number of workers that there should be, idle, busy or about to be started.
+    fn wanted(&self) -> usize {
+        self.growth.workers(self.running())
+    }
+
+    /// The number of workers that nobody starts yet.
+    pub(crate) fn vacancies(&self) -> usize {
+        let there = self.alive().saturating_add(self.starting);
+        self.wanted().saturating_sub(there)
+    }
+
+    /// Takes over the start of a worker, if one is wanted. It ends with [`Self::add_worker`] or
+    /// [`Self::end_start`].
+    pub(crate) fn begin_start(&mut self) -> bool {
+        let is_wanted = self.vacancies() > 0;
+        self.starting = self.starting.saturating_add(usize::from(is_wanted));
+        is_wanted
+    }
+
+    /// Notes that a worker did not start.
+    pub(crate) const fn end_start(&mut self) {
+        self.starting = self.starting.saturating_sub(1);
+    }
+
+    /// True if it matters which runs wait, or which workers are not needed any more.
+    pub(crate) fn needs_watch(&self) -> bool {
+        self.growth.needs_watch(self.running())
+    }
+
+    /// The workers that have a run.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = (WorkerId, Ticket)> {
+        self.records.iter().filter_map(|(id, record)| Some((*id, record.ticket?)))
+    }
+
+    /// Notes which runs wait, and gives up workers that were not needed for a while.
+    pub(crate) fn note_waiting(&mut self, mut waits: BTreeSet<Ticket>, now: Instant) {
+        let busy: BTreeSet<Ticket> = self.busy().map(|(_, ticket)| ticket).collect();
+        waits.retain(|ticket| busy.contains(ticket));
+        self.growth.note_waiting(waits);
+        if self.phase == Phase::Open && self.growth.shrink(self.running(), now) {
+            self.keep_fresh();
+            self.give_up_surplus();
+        }
+    }
+
+    pub(crate) fn is_idle(&self, id: WorkerId) -> bool {
+        self.idle.has(id)
+    }
+
+    /// Decides about a new run. It gets an idle worker of its owner for which `fits` holds, if there
+    /// is one, otherwise the one of its owner that was used last, and otherwise a fresh one.
+    pub(crate) fn admit(
+        &mut self,
+        claim: &Claim,
+        fits: impl Fn(&W) -> bool,
+        grant: G,
+        now: Instant,
+    ) -> Admission<W, G> {
+        if self.phase != Phase::Open {
+            return Admission::ShuttingDown;
+        }
+        let (before, has_worker) = (self.running(), self.has_worker_for(claim));
+        let own = self.queue.runs_of(&claim.tenant);
+        let growth = &self.growth;
+        let may_start = |own| has_worker && growth.may_start(before, own);
+        let pending = Pending { grant, owner: claim.owner.clone() };
+        match self.queue.offer(claim, pending, may_start, now) {
+            Offered::Starts(ticket, pending) => {
+                self.growth.note_start(ticket, before, own, now);
+                match self.take_worker(&pending.owner, fits) {
+                    Some((id, worker)) => {
+                        self.note_run(id, pending.owner, ticket);
+                        Admission::Granted(ticket, worker)
+                    }
+                    None => {
+                        self.promise(ticket, pending);
+                        Admission::Queued { ticket, displaced: None }
+                    }
+                }
+            }
+            Offered::Waits { ticket, displaced } => {
+                if displaced.is_some() {
+                    self.count_overloaded();
+                }
+                Admission::Queued { ticket, displaced: displaced.map(|pending| pending.grant) }
+            }
+            Offered::Refused(refusal, _) => {
+                self.count_refused(refusal);
+                Admission::Refused(refusal)
+            }
+        }
+    }
+
+    /// Returns the refusal that a run would get now. It is counted.
+    pub(crate) fn refuse_early(&mut self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
+        let own = self.queue.runs_of(&claim.tenant);
+        let has_room = self.has_worker_for(claim) && self.growth.may_start(self.running(), own);
+        let refusal = self.queue.refusal_of(claim, has_room, now)?;
+        self.count_refused(refusal);
+        Some(refusal)
+    }
+
+    /// Grants an idle worker to a run that is promised one, or to the run whose turn it is.
+    pub(crate) fn grant_next(&mut self, now: Instant) -> Option<(Ticket, G, W)> {
+        if let Some(granted) = self.keep_a_promise(now) {
+            return Some(granted);
+        }
+        while !self.idle.is_empty() || self.growth.is_at_cores(self.running()) {
+            let (growth, before) = (&self.growth, self.running());
+            let popped = self.queue.pop_if(now, |own| growth.may_start(before, own));
+            let (ticket, pending, own) = popped?;
+            self.growth.note_start(ticket, before, own, now);
+            let Some((id, worker)) = self.take_worker(&pending.owner, |_| false) else {
+                self.promise(ticket, pending);
+                continue;
+            };
+            self.note_run(id, pending.owner, ticket);
+            return Some((ticket, pending.grant, worker));
+        }
+        None
+    }
+
+    pub(crate) fn is_first(&self, tenant: &TenantId, ticket: Ticket) -> bool {
+        self.queue.accounts.get(tenant).is_some_and(|account| account.is_first(ticket))
+    }
+
+    /// Ends the wait of a run. Returns its grant if it was still waiting.
+    pub(crate) fn abandon(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<G> {
+        let place = self.promised.iter().position(|(promised, _)| *promised == ticket);
+        let pending = match place.and_then(|at| self.promised.remove(at)) {
+            Some((_, pending)) => {
+                self.queue.withdraw(ticket);
+                Some(pending)
+            }
+            None => self.queue.remove(tenant, ticket),
+        };
+        pending.map(|pending| pending.grant)
+    }
+
+    /// Ends a run, whose processor time is told if it counts against a quota. Returns the waiting
+    /// runs that are refused.
+    pub(crate) fn end_run(
+        &mut self,
+        ticket: Ticket,
+        cpu_time: Option<Duration>,
+        now: Instant,
+    ) -> OutOfTime<G> {
+        self.growth.forget(ticket);
+        if let Some(taken) = cpu_time {
+            self.queue.charge_cpu(ticket, taken, now);
+        }
+        let OutOfTime { runs, retry_after } = self.queue.end(ticket, now);
+        let count = u64::try_from(runs.len()).unwrap_or(u64::MAX);
+        self.counters.limited = self.counters.limited.saturating_add(count);
+        let runs = runs.into_iter().map(|pending| pending.grant).collect();
+        OutOfTime { runs, retry_after }
+    }
+
+    /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
+    pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
+        match self.records.get_mut(&id) {
+            Some(record) if !record.is_outdated && self.phase != Phase::Closed => {
+                record.ticket = None;
+                self.idle.push(id, record.owner.clone(), worker);
+                self.keep_fresh();
+                None
+            }
+            _ => Some(worker),
+        }
+    }
+
+    /// The time in which the runs that wait are worked off.
+    pub(crate) fn drain_time(&self) -> Duration {
+        self.queue.drain_time()
+    }
+
+    /// The number of the next worker.
+    pub(crate) fn next_worker_id(&mut self) -> WorkerId {
+        let id = self.next_id;
+        self.next_id = id.saturating_add(1);
+        WorkerId(id)
+    }
+
+    /// Adds a worker that is ready. Returns the worker if it must end.
+    pub(crate) fn add_worker(&mut self, id: WorkerId, worker: W) -> Option<W> {
+        self.end_start();
+        self.records.insert(id, WorkerRecord::default());
+        self.counters.started = self.counters.started.saturating_add(1);
+        let unwanted = self.give_back(id, worker);
+        // It may have been wanted only when its start began.
+        self.give_up_surplus();
+        unwanted
+    }
+
+    /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
+    pub(crate) fn remove_worker(&mut self, id: WorkerId) -> (Option<WorkerRecord>, Option<W>) {
+        let record = self.records.remove(&id);
+        if record.as_ref().is_some_and(|record| record.is_leaving) {
+            self.leaving = self.leaving.saturating_sub(1);
+        }
+        (record, self.idle.remove(id))
+    }
+
+    /// The workers that were given up since the last call. The caller ends them.
+    pub(crate) fn take_given_up(&mut self) -> Vec<W> {
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// Marks every worker to be replaced when it is idle.
+    pub(crate) fn outdate_workers(&mut self) {
+        self.records.values_mut().for_each(|record| record.is_outdated = true);
+    }
+
+    /// Takes out one idle worker that is to be replaced. Returns it, and how many workers are still
+    /// to be replaced, this one included.
+    pub(crate) fn retire_one(&mut self) -> (Option<W>, usize) {
+        let records = &self.records;
+        let outdated = |id| records.get(&id).is_some_and(|record| record.is_outdated);
+        let retired = self.idle.take_if(outdated);
+        let left = records.values().filter(|record| record.is_outdated).count();
+        if let Some((id, _)) = &retired {
+            self.note_leaving(*id);
+        }
+        (retired.map(|(_, worker)| worker), left)
+    }
+
+    /// Admits no new run.
+    pub(crate) fn drain(&mut self) {
+        self.phase = self.phase.max(Phase::Draining);
+    }
+
+    /// Closes the pool. Returns the waiting runs and the idle workers.
+    pub(crate) fn close(&mut self) -> Closing<W, G> {
+        self.phase = Phase::Closed;
+        let mut waiting = Vec::new();
+        for (ticket, pending) in std::mem::take(&mut self.promised) {
+            self.queue.withdraw(ticket);
+            waiting.push(pending.grant);
+        }
+        waiting.extend(self.queue.close().into_iter().map(|pending| pending.grant));
+        Closing { waiting, idle: self.idle.take_all() }
+    }
+
+    /// Counts a refused run.
+    pub(crate) const fn count_overloaded(&mut self) {
+        self.counters.overloaded = self.counters.overloaded.saturating_add(1);
+    }
+
+    fn count_refused(&mut self, refusal: RunRefusal) {
+        match refusal {
+            RunRefusal::Full { .. } => self.count_overloaded(),
+            RunRefusal::TenantFull { .. } | RunRefusal::TimeUsed { .. } | RunRefusal::NeverFits => {
+                self.counters.limited = self.counters.limited.saturating_add(1);
+            }
+        }
+    }
+
+    /// True if there is a worker for a run: an idle one can serve it or can be given up for it, or one
+    /// is started for it because all cores have runs.
+    /// Otherwise the run waits in the queue, so that the fair order is decided as late as possible.
+    fn has_worker_for(&self, claim: &Claim) -> bool {
+        let has_fresh = self.idle.fresh() > self.promised.len();
+        let has_idle = has_fresh || self.idle.has_of(&claim.owner) || self.idle.has_owned();
+        has_idle || self.growth.is_at_cores(self.running())
+    }
+
+    /// Takes out the idle worker for a run of `owner`. Fresh workers that are promised are left.
+    fn take_worker(
+        &mut self,
+        owner: &WorkerOwner,
+        fits: impl Fn(&W) -> bool,
+    ) -> Option<(WorkerId, W)> {
+        let own = self.idle.take_of(owner, &fits);
+        if own.is_some() || !self.promised.is_empty() {
+            return own;
+        }
+        self.idle.take_fresh(fits)
+    }
+
+    /// The number of fresh workers, idle or about to be started, that no run is promised. It is
+    /// negative while idle workers of others are in the way.
+    fn unpromised(&self) -> i64 {
+        let signed = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let starting = signed(self.wanted()).saturating_sub(signed(self.alive()));
+        let promised = signed(self.promised.len());
+        starting.saturating_add(signed(self.idle.fresh())).saturating_sub(promised)
+    }
+
+    /// Promises a run the next fresh worker.
+    fn promise(&mut self, ticket: Ticket, pending: Pending<G>) {
+        while self.unpromised() <= 0 && self.give_up_stalest() {}
+        self.counters.awaited = self.counters.awaited.saturating_add(1);
+        self.promised.push_back((ticket, pending));
+    }
+
+    /// Grants a worker to the first run that is promised one and can have one now.
+    fn keep_a_promise(&mut self, now: Instant) -> Option<(Ticket, G, W)> {
+        let has_fresh = self.idle.fresh() > 0;
+        let mut promised = self.promised.iter();
+        let at = promised.position(|(_, run)| has_fresh || self.idle.has_of(&run.owner))?;
+        let (ticket, pending) = self.promised.remove(at)?;
+        let own = self.idle.take_of(&pending.owner, |_| false);
+        let (id, worker) = own.or_else(|| self.idle.take_fresh(|_| true))?;
+        self.queue.begin(ticket, now);
+        self.note_run(id, pending.owner, ticket);
+        Some((ticket, pending.grant, worker))
+    }
+
+    /// Notes that a worker was given a run of `owner`, to whom it belongs from now on.
+    fn note_run(&mut self, id: WorkerId, owner: WorkerOwner, ticket: Ticket) {
+        if let Some(record) = self.records.get_mut(&id) {
+            record.runs = record.runs.saturating_add(1);
+            record.owner = Some(owner);
+            record.ticket = Some(ticket);
+        }
+        self.keep_fresh();
+    }
+
+    /// Gives up workers of others until enough are fresh or about to be.
+    fn keep_fresh(&mut self) {
+        let fresh = i64::try_from(self.growth.capacity.fresh).unwrap_or(i64::MAX);
+        while self.phase == Phase::Open && self.unpromised() < fresh && self.give_up_stalest() {}
+    }
+
+    /// Gives up idle workers while there are more than there should be.
+    fn give_up_surplus(&mut self) {
+        while self.phase == Phase::Open && self.alive() > self.wanted() {
+            let is_free = self.idle.fresh() > self.promised.len();
+            let surplus = match self.idle.take_stalest() {
+                None if is_free => self.idle.take_fresh(|_| true),
+                stalest => stalest,
+            };
+            let Some((id, worker)) = surplus else { return };
+            self.note_leaving(id);
+            self.given_up.push(worker);
+        }
+    }
+
+    /// Gives up the least recently used idle worker of any owner. Another one replaces it.
+    fn give_up_stalest(&mut self) -> bool {
+        let Some((id, worker)) = self.idle.take_stalest() else { return false };
+        self.note_leaving(id);
+        self.given_up.push(worker);
+        self.counters.given_up = self.counters.given_up.saturating_add(1);
+        true
+    }
+
+    fn note_leaving(&mut self, id: WorkerId) {
+        if let Some(record) = self.records.get_mut(&id).filter(|record| !record.is_leaving) {
+            record.is_leaving = true;
+            self.leaving = self.leaving.saturating_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod owner_tests;
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

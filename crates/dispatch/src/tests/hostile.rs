@@ -1,0 +1,314 @@
+//! Compromised workers.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::net::{RecvFlags, Shutdown, shutdown};
+
+use crate::tests::{
+    WrittenBlobs, command, error_type, has_ended, job, logs, plays, run, until, watch,
+};
+use crate::{DispatchError, Job, Pool, PoolConfig, WorkerId};
+use wardian_formats::job::host::RequestKind;
+use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
+use wardian_formats::job::outcome::{
+    Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
+};
+use wardian_formats::job::socket::{self, Incoming};
+use wardian_formats::job::{Program, frame};
+use wardian_vocabulary::units::ByteCount;
+
+fn hostile() -> PoolConfig {
+    let test = "tests::hostile::the_process_that_is_hostile";
+    PoolConfig { spares: 0, ..PoolConfig::new(command(test, "role-hostile"), 1) }
+}
+
+/// A compromised worker: instead of running the guest's source, it misbehaves as the source names.
+#[test]
+fn the_process_that_is_hostile() {
+    if !plays("role-hostile") {
+        return;
+    }
+    let socket = &io::stdin().as_fd().try_clone_to_owned().unwrap();
+    let mut incoming = Incoming::default();
+    say(socket, &FromWorker::Ready(WorkerReport::default()), b"");
+    loop {
+        while let Some((message, _)) = incoming.take::<ToWorker>().unwrap() {
+            if matches!(message, ToWorker::NetworkAnswered) {
+                say(socket, &done(Ok(()), "answered"), b"");
+            }
+            if let ToWorker::Run(spec) = message {
+                let Program::Code { source, .. } = spec.program else { return };
+                let is_print = source.starts_with("prints");
+                let act = match source.starts_with("asks") {
+                    true => ask_wrongly,
+                    false if is_print => print_wrongly,
+                    false => misbehave,
+                };
+                act(socket, &source);
+            }
+        }
+        let flags = RecvFlags::empty();
+        if incoming.receive(socket.as_fd(), flags).map_or(0, |arrival| arrival.bytes) == 0 {
+            return;
+        }
+    }
+}
+
+fn say(socket: &OwnedFd, message: &FromWorker, payload: &[u8]) {
+    shout(socket, &frame::encode(message, payload, false).unwrap(), None);
+}
+
+/// Sends raw bytes. The gateway may have closed the socket, so errors are ignored.
+fn shout(socket: &OwnedFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) {
+    socket::send(socket.as_fd(), bytes, descriptor).ok();
+}
+
+fn blob() -> FromWorker {
+    FromWorker::WriteBlob { kind: "text/plain".into() }
+}
+
+fn share(socket: &OwnedFd, message: &FromWorker, file: impl Into<OwnedFd>, size: u64) {
+    let bytes = frame::encode_shared(message, ByteCount::bytes(size)).unwrap();
+    shout(socket, &bytes, Some(file.into().as_fd()));
+}
+
+fn printed(text: &str) -> FromWorker {
+    FromWorker::Printed(LogChunk { stream: Stream::Stdout, text: text.to_owned() })
+}
+
+fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
+    let chunk = LogChunk { stream: Stream::Log, text: log.to_owned() };
+    let logs = Logs { chunks: vec![chunk], dropped: 0 };
+    FromWorker::Done(Box::new(RunOutcome {
+        end,
+        logs,
+        files: LeftFiles::default(),
+        blob_names: Vec::new(),
+        usage: RunUsage::default(),
+        conversions: Conversions::default(),
+        profile: None,
+    }))
+}
+
+fn header(message: u32, inline: u32, flags: u32) -> Vec<u8> {
+    [message, inline, flags].iter().flat_map(|field| field.to_le_bytes()).collect()
+}
+
+fn unsealed(size: u64) -> OwnedFd {
+    let flags = MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create(c"x", flags).unwrap();
+    ftruncate(&file, size).unwrap();
+    file
+}
+
+fn misbehave(socket: &OwnedFd, how: &str) {
+    let mebibyte = vec![0; 1 << 20];
+    match how {
+        "long message" => shout(socket, &header(u32::MAX, 0, 0), None),
+        "long payload" => shout(socket, &header(2, 1 << 20, 0), None),
+        "unknown flags" => shout(socket, &header(2, 0, 7), None),
+        "no JSON" => shout(socket, &[header(4, 0, 0), b"oops".to_vec()].concat(), None),
+        "other JSON" => shout(socket, &[header(4, 0, 0), b"null".to_vec()].concat(), None),
+        "ready again" => say(socket, &FromWorker::Ready(WorkerReport::default()), b""),
+        "failed" => say(socket, &FromWorker::Failed { reason: "because".into() }, b""),
+        "failed too late" => {
+            say(socket, &blob(), b"x");
+            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
+        "pipe" => share(socket, &blob(), rustix::pipe::pipe().unwrap().0, 5),
+        "zeros" => share(socket, &blob(), fs::File::open("/dev/zero").unwrap(), 5),
+        "own file" => share(socket, &blob(), fs::File::open("/proc/self/exe").unwrap(), 5),
+        "unsealed" => share(socket, &blob(), unsealed(5), 5),
+        "shrunk" => share(socket, &blob(), socket::share(b"1234").unwrap(), 5),
+        "huge blob" => share(socket, &blob(), socket::share(&mebibyte).unwrap(), 1 << 20),
+        "huge output" => {
+            share(socket, &done(Ok(()), ""), socket::share(&mebibyte).unwrap(), 1 << 20);
+        }
+        "output beyond any result" => {
+            let zeros = vec![0; OUTPUT_MAX.as_usize() + 1];
+            let size = zeros.len() as u64;
+            share(socket, &done(Ok(()), ""), socket::share(&zeros).unwrap(), size);
+        }
+        "no descriptor" => {
+            shout(socket, &frame::encode_shared(&blob(), ByteCount::bytes(5)).unwrap(), None);
+        }
+        "stray descriptor" => {
+            let bytes = frame::encode(&blob(), b"", false).unwrap();
+            shout(socket, &bytes, Some(socket.as_fd()));
+        }
+        "many calls" => (0..100).for_each(|_| say(socket, &blob(), b"x")),
+        "many bytes" => (0..100).for_each(|_| say(socket, &blob(), &[0; 60_000])),
+        "output of a failure" => say(socket, &done(Err(RunFailure::StackOverflow), ""), b"{}"),
+        "long log" => say(socket, &done(Ok(()), &"x".repeat(100_000)), b""),
+        "long failure" => {
+            let reason = "x".repeat(100_000);
+            say(socket, &done(Err(RunFailure::SandboxCrash { reason }), ""), b"");
+        }
+        "half a message" => {
+            shout(socket, &frame::encode(&blob(), b"", false).unwrap()[..20], None);
+            shutdown(socket, Shutdown::Both).unwrap();
+        }
+        "slow" => {
+            shout(socket, &header(40 << 20, 0, 0), None);
+            while socket::send(socket.as_fd(), b" ", None).is_ok() {
+                thread::park_timeout(Duration::from_millis(1));
+            }
+        }
+        "silence" => {}
+        "two answers" => {
+            let mut bytes = frame::encode(&done(Ok(()), "true"), b"", false).unwrap();
+            frame::encode_into(&mut bytes, &done(Ok(()), "forged"), b"", false).unwrap();
+            shout(socket, &bytes, None);
+        }
+        _ => say(socket, &done(Ok(()), "honest"), b"{}"),
+    }
+}
+
+fn ask_wrongly(socket: &OwnedFd, how: &str) {
+    match how {
+        "asks for nothing" => say(socket, &FromWorker::AskNetwork, b"\x07"),
+        "asks without a request" => say(socket, &FromWorker::AskNetwork, b""),
+        "asks with a file" => {
+            share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
+        }
+        "asks for a slow name" => say(socket, &FromWorker::AskNetwork, b"\x01slow"),
+        "asks too often" => (0..100).for_each(|_| say(socket, &FromWorker::AskNetwork, b"\x01a")),
+        "asks and declines" => {
+            say(socket, &FromWorker::AskNetwork, b"\x01a");
+            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
+        _ => {
+            say(socket, &FromWorker::AskNetwork, b"\x04\x01\0\0\0\x01\0\0\0\xff\xff\xff\xff");
+        }
+    }
+}
+
+fn print_wrongly(socket: &OwnedFd, how: &str) {
+    match how {
+        "prints with a payload" => say(socket, &printed("x"), b"x"),
+        "prints without end" => (0..4_000).for_each(|_| say(socket, &printed(""), b"")),
+        "prints too much" => (0..20).for_each(|_| say(socket, &printed(&"x".repeat(500)), b"")),
+        _ => {
+            say(socket, &printed("x"), b"");
+            say(socket, &done(Ok(()), "x"), b"{}");
+        }
+    }
+}
+
+fn tight(source: &str) -> Job {
+    let mut job = job(source);
+    let limits = &mut job.spec.limits;
+    (limits.host_calls, limits.host_bytes) = (20, ByteCount::kibibytes(512));
+    (limits.logs, limits.wall_time) = (ByteCount::kibibytes(1), Duration::from_millis(200));
+    job.spec.stream_logs = source.starts_with("prints") && source != "prints unasked";
+    job
+}
+
+#[tokio::test]
+async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
+    let grace = Duration::from_millis(100);
+    let pool = Pool::start(PoolConfig { grace, ..hostile() }).unwrap();
+    let ways = [
+        "long message",
+        "long payload",
+        "unknown flags",
+        "no JSON",
+        "other JSON",
+        "ready again",
+        "failed too late",
+        "pipe",
+        "zeros",
+        "own file",
+        "unsealed",
+        "shrunk",
+        "huge blob",
+        "huge output",
+        "no descriptor",
+        "stray descriptor",
+        "many calls",
+        "many bytes",
+        "prints unasked",
+        "prints with a payload",
+        "prints without end",
+        "prints too much",
+        "asks for nothing",
+        "asks without a request",
+        "asks with a file",
+        "asks too often",
+        "asks and declines",
+        "asks for an endless wait",
+        "output of a failure",
+        "long log",
+        "long failure",
+        "half a message",
+        "slow",
+        "silence",
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let before = until(&pool, "ready", |report| report.workers.len() == 1).await;
+        let process = watch(before.workers[0].process);
+        let finished = run(&pool, &tight(way)).await;
+        let expected = match way {
+            "slow" | "silence" | "asks for an endless wait" => "Timeout",
+            _ => "SandboxCrash",
+        };
+        assert_eq!(error_type(&finished), expected, "{way}");
+        assert!(logs(&finished).is_empty() && finished.output.is_none(), "{way}");
+        assert!(has_ended(&process), "{way}: the worker lives on");
+        assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"], "after {way}");
+        let counters = pool.report().counters;
+        let lost = counters.violations + counters.overdue + counters.crashed;
+        assert_eq!(lost, number as u64 + 1, "{way}: {counters:?}");
+    }
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.overdue), (1, 3), "{counters:?}");
+}
+
+/// A worker cannot shorten a look-up, so it is not at fault.
+#[tokio::test]
+async fn a_look_up_that_never_ends_is_answered_in_time_and_costs_no_worker() {
+    let pool = Pool::start(hostile()).unwrap();
+    let job = tight("asks for a slow name");
+    let finished = run(&pool, &job).await;
+    assert_eq!(logs(&finished), ["answered"]);
+    assert!(finished.host_time.of(RequestKind::Network) > job.spec.limits.wall_time / 2);
+    assert_eq!(pool.report().counters.overdue, 0);
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+    assert_eq!(pool.report().workers[0].id, WorkerId(1), "the worker was replaced");
+}
+
+/// A run that a worker declines is given to another worker, a bounded number of times.
+#[tokio::test]
+async fn workers_that_decline_every_run_are_tried_a_few_times() {
+    let pool = Pool::start(hostile()).unwrap();
+    let declined = pool.run(&tight("failed"), &mut WrittenBlobs::default()).await;
+    assert!(matches!(declined, Err(DispatchError::NoWorker)), "{declined:?}");
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.violations), (0, 0), "{counters:?}");
+    assert!((1..10).contains(&counters.repeated), "{counters:?}");
+}
+
+#[tokio::test]
+async fn an_output_beyond_any_result_is_not_read() {
+    let pool = Pool::start(hostile()).unwrap();
+    let job = job("output beyond any result");
+    assert!(job.spec.limits.host_bytes > OUTPUT_MAX);
+    let finished = run(&pool, &job).await;
+    assert_eq!(error_type(&finished), "SandboxCrash");
+    assert_eq!(pool.report().counters.violations, 1);
+}
+
+#[tokio::test]
+async fn an_outcome_that_was_not_asked_for_is_not_accepted() {
+    let pool = Pool::start(hostile()).unwrap();
+    let first = run(&pool, &tight("two answers")).await;
+    assert_eq!(logs(&first), ["true"]);
+    let second = run(&pool, &tight("behave")).await;
+    assert_eq!(logs(&second), ["honest"], "the answer of another run was taken");
+    let ids: BTreeSet<WorkerId> = pool.report().workers.iter().map(|w| w.id).collect();
+    assert_eq!(ids, [WorkerId(2)].into(), "a worker that sends unasked was kept");
+}

@@ -1,0 +1,287 @@
+//! One run on one worker, from the first attachment to the outcome.
+//!
+//! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
+//! within the run's limits. A worker that breaks a rule is dropped.
+
+use std::sync::Arc;
+
+use tokio::time::timeout_at;
+
+use crate::worker::channel::WorkerChannelError;
+use crate::worker::handle::{AttachError, Worker};
+use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
+use crate::worker::payload::{CheckedPayload, PayloadError};
+use crate::worker::run_clock::{Patience, RunClock, Unanswered};
+use crate::{Job, RunHost};
+use wardian_formats::job::RunSpec;
+use wardian_formats::job::frame;
+use wardian_formats::job::host::{HostTime, RequestKind};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
+use wardian_formats::job::network::{NetworkReply, NetworkRequest};
+use wardian_formats::job::outcome::{LogChunk, ProgressReport, RunOutcome, Stream};
+use wardian_vocabulary::units::ByteCount;
+
+/// The reason why the worker gave no outcome.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Broken {
+    /// The worker never got the whole order, so another worker can have the run.
+    #[error("the worker could not be given the run")]
+    NotStarted(#[source] AttachError),
+    /// The worker got the order and reported that it does not begin the run.
+    #[error("the worker could not run another guest")]
+    Declined,
+    /// The worker has not answered in time.
+    #[error("the worker did not answer in time")]
+    Late,
+    /// The worker ended, or its messages cannot be read.
+    #[error("the worker was lost")]
+    Lost(#[from] WorkerChannelError),
+    /// The worker broke a rule.
+    #[error("the worker broke a rule")]
+    Hostile(#[from] Violation),
+}
+
+/// A rule that a worker broke.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Violation {
+    #[error("it sent a message that does not belong here")]
+    OutOfPlace,
+    #[error("its guest made more host calls than its limit allows")]
+    Calls,
+    #[error("it sent more of the log than the run may write")]
+    Printed,
+    #[error("it sent a request for the network that no sandbox lets through")]
+    Network,
+    #[error("its guest moved more bytes than its limit allows")]
+    Bytes,
+    #[error("it sent an outcome that cannot be true")]
+    Outcome(#[from] ImplausibleOutcome),
+    #[error("it sent an output for a run that failed")]
+    Output,
+    #[error("it sent a payload that is not acceptable")]
+    Payload(#[from] PayloadError),
+}
+
+/// The worker's answer to a run.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub outcome: RunOutcome,
+    /// The returned value. It is not read yet; the worker is not needed to read it.
+    pub output: Option<CheckedPayload>,
+    pub host_time: HostTime,
+}
+
+/// Runs `job`, whose order is the frame `order`, on `worker`.
+///
+/// Cancellation: the worker is left in the middle of the run; [`Worker::settle`] makes it idle.
+pub(crate) async fn perform(
+    worker: &mut Worker,
+    job: &Job,
+    order: &Arc<Vec<u8>>,
+    host: &mut impl RunHost,
+    patience: Patience,
+) -> Result<Ran, Broken> {
+    let limits = &allowed(&job.spec);
+    let mut exchange = Exchange {
+        worker,
+        limits,
+        clock: RunClock::start(limits.wall_time, patience),
+        calls: 0,
+        has_asked: false,
+        bytes: ByteCount::default(),
+        printed: 0,
+        reports: 0,
+    };
+    exchange.start(job, order).await?;
+    loop {
+        match exchange.next().await? {
+            (FromWorker::WriteBlob { kind }, content) => {
+                exchange.write_blob(&kind, content, host).await?;
+            }
+            (FromWorker::AskNetwork, Payload::Inline(request)) => {
+                exchange.ask_network(&request, host).await?;
+            }
+            (FromWorker::Printed(chunk), Payload::None) if job.spec.stream_logs => {
+                exchange.count_printed(&chunk)?;
+                host.hear(chunk);
+            }
+            (FromWorker::Done(outcome), output) => {
+                let (elapsed, since_last) =
+                    (exchange.clock.elapsed(), exchange.worker.since_last_order());
+                let outcome = check_outcome(*outcome, limits, elapsed, since_last);
+                let outcome = outcome.map_err(Violation::from)?;
+                check_profile(outcome.profile.as_ref(), job.spec.profile)
+                    .map_err(Violation::from)?;
+                let output = exchange.output(&outcome, output)?;
+                return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
+            }
+            // Accepted only before the guest has made a request or printed: a run that has begun is
+            // not repeated.
+            (FromWorker::Failed { .. }, Payload::None)
+                if !exchange.has_asked && exchange.printed == 0 =>
+            {
+                return Err(Broken::Declined);
+            }
+            (
+                FromWorker::Ready(_)
+                | FromWorker::Failed { .. }
+                | FromWorker::CannotStart { .. }
+                | FromWorker::Printed(_)
+                | FromWorker::AskNetwork,
+                _,
+            ) => {
+                return Err(Violation::OutOfPlace.into());
+            }
+        }
+    }
+}
+
+/// The limits of a run with what its host may store for it beyond them.
+fn allowed(spec: &RunSpec) -> RunLimits {
+    let more = spec.keep_files.allowance();
+    let bytes = spec.limits.host_bytes.as_u64().saturating_add(more.total_size.as_u64());
+    RunLimits {
+        host_calls: spec.limits.host_calls.saturating_add(more.count),
+        host_bytes: ByteCount::bytes(bytes),
+        ..spec.limits
+    }
+}
+
+struct Exchange<'run> {
+    worker: &'run mut Worker,
+    limits: &'run RunLimits,
+    clock: RunClock,
+    calls: u32,
+    /// True once the guest has asked for something.
+    has_asked: bool,
+    bytes: ByteCount,
+    /// Bytes of the log that were sent before the end.
+    printed: u64,
+    /// Reports of progress.
+    reports: u32,
+}
+
+impl Exchange<'_> {
+    async fn start(&mut self, job: &Job, order: &Arc<Vec<u8>>) -> Result<(), Broken> {
+        let tell = async {
+            self.worker.attach(job).await?;
+            Ok(self.worker.order(Arc::clone(order)).await?)
+        };
+        let told = timeout_at(self.clock.deadline(), tell).await;
+        told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
+    }
+
+    async fn next(&mut self) -> Result<(FromWorker, Payload), Broken> {
+        let received = timeout_at(self.clock.deadline(), self.worker.hear()).await;
+        Ok(received.map_err(|_elapsed| Broken::Late)??)
+    }
+
+    /// Asks the host to store a blob, and sends its answer to the worker.
+    async fn write_blob(
+        &mut self,
+        kind: &str,
+        content: Payload,
+        host: &mut impl RunHost,
+    ) -> Result<(), Broken> {
+        self.has_asked = true;
+        self.count_call()?;
+        let content = CheckedPayload::accept(content).map_err(Violation::from)?;
+        self.count_bytes(content.size())?;
+
+        let storing = host.write_blob(kind, content);
+        let message = match self.clock.wait_for(RequestKind::WriteBlob, storing).await {
+            Ok(Ok(id)) => ToWorker::BlobStored { id },
+            Ok(Err(refusal)) => ToWorker::Refused(refusal),
+            Err(Unanswered) => ToWorker::Refused(unanswered()),
+        };
+        self.answer(&message, &[]).await
+    }
+
+    /// Asks the host for the network. A worker ends each wait that it can shorten with the run's own
+    /// time; a request that takes longer was not shortened by it. A look-up has no such limit, so
+    /// it is answered at the end of that time.
+    async fn ask_network(&mut self, request: &[u8], host: &mut impl RunHost) -> Result<(), Broken> {
+        let request = NetworkRequest::parse(request).ok_or(Violation::Network)?;
+        self.has_asked = true;
+        if request.is_counted() {
+            self.count_call()?;
+        }
+        let is_look_up = matches!(request, NetworkRequest::Resolve { .. });
+        let asking = host.ask_network(request);
+        let reply = if is_look_up {
+            let found = self.clock.wait_within_run(RequestKind::Network, asking).await;
+            found.unwrap_or_else(|Unanswered| late_look_up())
+        } else {
+            let reply = self.clock.wait_for(RequestKind::Network, asking).await;
+            reply.map_err(|Unanswered| Broken::Late)?
+        };
+        self.answer(&ToWorker::NetworkAnswered, &reply.encode()).await
+    }
+
+    fn count_call(&mut self) -> Result<(), Violation> {
+        self.calls = self.calls.saturating_add(1);
+        if self.calls > self.limits.host_calls { Err(Violation::Calls) } else { Ok(()) }
+    }
+
+    async fn answer(&mut self, message: &ToWorker, content: &[u8]) -> Result<(), Broken> {
+        let answer = frame::encode(message, content, false).map_err(WorkerChannelError::from)?;
+        let sent = timeout_at(self.clock.deadline(), self.worker.channel.send(answer.into())).await;
+        Ok(sent.map_err(|_elapsed| Broken::Late)??)
+    }
+
+    /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
+    fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
+        if chunk.stream == Stream::Progress {
+            self.reports = self.reports.saturating_add(1);
+            let is_fine = chunk.text.len() <= ProgressReport::MAX_JSON
+                && self.reports <= ProgressReport::MOST;
+            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
+        }
+        let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
+        self.printed = self.printed.saturating_add(more);
+        let most = self.limits.logs.as_u64().saturating_mul(3);
+        if self.printed > most { Err(Violation::Printed) } else { Ok(()) }
+    }
+
+    fn output(
+        &mut self,
+        outcome: &RunOutcome,
+        payload: Payload,
+    ) -> Result<Option<CheckedPayload>, Violation> {
+        if matches!(payload, Payload::None) {
+            return Ok(None);
+        }
+        if outcome.end.is_err() {
+            return Err(Violation::Output);
+        }
+        let output = CheckedPayload::accept(payload)?;
+        if output.size() > OUTPUT_MAX {
+            return Err(Violation::Bytes);
+        }
+        self.count_bytes(output.size())?;
+        Ok(Some(output))
+    }
+
+    /// Counts bytes of host calls. The sandbox counts them first and raises an exception in the
+    /// guest; this count is for a compromised sandbox.
+    fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
+        self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
+        if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
+    }
+}
+
+/// The answer to a request that the host has not answered within the run's time. Usually the run
+/// ends as `Timeout`; a guest that is still running sees this.
+fn unanswered() -> Refusal {
+    let message = "the host did not answer within the time of the run".to_owned();
+    Refusal { error_type: "TimeoutError".to_owned(), message }
+}
+
+/// The answer to a look-up that takes longer than the run may. The guest reads it as a temporary
+/// failure of name resolution.
+fn late_look_up() -> NetworkReply {
+    const EAGAIN: u16 = 11;
+    let text = "the name could not be looked up within the time of the run".to_owned();
+    NetworkReply::Failed { errno: EAGAIN, text }
+}

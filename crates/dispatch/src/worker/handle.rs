@@ -1,0 +1,214 @@
+//! One worker from the gateway's side: a process at the other end of a socket.
+
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use crate::Job;
+use crate::content::{BlobSource, SkillContent};
+use crate::worker::attachments::{AttachmentLimits, SentAttachments};
+use crate::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
+use crate::worker::id::WorkerId;
+use crate::worker::process::Process;
+use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
+use wardian_formats::job::frame::{self, FrameError};
+use wardian_formats::job::image::ImageContent;
+use wardian_formats::job::layer::LayerContent;
+use wardian_formats::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
+use wardian_vocabulary::units::ByteCount;
+
+/// A worker that is ready. Dropping it kills the process.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub id: WorkerId,
+    pub channel: WorkerChannel,
+    pub process: Arc<Process>,
+    pub report: Arc<WorkerReport>,
+    attachments: SentAttachments,
+    /// True from the queueing of an order until the worker reports the end of the run.
+    has_run: bool,
+    /// When the last order was sent, and the one before.
+    ordered: [Option<Instant>; 2],
+}
+
+/// The reason why content could not be attached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachError {
+    /// An error of the gateway. The worker is not affected.
+    #[error("cannot make a memory file for a skill's files")]
+    Share(#[source] std::io::Error),
+    /// An error of the gateway. The worker is not affected.
+    #[error("cannot describe the content")]
+    Describe(#[from] FrameError),
+    /// The worker cannot be reached.
+    #[error("cannot tell the worker")]
+    Channel(#[from] WorkerChannelError),
+}
+
+/// An attachment that a run needs.
+#[derive(Clone, Copy)]
+enum Piece<'run> {
+    Image(&'run Arc<ImageContent>),
+    Skill(&'run SkillContent),
+    Layer(&'run LayerContent),
+    Blob(&'run BlobSource),
+}
+
+impl Piece<'_> {
+    fn key(&self) -> AttachmentKey {
+        match self {
+            Self::Image(image) => image.key(),
+            Self::Skill(skill) => skill.key(),
+            Self::Layer(layer) => layer.key(),
+            Self::Blob(blob) => blob.key(),
+        }
+    }
+
+    fn size(&self) -> ByteCount {
+        match self {
+            Self::Image(image) => image.length(),
+            Self::Skill(skill) => skill.pack().len().into(),
+            Self::Layer(layer) => layer.length,
+            Self::Blob(blob) => blob.size,
+        }
+    }
+
+    /// The size that counts against the limit on what a worker keeps. A layer is a file whose pages
+    /// the system can drop at any time.
+    fn kept(&self) -> ByteCount {
+        match self {
+            Self::Layer(_) => ByteCount::default(),
+            Self::Image(_) | Self::Skill(_) | Self::Blob(_) => self.size(),
+        }
+    }
+
+    /// The image, for the piece of this kind. Once it is dropped, no run needs it again.
+    fn image(&self) -> Option<Weak<ImageContent>> {
+        match self {
+            Self::Image(image) => Some(Arc::downgrade(image)),
+            Self::Skill(_) | Self::Layer(_) | Self::Blob(_) => None,
+        }
+    }
+
+    /// The frame that sends the piece.
+    fn frame(&self) -> Result<Frames, AttachError> {
+        let (content, file) = match self {
+            Self::Image(image) => {
+                let (digest, open_files) = (image.digest(), image.open_files().to_owned());
+                (AttachedContent::Image { digest, open_files }, image.memory())
+            }
+            Self::Skill(skill) => {
+                let (digest, files) = (skill.digest(), skill.files().to_vec());
+                let file = skill.shared().map_err(AttachError::Share)?;
+                (AttachedContent::Skill { digest, files }, file)
+            }
+            Self::Layer(layer) => (AttachedContent::Layer { digest: layer.digest }, layer.as_fd()),
+            Self::Blob(blob) => (AttachedContent::Blob { id: blob.id.clone() }, blob.file.as_fd()),
+        };
+        let message = ToWorker::Attach(Attachment { owner: self.key().owner, content });
+        let bytes = frame::encode_shared(&message, self.size())?;
+        // The frame has a descriptor of its own, because it may be sent after the run was dropped.
+        let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
+        Ok(Frames::with_descriptor(bytes, file))
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(
+        id: WorkerId,
+        channel: WorkerChannel,
+        process: Arc<Process>,
+        report: WorkerReport,
+        limits: AttachmentLimits,
+    ) -> Self {
+        let attachments = SentAttachments::new(limits);
+        let (report, ordered) = (Arc::new(report), [None; 2]);
+        Self { id, channel, process, report, attachments, has_run: false, ordered }
+    }
+
+    /// True if all `keys` are attached.
+    pub(crate) fn has_all(&self, keys: &[AttachmentKey]) -> bool {
+        keys.iter().all(|key| self.attachments.has(key))
+    }
+
+    /// Sends the attachments that the next run needs, and detaches others to stay within the
+    /// limits.
+    ///
+    /// Cancellation: an attachment that is noted as attached reaches the worker before any later
+    /// frame.
+    pub(crate) async fn attach(&mut self, job: &Job) -> Result<(), AttachError> {
+        let skills = job.skills.iter().map(|skill| Piece::Skill(skill));
+        let pieces = [Piece::Image(&job.image)].into_iter().chain(skills);
+        let pieces = pieces.chain(job.layers.iter().map(Piece::Layer));
+        self.attachments.open_run();
+        let mut missing = Vec::new();
+        for piece in pieces.chain(job.blobs.iter().map(Piece::Blob)) {
+            let key = piece.key();
+            if !self.attachments.note_use(&key) {
+                missing.push((key, piece));
+            }
+        }
+        let incoming = missing.iter().map(|(key, piece)| (key.clone(), piece.kept()));
+        let mut detaches = Vec::new();
+        for key in self.attachments.make_room(incoming) {
+            frame::encode_into(&mut detaches, &ToWorker::Detach(key), &[], false)?;
+        }
+        if !detaches.is_empty() {
+            self.channel.send(detaches.into()).await?;
+        }
+        for (key, piece) in missing {
+            // A job may name the same thing twice.
+            if !self.attachments.has(&key) {
+                self.channel.queue(piece.frame()?);
+                self.attachments.add(key, piece.kept(), piece.image());
+                self.channel.flush().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends `order`, the whole frame of a run.
+    pub(crate) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), WorkerChannelError> {
+        self.channel.queue(Frames::new(order));
+        self.has_run = true;
+        let [last, _] = self.ordered;
+        self.ordered = [Some(Instant::now()), last];
+        self.channel.flush().await
+    }
+
+    /// The time since the order before the last one; none if there was none.
+    pub(crate) fn since_last_order(&self) -> Option<Duration> {
+        let [_, before] = self.ordered;
+        before.map(|then| then.elapsed())
+    }
+
+    /// Waits for the next message.
+    pub(crate) async fn hear(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
+        let heard = self.channel.receive().await?;
+        if matches!(heard.0, FromWorker::Done(_)) {
+            self.has_run = false;
+        }
+        Ok(heard)
+    }
+
+    /// Makes a worker idle after its run was abandoned at any stage. Sends all queued frames. If a
+    /// run was ordered, cancels it and waits for its end. Requests of the guest are not answered
+    /// meanwhile: the worker takes the cancellation as the answer.
+    pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
+        self.channel.flush().await?;
+        if self.has_run {
+            let cancel = frame::encode(&ToWorker::Cancel, &[], false)?;
+            self.channel.send(cancel.into()).await?;
+        }
+        while self.has_run {
+            self.hear().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.process.kill();
+    }
+}

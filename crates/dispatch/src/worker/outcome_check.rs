@@ -1,0 +1,248 @@
+//! Checks the outcome that a worker sends. A compromised worker can claim anything, but an outcome
+//! that passes is within the run's limits.
+
+use std::time::Duration;
+
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::outcome::{
+    LeftFile, LeftFiles, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
+    MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
+};
+use wardian_formats::job::profile::{FuelProfile, ProfileOrder, ProfileText};
+use wardian_vocabulary::units::ByteCount;
+
+/// Bytes that an invalid byte of output can become when it is replaced.
+const REPLACED: u64 = 3;
+
+/// The reason why an outcome cannot be true. A working sandbox never sends such an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ImplausibleOutcome {
+    /// More log than the limit allows.
+    #[error("it has more log than its limit allows")]
+    Logs,
+    /// An exception whose texts are longer than any sandbox sends, or whose class is no name.
+    #[error("it has a failure that no sandbox reports")]
+    Failure,
+    /// A profile that was not ordered, or is too long.
+    #[error("it has a profile that no sandbox makes")]
+    Profile,
+    /// More files, or longer texts about them, than any sandbox lists.
+    #[error("it lists files as no sandbox does")]
+    Files,
+    /// Longer texts about converted values than any sandbox sends.
+    #[error("it tells of converted values as no sandbox does")]
+    Conversions,
+}
+
+/// Returns the outcome if it can be true. Usage beyond the limits is cut to them, and to the time
+/// since the run was ordered, or the one before it.
+///
+/// # Errors
+///
+/// More log, or longer texts, than a sandbox can have sent.
+pub fn check_outcome(
+    mut outcome: RunOutcome,
+    limits: &RunLimits,
+    elapsed: Duration,
+    since_last: Option<Duration>,
+) -> Result<RunOutcome, ImplausibleOutcome> {
+    if !can_be_logged(&outcome.logs, limits) {
+        return Err(ImplausibleOutcome::Logs);
+    }
+    if outcome.end.as_ref().err().is_some_and(|failure| !can_be_reported(failure)) {
+        return Err(ImplausibleOutcome::Failure);
+    }
+    if !can_be_listed(&outcome.files) || outcome.blob_names.len() > MAX_BLOB_NAMES {
+        return Err(ImplausibleOutcome::Files);
+    }
+    if !outcome.conversions.is_bounded() {
+        return Err(ImplausibleOutcome::Conversions);
+    }
+    let usage = outcome.usage;
+    outcome.usage = RunUsage {
+        wall_time: usage.wall_time.min(elapsed),
+        // A run has one thread.
+        cpu_time: usage.cpu_time.map(|time| time.min(elapsed)),
+        fuel: usage.fuel,
+        memory_peak: usage.memory_peak.min(limits.memory),
+        host_calls: usage.host_calls.min(limits.host_calls),
+        last_reset: usage.last_reset.zip(since_last).map(|(time, since)| time.min(since)),
+    };
+    Ok(outcome)
+}
+
+/// Checks that an outcome has a profile only if one was ordered, and no longer one than a sandbox
+/// sends. Nothing looks into it here.
+///
+/// # Errors
+///
+/// It has another one.
+pub(crate) fn check_profile(
+    profile: Option<&ProfileText>,
+    order: Option<ProfileOrder>,
+) -> Result<(), ImplausibleOutcome> {
+    let is_bounded = |text: &ProfileText| text.as_str().len() <= FuelProfile::MAX_TEXT;
+    match profile {
+        Some(text) if order.is_none() || !is_bounded(text) => Err(ImplausibleOutcome::Profile),
+        _ => Ok(()),
+    }
+}
+
+fn can_be_logged(logs: &Logs, limits: &RunLimits) -> bool {
+    let bytes: u64 = logs
+        .chunks
+        .iter()
+        .fold(0, |sum, chunk| sum.saturating_add(ByteCount::from(chunk.text.len()).as_u64()));
+    // An empty chunk comes from a host call, so the limit on calls bounds their number.
+    let chunks = ByteCount::from(logs.chunks.len()).as_u64();
+    let most_chunks = limits.logs.as_u64().saturating_add(limits.host_calls.into());
+    bytes <= limits.logs.as_u64().saturating_mul(REPLACED) && chunks <= most_chunks
+}
+
+fn can_be_reported(failure: &RunFailure) -> bool {
+    match failure {
+        RunFailure::Exception { class, message, traceback } => {
+            is_class_name(class)
+                && message.len() <= MAX_MESSAGE
+                && traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
+        }
+        RunFailure::MemoryLimit { traceback, .. } => {
+            traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
+        }
+        RunFailure::SandboxCrash { reason } => reason.len() <= MAX_MESSAGE,
+        _ => true,
+    }
+}
+
+fn can_be_listed(files: &LeftFiles) -> bool {
+    let is_bounded = |file: &LeftFile| {
+        file.path.len() <= MAX_LEFT_PATH
+            && file.problem.as_ref().is_none_or(|text| text.len() <= MAX_NOT_KEPT)
+            && file.kept.as_ref().is_none_or(|kept| kept.kind.len() <= MAX_CLASS)
+    };
+    files.listed.len() <= MAX_LEFT_FILES && files.listed.iter().all(is_bounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wardian_formats::job::outcome::Conversions;
+
+    fn failed(failure: RunFailure) -> Result<RunOutcome, ImplausibleOutcome> {
+        let outcome = RunOutcome {
+            end: Err(failure),
+            logs: Logs::default(),
+            files: LeftFiles::default(),
+            blob_names: Vec::new(),
+            usage: RunUsage::default(),
+            conversions: Conversions::default(),
+            profile: None,
+        };
+        check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None)
+    }
+
+    fn exception(class: &str, message: usize, traceback: usize) -> RunFailure {
+        RunFailure::Exception {
+            class: class.to_owned(),
+            message: "m".repeat(message),
+            traceback: Some("t".repeat(traceback)),
+        }
+    }
+
+    #[test]
+    fn usage_beyond_the_time_of_the_gateway_is_cut() {
+        let (claimed, elapsed) = (Duration::from_hours(9), Duration::from_secs(2));
+        let usage = RunUsage {
+            wall_time: claimed,
+            cpu_time: Some(claimed),
+            last_reset: Some(claimed),
+            ..RunUsage::default()
+        };
+        let (logs, files) = (Logs::default(), LeftFiles::default());
+        let outcome = RunOutcome {
+            end: Ok(()),
+            logs,
+            files,
+            blob_names: Vec::new(),
+            conversions: Conversions::default(),
+            usage,
+            profile: None,
+        };
+        for since_last in [None, Some(elapsed * 3)] {
+            let (outcome, limits) = (outcome.clone(), &RunLimits::DEFAULT);
+            let checked = check_outcome(outcome, limits, elapsed, since_last).unwrap().usage;
+            assert_eq!((checked.wall_time, checked.cpu_time), (elapsed, Some(elapsed)));
+            assert_eq!(checked.last_reset, since_last);
+        }
+    }
+
+    #[test]
+    fn outcomes_of_a_sandbox_pass() {
+        for failure in [
+            exception("ValueError", MAX_MESSAGE, MAX_TRACEBACK),
+            exception("pandas.errors.ParserError", 0, 0),
+            RunFailure::SandboxCrash { reason: "the interpreter crashed".to_owned() },
+            RunFailure::Cancelled,
+        ] {
+            assert!(failed(failure.clone()).is_ok(), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn lists_of_files_that_no_sandbox_makes_are_refused() {
+        let file = |path: usize, problem: usize| LeftFile {
+            path: "p".repeat(path),
+            size: ByteCount::bytes(1),
+            kept: None,
+            problem: Some("x".repeat(problem)),
+        };
+        let passes = |listed: Vec<LeftFile>| {
+            let outcome = RunOutcome {
+                end: Ok(()),
+                logs: Logs::default(),
+                files: LeftFiles { listed, total: 1 },
+                blob_names: Vec::new(),
+                usage: RunUsage::default(),
+                conversions: Conversions::default(),
+                profile: None,
+            };
+            check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None).is_ok()
+        };
+        let longest = file(MAX_LEFT_PATH, MAX_NOT_KEPT);
+        assert!(passes(vec![longest.clone(); MAX_LEFT_FILES]));
+        assert!(!passes(vec![longest; MAX_LEFT_FILES + 1]));
+        assert!(!passes(vec![file(MAX_LEFT_PATH + 1, 0)]));
+        assert!(!passes(vec![file(1, MAX_NOT_KEPT + 1)]));
+    }
+
+    #[test]
+    fn a_profile_that_was_not_ordered_or_is_too_long_is_refused() {
+        let text = |length: usize| -> ProfileText {
+            serde_json::from_str(&format!("\"{}\"", "a".repeat(length - 2))).unwrap()
+        };
+        let order = Some(ProfileOrder { interval: ProfileOrder::DEFAULT_INTERVAL });
+        let longest = text(FuelProfile::MAX_TEXT);
+        assert_eq!(check_profile(Some(&longest), order), Ok(()));
+        assert_eq!(check_profile(None, order), Ok(()));
+        assert_eq!(check_profile(None, None), Ok(()));
+        let too_long = text(FuelProfile::MAX_TEXT + 1);
+        for (profile, order) in [(&too_long, order), (&longest, None)] {
+            let refused = check_profile(Some(profile), order);
+            assert_eq!(refused, Err(ImplausibleOutcome::Profile));
+        }
+    }
+
+    #[test]
+    fn texts_that_no_sandbox_sends_are_refused() {
+        for failure in [
+            exception("", 0, 0),
+            exception("<script>", 0, 0),
+            exception(&"x".repeat(200), 0, 0),
+            exception("ValueError", MAX_MESSAGE + 1, 0),
+            exception("ValueError", 0, MAX_TRACEBACK + 1),
+            RunFailure::SandboxCrash { reason: "r".repeat(MAX_MESSAGE + 1) },
+        ] {
+            assert_eq!(failed(failure).unwrap_err(), ImplausibleOutcome::Failure);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The time of one run in the gateway, and the time of its host calls by kind.
+//!
+//! INVARIANT(bounded-host-time): all answers of the host together extend a run by at most
+//! [`PoolConfig::host_time`]. An answer of a kind that counts against the run extends it by
+//! nothing.
+//!
+//! [`PoolConfig::host_time`]: crate::PoolConfig::host_time
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use wardian_formats::job::host::{HostTime, RequestKind, TimeOfAnswer};
+
+/// The limit of a run whose own limit cannot be added to the present time.
+const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The times that the gateway grants to a run beyond its own limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// The time that a worker has to end a run after its limit is reached.
+    pub(crate) grace: Duration,
+    /// The time by which all answers of the host together may extend a run.
+    pub host_time: Duration,
+}
+
+/// The host did not answer within the time that the run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unanswered;
+
+/// The clock of one run.
+#[derive(Debug)]
+pub(crate) struct RunClock {
+    started: Instant,
+    /// The end of the run's own time, with the extensions so far.
+    end: Instant,
+    grace: Duration,
+    extension_left: Duration,
+    host_time: HostTime,
+}
+
+impl RunClock {
+    /// Starts the clock of a run that may take `wall_time`.
+    pub(crate) fn start(wall_time: Duration, patience: Patience) -> Self {
+        let started = Instant::now();
+        Self {
+            started,
+            end: later(started, wall_time),
+            grace: patience.grace,
+            extension_left: patience.host_time,
+            host_time: HostTime::default(),
+        }
+    }
+
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The instant at which the worker is given up.
+    pub(crate) fn deadline(&self) -> Instant {
+        later(self.end, self.grace)
+    }
+
+    /// The time that the host has taken for its answers.
+    pub(crate) const fn host_time(&self) -> HostTime {
+        self.host_time
+    }
+
+    /// Waits for the host's answer to a request of this kind, and accounts the time.
+    pub(crate) async fn wait_for<T>(
+        &mut self,
+        kind: RequestKind,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, Unanswered> {
+        self.wait_until(self.answer_by(kind.time_of_answer()), kind, answer).await
+    }
+
+    /// As [`Self::wait_for`], but only until the end of the run's own time. The worker can still be
+    /// answered then.
+    pub(crate) async fn wait_within_run<T>(
+        &mut self,
+        kind: RequestKind,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, Unanswered> {
+        self.wait_until(self.end, kind, answer).await
+    }
+
+    async fn wait_until<T>(
+        &mut self,
+        latest: Instant,
+        kind: RequestKind,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, Unanswered> {
+        let asked = Instant::now();
+        let answered = timeout_at(latest, answer).await;
+        let took = asked.elapsed();
+        self.host_time.add(kind, took);
+        self.extend(kind.time_of_answer(), took);
+        answered.map_err(|_elapsed| Unanswered)
+    }
+
+    /// The instant at which an answer comes too late. A worker shortens waits for the world to the
+    /// end of its own clock, which starts a little later than this one.
+    fn answer_by(&self, time: TimeOfAnswer) -> Instant {
+        match time {
+            TimeOfAnswer::ExtendsRun => later(self.end, self.extension_left),
+            TimeOfAnswer::CountsAgainstRun => self.deadline(),
+        }
+    }
+
+    /// Extends the run by the time that an answer took, up to the bound.
+    fn extend(&mut self, time: TimeOfAnswer, took: Duration) {
+        let extension = took.min(self.extension_for(time));
+        self.end = later(self.end, extension);
+        self.extension_left = self.extension_left.saturating_sub(extension);
+    }
+
+    const fn extension_for(&self, time: TimeOfAnswer) -> Duration {
+        match time {
+            TimeOfAnswer::ExtendsRun => self.extension_left,
+            TimeOfAnswer::CountsAgainstRun => Duration::ZERO,
+        }
+    }
+}
+
+fn later(instant: Instant, time: Duration) -> Instant {
+    instant.checked_add(time).or_else(|| instant.checked_add(FAR)).unwrap_or(instant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: Duration = Duration::from_secs(10);
+    const GRACE: Duration = Duration::from_secs(1);
+    const HOST_TIME: Duration = Duration::from_secs(4);
+    const THREE: Duration = Duration::from_secs(3);
+
+    fn clock() -> RunClock {
+        RunClock::start(RUN, Patience { grace: GRACE, host_time: HOST_TIME })
+    }
+
+    #[test]
+    fn bounded_host_time_extends_a_run_by_the_work_of_the_host() {
+        let (mut clock, extends) = (clock(), TimeOfAnswer::ExtendsRun);
+        let first = clock.deadline();
+        assert_eq!(first, clock.started + RUN + GRACE);
+        assert_eq!(clock.answer_by(extends), clock.started + RUN + HOST_TIME);
+        for (took, extension) in [(THREE, THREE), (THREE, HOST_TIME), (THREE, HOST_TIME)] {
+            clock.extend(extends, took);
+            assert_eq!(clock.deadline(), first + extension);
+            let latest = clock.started + RUN + HOST_TIME;
+            assert_eq!(clock.answer_by(extends), latest, "a run is extended without end");
+        }
+    }
+
+    #[test]
+    fn waiting_for_another_machine_extends_no_run() {
+        let (mut clock, counts) = (clock(), TimeOfAnswer::CountsAgainstRun);
+        let first = clock.deadline();
+        for _ in 0..3 {
+            assert_eq!(clock.answer_by(counts), clock.started + RUN + GRACE);
+            clock.extend(counts, THREE);
+            assert_eq!((clock.deadline(), clock.extension_left), (first, HOST_TIME));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_never_comes_leaves_the_worker_its_grace() {
+        let short = Duration::from_millis(10);
+        let mut clock = RunClock::start(short, Patience { grace: GRACE, host_time: short });
+        let started = clock.started;
+        for _ in 0..2 {
+            let never = std::future::pending::<()>();
+            assert_eq!(clock.wait_for(RequestKind::WriteBlob, never).await, Err(Unanswered));
+            assert_eq!(clock.deadline(), started + 2 * short + GRACE);
+        }
+        assert!(clock.host_time().of(RequestKind::WriteBlob) >= 2 * short);
+    }
+
+    #[tokio::test]
+    async fn limits_beyond_the_clock_mean_a_distant_end() {
+        let patience = Patience { grace: Duration::MAX, host_time: Duration::MAX };
+        let mut clock = RunClock::start(Duration::MAX, patience);
+        assert!(clock.deadline() > Instant::now() + FAR / 2);
+        assert_eq!(clock.wait_for(RequestKind::WriteBlob, async { 7 }).await, Ok(7));
+    }
+}

@@ -1,0 +1,375 @@
+//! Files of the user who started this program: those that runs may read, as resources and by
+//! `input_blobs: ["file:NAME"]`, and the folder for what runs leave.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rmcp::model::{Resource, Tool};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::mcp::features::skills::skill_uri::{decoded, encoded};
+use crate::net::respond::Failure;
+use wardian_formats::protocol::methods::blob_members::member_of;
+use wardian_formats::protocol::methods::execution::RunResult;
+use wardian_formats::protocol::{MethodCall, MethodResult};
+use wardian_service::{BlobTransfers, Caller, PIECE, ServiceError, UploadOrder};
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::files::user_folder::{UserFile, UserFileError, UserFolder};
+use wardian_vocabulary::ids::{BlobId, BlobName};
+use wardian_vocabulary::units::ByteCount;
+
+/// The scheme of the addresses of files.
+pub(crate) const FILE: &str = "file:";
+
+/// Most files that are listed as resources, and that the descriptions of tools name.
+const MAX_LISTED: usize = 500;
+const MAX_NAMED: usize = 20;
+
+/// Most files of one run that are saved.
+const MAX_SAVED: usize = 100;
+
+/// Most characters of the sentence about what was saved.
+const MAX_TOLD: usize = 4_000;
+
+/// The folders of the user who started this program.
+#[derive(Debug, Clone, Default)]
+pub struct LocalFolders {
+    files: Vec<Arc<UserFolder>>,
+    out: Option<Arc<UserFolder>>,
+}
+
+impl LocalFolders {
+    /// Opens folders whose files runs may read, and one for what they leave.
+    ///
+    /// # Errors
+    ///
+    /// The first folder that cannot be opened, and why.
+    pub fn open(files: &[PathBuf], out: Option<&Path>) -> Result<Self, (PathBuf, io::Error)> {
+        let open = |path: &Path| {
+            let opened = UserFolder::open(path).map(Arc::new);
+            opened.map_err(|fault| (path.to_owned(), fault))
+        };
+        let files = files.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
+        Ok(Self { files, out: out.map(open).transpose()? })
+    }
+
+    /// The files that runs may read, by name. If two folders have one name, the first one counts.
+    fn listed(&self) -> Vec<UserFile> {
+        let mut files: Vec<UserFile> = Vec::new();
+        for folder in &self.files {
+            for file in folder.list(MAX_LISTED) {
+                if files.iter().all(|known| known.name != file.name) {
+                    files.push(file);
+                }
+            }
+        }
+        files.truncate(MAX_LISTED);
+        files
+    }
+
+    /// The files as resources.
+    pub fn resources(&self) -> Vec<Resource> {
+        let resource = |UserFile { name, size }: UserFile| {
+            Resource::new(format!("{FILE}{}", encoded(&name)), name).with_size(size)
+        };
+        self.listed().into_iter().map(resource).collect()
+    }
+
+    /// True if there are folders whose files runs may read.
+    pub(crate) fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Opens the file at an address, such as `file:sales.xlsx`, whose letters may be encoded. Returns
+    /// its name, too.
+    pub(crate) fn find(&self, address: &str) -> Result<(File, String), Failure> {
+        let written = address.strip_prefix(FILE).unwrap_or(address);
+        let names = [Some(written.to_owned()), decoded(written)].into_iter().flatten();
+        let mut refused = UserFileError::Missing;
+        for name in names {
+            for folder in &self.files {
+                match folder.file(&name) {
+                    Ok(file) => return Ok((file, name)),
+                    Err(UserFileError::Missing) => {}
+                    Err(fault) => refused = fault,
+                }
+            }
+        }
+        let shown: String = written.chars().take(MAX_TOLD).collect();
+        let message = match refused {
+            UserFileError::Missing => self.missing(&shown),
+            fault => format!("`{FILE}{}`: {fault}", shown.escape_debug()),
+        };
+        Err(Failure::of_kind(ErrorKind::InvalidParams, message))
+    }
+
+    fn missing(&self, name: &str) -> String {
+        let name = name.escape_debug();
+        if !self.has_files() {
+            return format!(
+                "`{FILE}{name}`: this program was started without `--files FOLDER`, so there are no \
+                 files of the user"
+            );
+        }
+        let listed = self.listed();
+        let shown: Vec<String> =
+            listed.iter().take(MAX_NAMED).map(|file| format!("`{FILE}{}`", file.name)).collect();
+        let shown = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
+        format!("`{FILE}{name}`: the user's folder has no such file; there are {shown}")
+    }
+
+    /// Tells models in the description of a tool that runs programs which files there are.
+    pub fn describe(&self, tool: &mut Tool) {
+        let mut schema = (*tool.input_schema).clone();
+        let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
+        // Nothing goes on after the program, and it keeps no records.
+        let is_run = properties.remove("detach").is_some();
+        if is_run
+            && self.has_files()
+            && let Some(Value::Object(blobs)) = properties.get_mut("input_blobs")
+        {
+            let text = "IDs of blobs, or names of the user's files such as `file:sales.xlsx`, to \
+                            mount. The same text within `args` becomes the id of the file's blob";
+            blobs.insert("description".to_owned(), text.into());
+        }
+        tool.input_schema = Arc::new(schema);
+        if is_run {
+            let description = tool.description.take().unwrap_or_default();
+            tool.description = Some(format!("{description}{}", self.advice()).into());
+        }
+    }
+
+    /// What a model has to know of the folders, for the descriptions of tools.
+    fn advice(&self) -> String {
+        let mut advice = String::new();
+        if self.has_files() {
+            let listed = self.listed();
+            let named: Vec<String> = listed
+                .iter()
+                .take(MAX_NAMED)
+                .map(|file| format!("`{FILE}{}`", file.name))
+                .collect();
+            let more = listed.len().saturating_sub(MAX_NAMED);
+            advice.push_str(&format!(
+                " The user's files can be mounted read-only with `input_blobs`; resources/list has \
+                 all of them. There are: {}{}.",
+                if named.is_empty() { "none".to_owned() } else { named.join(", ") },
+                if more == 0 { String::new() } else { format!(" and {more} others") },
+            ));
+        }
+        if self.out.is_some() {
+            advice.push_str(" Files that a run keeps are also saved in the user's folder.");
+        }
+        advice
+    }
+
+    /// Stores the files that a call names and puts the ids of their blobs in the place of the names.
+    pub(crate) async fn mounted(
+        &self,
+        transfers: &BlobTransfers,
+        caller: &Caller,
+        mut call: MethodCall,
+    ) -> Result<MethodCall, Failure> {
+        let (blobs, args) = match &mut call {
+            MethodCall::RunCode(params) => (&mut params.input_blobs, &mut params.args),
+            MethodCall::ExecuteSkill(params) => (&mut params.input_blobs, &mut params.args),
+            _ => return Ok(call),
+        };
+        for blob in blobs.iter_mut().filter(|blob| blob.starts_with(FILE)) {
+            let (file, name) = self.find(blob)?;
+            let id = store(transfers, caller, file, &name).await?;
+            let written = std::mem::replace(blob, id.to_string());
+            if let Some(text) = args.take() {
+                *args = Some(replaced(text, &written, &id));
+            }
+        }
+        Ok(call)
+    }
+
+    /// Saves what a run has kept, and says where. `None` if there is nothing to say.
+    pub async fn save(
+        &self,
+        transfers: &BlobTransfers,
+        caller: &Caller,
+        result: &MethodResult,
+    ) -> Option<String> {
+        let (Some(out), MethodResult::Run(run)) = (&self.out, result) else { return None };
+        let (mut saved, mut failed) = (Vec::new(), Vec::new());
+        let kept = kept_by(run);
+        for blob in kept.iter().take(MAX_SAVED) {
+            match save_one(out, transfers, caller, blob).await {
+                Ok(made) => saved.push(made),
+                Err(fault) => {
+                    let name = blob.file.clone().unwrap_or_else(|| blob.id.to_string());
+                    failed.push(format!("{name} ({fault})"));
+                }
+            }
+        }
+        let left = kept.len().saturating_sub(MAX_SAVED);
+        let mut told = Vec::new();
+        if !saved.is_empty() {
+            told.push(format!("Saved in {}: {}.", out.path().display(), saved.join(", ")));
+        }
+        if !failed.is_empty() {
+            told.push(format!("Could not be saved: {}.", failed.join(", ")));
+        }
+        if left > 0 {
+            told.push(format!("{left} more files were not saved: a run may leave {MAX_SAVED}."));
+        }
+        (!told.is_empty()).then(|| told.join(" ").chars().take(MAX_TOLD).collect())
+    }
+}
+
+/// A blob that a run has kept.
+struct KeptBlob {
+    id: BlobId,
+    /// The name of the file that it was.
+    file: Option<String>,
+    /// What its program calls it, if it was no file.
+    called: Option<String>,
+}
+
+/// What a run has kept, each blob once.
+fn kept_by(run: &RunResult) -> Vec<KeptBlob> {
+    let mut kept: Vec<KeptBlob> = Vec::new();
+    for file in &run.files {
+        if let Some(id) = &file.blob_id {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            kept.push(KeptBlob { id: id.clone(), file: Some(name.to_owned()), called: None });
+        }
+    }
+    for id in &run.output_blobs {
+        if kept.iter().all(|known| known.id != *id) {
+            let output = run.output.as_ref().map_or("", |output| output.get());
+            let called = match run.output_truncated {
+                true => Some("output".to_owned()).filter(|_| output.contains(&id.to_string())),
+                false => member_of(output, id),
+            };
+            kept.push(KeptBlob { id: id.clone(), file: None, called });
+        }
+    }
+    kept
+}
+
+async fn save_one(
+    out: &Arc<UserFolder>,
+    transfers: &BlobTransfers,
+    caller: &Caller,
+    blob: &KeptBlob,
+) -> Result<String, String> {
+    let said = |error: ServiceError| error.to_string();
+    let download = transfers.open(caller, &blob.id.to_string()).await.map_err(said)?;
+    let named = match &blob.file {
+        None => download.blob.telling_name(blob.called.as_deref()),
+        Some(name) => name.clone(),
+    };
+    let (file, made) = out.create(&named).map_err(|fault| fault.to_string())?;
+    let file = Arc::new(file);
+    let mut offset = 0;
+    while offset < download.blob.size {
+        let left = download.blob.size.saturating_sub(offset);
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
+        let written = match download.read(offset, length).await {
+            Ok(piece) => {
+                let mut file = Arc::clone(&file);
+                let writing = move || file.write_all(piece.as_ref());
+                caller.memory.on_thread(writing).await.map_err(io::Error::other).flatten()
+            }
+            Err(error) => Err(io::Error::other(error)),
+        };
+        if let Err(fault) = written {
+            out.discard(&made);
+            return Err(fault.to_string());
+        }
+        offset = offset.saturating_add(ByteCount::from(length).as_u64());
+    }
+    Ok(made)
+}
+
+/// Stores a file as a blob, piece by piece.
+async fn store(
+    transfers: &BlobTransfers,
+    caller: &Caller,
+    mut file: File,
+    name: &str,
+) -> Result<BlobId, Failure> {
+    let failed = |error: ServiceError| Failure::of(&error, &caller.request_id);
+    let file_name = BlobName::of_path(name);
+    let order = UploadOrder { file_name: file_name.as_ref(), ..UploadOrder::default() };
+    let mut upload = transfers.begin_upload(caller, order).await.map_err(failed)?;
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        let most = u64::try_from(PIECE).unwrap_or(u64::MAX);
+        let reading = move || {
+            let read = io::Read::by_ref(&mut file).take(most).read_to_end(&mut piece);
+            (read, file, piece)
+        };
+        let read: io::Result<usize>;
+        let done = caller.memory.on_thread(reading).await;
+        (read, file, piece) = done.map_err(|broken| failed(ServiceError::Interrupted(broken)))?;
+        let length = read.map_err(|fault| {
+            let message = format!("`{FILE}{}` cannot be read: {fault}", name.escape_debug());
+            Failure::of_kind(ErrorKind::InvalidParams, message)
+        })?;
+        if length == 0 {
+            break;
+        }
+        piece = upload.append(piece).await.map_err(failed)?;
+    }
+    Ok(upload.finish().await.map_err(failed)?.blob_id)
+}
+
+/// Arguments with the id of a blob in the place of each text that is the name of its file.
+fn replaced(args: Box<RawValue>, written: &str, id: &BlobId) -> Box<RawValue> {
+    let Ok(plain) = serde_json::to_string(written) else { return args };
+    // Many clients write letters beyond ASCII as escapes.
+    let escaped: String = plain.encode_utf16().fold(String::new(), |mut text, unit| {
+        match char::from_u32(unit.into()).filter(char::is_ascii) {
+            Some(letter) => text.push(letter),
+            None => text.push_str(&format!("\\u{unit:04x}")),
+        }
+        text
+    });
+    let id = format!("\"{id}\"");
+    let text = args.get().replace(&plain, &id).replace(&escaped, &id);
+    RawValue::from_string(text).unwrap_or(args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_in_arguments_become_ids_however_they_are_written() {
+        let id = BlobId::parse(&format!("blob:{}", "a".repeat(52))).unwrap();
+        for (args, expected) in [
+            (r#"{"f":"file:é.csv","g":["file:é.csv"]}"#, r#"{"f":"ID","g":["ID"]}"#),
+            (r#"{"f":"file:\u00e9.csv"}"#, r#"{"f":"ID"}"#),
+            (r#"{"f":"my file:é.csv"}"#, r#"{"f":"my file:é.csv"}"#),
+        ] {
+            let args = RawValue::from_string(args.to_owned()).unwrap();
+            let expected = expected.replace("ID", &id.to_string());
+            assert_eq!(replaced(args, "file:é.csv", &id).get(), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_missing_is_answered_with_those_there_are() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("a b.csv"), "x").unwrap();
+        let folders = LocalFolders::open(&[place.path().to_owned()], None).unwrap();
+        for address in ["file:a b.csv", "file:a%20b.csv"] {
+            assert_eq!(folders.find(address).unwrap().1, "a b.csv");
+        }
+        let told = |address: &str| folders.find(address).unwrap_err().body.message;
+        assert!(told("file:c.csv").contains("there are `file:a b.csv`"), "{}", told("file:c.csv"));
+        assert!(told("file:%2e%2e/x").contains("without `..`"), "{}", told("file:%2e%2e/x"));
+        let (path, _) = LocalFolders::open(&["/none/at/all".into()], None).unwrap_err();
+        assert_eq!(path, Path::new("/none/at/all"));
+        let none = LocalFolders::default().find("file:x").unwrap_err().body.message;
+        assert!(none.contains("without `--files FOLDER`"), "{none}");
+    }
+}

@@ -1,0 +1,9 @@
+//! From the module to native code: data split off, polls or metering added, compiled.
+
+pub mod compile;
+pub mod counted;
+pub mod instrumentation;
+pub mod metering;
+pub(crate) mod nan;
+pub mod polls;
+pub(crate) mod split_data;

@@ -1,0 +1,133 @@
+//! The requests of a guest that are answered outside of its worker.
+
+use std::io::{BufRead, Read as _};
+use std::time::Duration;
+
+use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
+use crate::job::outcome::LogChunk;
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
+
+/// The host of one run. The sandbox calls it; in a worker, the end of the socket to the gateway
+/// implements it.
+///
+/// A new kind of request is a method here, a [`RequestKind`], a function of the guest, and a
+/// handler in the gateway.
+pub trait Host {
+    /// Stores a blob.
+    ///
+    /// # Errors
+    ///
+    /// A refusal, which the guest sees as an exception.
+    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
+
+    /// Stores a blob of `size` bytes that are read from `content`. The default reads the content
+    /// into memory; a host that can avoid this copy overrides it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Host::write_blob`], and if the content ends too early.
+    fn write_blob_from(
+        &mut self,
+        kind: &str,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<BlobId, Refusal> {
+        let mut bytes = Vec::new();
+        match content.take(size).read_to_end(&mut bytes) {
+            Ok(read) if ByteCount::from(read).as_u64() == size => self.write_blob(kind, &bytes),
+            Ok(_) | Err(_) => Err(unreadable()),
+        }
+    }
+
+    /// Asks the network. The request is shortened to what one message moves, and to the time that
+    /// the run has left. The answer is that of [`NetworkReply::encode`].
+    ///
+    /// A host without one answers so; the guest says what to do about it.
+    ///
+    /// # Errors
+    ///
+    /// The run is cancelled.
+    fn ask_network(&mut self, _request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        Ok(NetworkReply::no_network().encode())
+    }
+
+    /// Returns a check that is true once no caller waits for the run. Another thread calls it
+    /// while the guest runs.
+    fn is_cancelled(&self) -> IsCancelled;
+
+    /// Returns the receiver of the guest's output while it is printed, if the run is streamed.
+    fn listener(&self) -> Option<OutputListener> {
+        None
+    }
+}
+
+/// The kinds of requests that the gateway answers for a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Store a blob.
+    WriteBlob,
+    /// Ask the network.
+    Network,
+}
+
+impl RequestKind {
+    /// Returns the account that the time of the answer is charged to.
+    #[must_use]
+    pub const fn time_of_answer(self) -> TimeOfAnswer {
+        match self {
+            Self::WriteBlob => TimeOfAnswer::ExtendsRun,
+            Self::Network => TimeOfAnswer::CountsAgainstRun,
+        }
+    }
+}
+
+/// The account that the time of an answer is charged to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeOfAnswer {
+    /// The gateway does the work itself, such as storing a blob. The deadline of the run moves by
+    /// the same time, within a bound for the whole run.
+    ExtendsRun,
+    /// The gateway waits for another machine. The wait counts as time of the run, so that no remote
+    /// server can make a run longer.
+    CountsAgainstRun,
+}
+
+/// The time that the gateway has taken for the answers of one run, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostTime {
+    write_blob: Duration,
+    network: Duration,
+}
+
+impl HostTime {
+    /// Adds the time of one answer.
+    pub const fn add(&mut self, kind: RequestKind, time: Duration) {
+        let total = match kind {
+            RequestKind::WriteBlob => &mut self.write_blob,
+            RequestKind::Network => &mut self.network,
+        };
+        *total = total.saturating_add(time);
+    }
+
+    /// The time of all answers of this kind.
+    #[must_use]
+    pub const fn of(self, kind: RequestKind) -> Duration {
+        match kind {
+            RequestKind::WriteBlob => self.write_blob,
+            RequestKind::Network => self.network,
+        }
+    }
+}
+
+/// True once no caller waits for the run.
+pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
+
+/// Receives the output of a guest while it is printed.
+pub type OutputListener = Box<dyn FnMut(LogChunk)>;
+
+fn unreadable() -> Refusal {
+    let message = "the file cannot be read".to_owned();
+    Refusal { error_type: "OSError".to_owned(), message }
+}

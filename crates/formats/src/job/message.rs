@@ -1,0 +1,192 @@
+//! The messages between gateway and worker.
+
+use std::os::fd::OwnedFd;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::RunSpec;
+use crate::job::attachment::{Attachment, AttachmentKey};
+use crate::job::outcome::{LogChunk, RunOutcome};
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
+
+/// A message of the gateway to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToWorker {
+    /// Keep this attachment until it is detached. Its content follows as a payload.
+    Attach(Attachment),
+    /// Drop this attachment.
+    Detach(AttachmentKey),
+    /// Run this program. The worker may send requests and reports meanwhile, and ends with
+    /// [`FromWorker::Done`].
+    Run(Box<RunSpec>),
+    /// Answers [`FromWorker::WriteBlob`].
+    BlobStored {
+        /// Names the stored blob.
+        id: BlobId,
+    },
+    /// Answers [`FromWorker::AskNetwork`]; the reply follows as a payload within the frame.
+    NetworkAnswered,
+    /// Answers a request that was not granted; the guest sees an exception.
+    Refused(Refusal),
+    /// Stop the run in progress, if there is one.
+    Cancel,
+}
+
+/// [`ToWorker::Run`] of a specification that the gateway goes on using.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order<'spec> {
+    /// Run this.
+    Run(&'spec RunSpec),
+}
+
+/// A message of a worker to the gateway. A compromised worker may lie in every field.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromWorker {
+    /// The engine is loaded and warm, the process locked down.
+    Ready(WorkerReport),
+    /// The guest wants this payload stored; answered by [`ToWorker::BlobStored`] or a refusal.
+    WriteBlob {
+        /// MIME type.
+        kind: String,
+    },
+    /// The guest asks the network: a [`crate::job::network::NetworkRequest`] follows as a payload
+    /// within the frame; answered by [`ToWorker::NetworkAnswered`].
+    AskNetwork,
+    /// Output of the program; sent only if [`RunSpec::stream_logs`] is set.
+    Printed(LogChunk),
+    /// The run is over; its output follows as a payload if it completed.
+    Done(Box<RunOutcome>),
+    /// The worker cannot start, or cannot run another guest, and exits. A run for which this is the
+    /// only answer was not begun.
+    Failed {
+        /// The reason, for the log.
+        reason: String,
+    },
+    /// The worker cannot start and exits, and so would any other one, as long as nothing else on this
+    /// machine changes.
+    CannotStart {
+        /// The reason, for the log.
+        reason: String,
+    },
+}
+
+/// The reason why the gateway did not grant a guest's request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Name of the exception that the guest sees, such as `QuotaExceeded`.
+    pub error_type: String,
+    /// For the guest; no host path, no secret.
+    pub message: String,
+}
+
+/// The report of a worker that is ready.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Variants of the engine's code that it has, such as `timed`.
+    pub code: Vec<String>,
+    /// The way in which dirty pages are found, such as `pagemap-scan`.
+    pub reset: String,
+    /// Walls that stand, such as `seccomp`.
+    pub lockdown: Vec<String>,
+    /// Walls that this kernel does not offer, each with the reason.
+    pub missing: Vec<String>,
+    /// Walls that stand and have a gap, each with what it is.
+    pub partial: Vec<String>,
+    /// The state of huge pages for guests' memory: `off`, or `not controlled`.
+    pub huge_pages: String,
+}
+
+/// Bulk bytes that travel beside a message.
+#[derive(Debug)]
+pub enum Payload {
+    /// Nothing; also what an empty payload becomes on its way.
+    None,
+    /// Bytes within the frame: up to [`INLINE_MAX`].
+    Inline(Vec<u8>),
+    /// A file descriptor to read them from, and how many there are: up to [`PAYLOAD_MAX`].
+    Shared(OwnedFd, ByteCount),
+}
+
+impl Payload {
+    /// Length in bytes, as the sender states it. A compromised sender may lie.
+    #[must_use]
+    pub fn size(&self) -> ByteCount {
+        match self {
+            Self::None => ByteCount::bytes(0),
+            Self::Inline(bytes) => ByteCount::from(bytes.len()),
+            Self::Shared(_, size) => *size,
+        }
+    }
+}
+
+/// Largest payload that is sent within a frame; larger ones travel as a file descriptor. Copying
+/// 64 KiB through a socket costs less than making, sending and mapping a memory file.
+pub const INLINE_MAX: usize = 64 << 10;
+
+/// Largest payload of any kind: a skill's files, a blob, an output. No sensible limit of a run
+/// allows more, so a peer that announces more is broken.
+pub const PAYLOAD_MAX: ByteCount = ByteCount::mebibytes(1024);
+
+/// Largest value that a program can return, as JSON text. The gateway holds it several times while
+/// it checks and answers. Larger values belong in a blob, which is never in memory as a whole.
+pub const OUTPUT_MAX: ByteCount = ByteCount::mebibytes(32);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use serde_json::value::RawValue;
+
+    use crate::job::Program;
+    use crate::job::limits::RunLimits;
+    use wardian_vocabulary::ids::{Digest, RunId, TenantId};
+
+    #[test]
+    fn payloads_know_their_size() {
+        let file = tempfile::tempfile().unwrap().into();
+        let cases = [
+            (Payload::None, 0),
+            (Payload::Inline(vec![0; 7]), 7),
+            (Payload::Shared(file, ByteCount::mebibytes(3)), 3 << 20),
+        ];
+        for (payload, size) in cases {
+            assert_eq!(payload.size(), ByteCount::bytes(size));
+        }
+    }
+
+    #[test]
+    fn an_order_is_read_as_a_run() {
+        let spec = RunSpec {
+            run_id: RunId::generate(),
+            tenant: TenantId::local(),
+            program: Program::Code { source: "1 + 1".into(), file_name: "main.py".into() },
+            entrypoint: None,
+            args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
+            skills: vec![],
+            blobs: vec![],
+            layers: vec![],
+            image: Digest::of(b"image"),
+            environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
+            stream_logs: false,
+            reproducible: None,
+            profile: None,
+            keep_files: crate::job::KeepFiles::default(),
+            strict_output: false,
+            limits: RunLimits::DEFAULT,
+        };
+        let text = serde_json::to_string(&Order::Run(&spec)).unwrap();
+        let ToWorker::Run(read) = serde_json::from_str(&text).unwrap() else {
+            panic!("read as something else: {text}");
+        };
+        assert_eq!(read.run_id, spec.run_id);
+        assert_eq!(read.args.get(), spec.args.get());
+        assert_eq!(read.environment, spec.environment);
+        assert_eq!(read.limits, spec.limits);
+        assert!(!format!("{:?}", Order::Run(&spec)).contains("hunter2"), "a secret was printed");
+    }
+}

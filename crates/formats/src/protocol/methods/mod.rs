@@ -1,0 +1,7 @@
+//! Parameters and results of the eight methods.
+
+pub mod blob_members;
+pub mod blobs;
+pub mod bootstrap;
+pub mod discovery;
+pub mod execution;

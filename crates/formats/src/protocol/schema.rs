@@ -1,0 +1,490 @@
+//! The subset of JSON Schema that the tool table uses, and its serialisation.
+//!
+//! A [`Parameter`] is both printed as a schema and enforced by the check of parameters, so the
+//! published schema and the behaviour agree. The operator sets the bounds of a run's limits: the
+//! service enforces [`LimitBounds`], and a [`Published`] schema prints them.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::protocol::wording::listed;
+
+/// One tool: a method of the protocol as a model sees it.
+#[derive(Debug)]
+pub struct Tool {
+    /// Name of the tool and of the method.
+    pub name: &'static str,
+    /// The purpose of the tool, for the model.
+    pub description: &'static str,
+    /// The parameters, in the order in which they are published.
+    pub parameters: &'static [Parameter],
+}
+
+/// One parameter of a tool, or one member of a parameter that is an object.
+#[derive(Debug)]
+pub struct Parameter {
+    /// The name of the parameter.
+    pub name: &'static str,
+    /// Whether the parameter is required.
+    pub(crate) presence: Presence,
+    /// The expected values.
+    pub shape: Shape,
+    /// The meaning of the parameter, for the model.
+    pub description: Option<&'static str>,
+}
+
+/// Whether a parameter is required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// A call without the parameter is refused.
+    Required,
+    /// A call may leave the parameter out; `null` means the same.
+    Optional,
+}
+
+/// The expected values of a parameter.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// A string.
+    Text(Text),
+    /// True or false.
+    Flag,
+    /// One of a few strings.
+    Choice {
+        /// The strings.
+        values: &'static [&'static str],
+        /// The default, filled in if the parameter is left out.
+        default: Option<&'static str>,
+    },
+    /// An integer.
+    Integer(Integer),
+    /// A positive integer: a limit on a run, within the operator's bounds.
+    Limit(Limit),
+    /// An array of different strings.
+    TextList {
+        /// The expected form of each string.
+        item: Text,
+        /// Most strings.
+        max_items: usize,
+    },
+    /// A boolean, or an array of different strings.
+    FlagOrList {
+        /// The expected form of each string.
+        item: Text,
+        /// Most strings.
+        max_items: usize,
+    },
+    /// A boolean, or an object with these members and no others.
+    FlagOrObject(&'static [Parameter]),
+    /// An object with any members.
+    AnyObject,
+    /// An object with these members and no others.
+    Object(&'static [Parameter]),
+}
+
+/// A limit of a run that a call can set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Time, in milliseconds.
+    Timeout,
+    /// Instructions.
+    Fuel,
+    /// Memory, in bytes.
+    Memory,
+    /// Size of all files of the workspace, in bytes.
+    Workspace,
+    /// Host calls.
+    HostCalls,
+}
+
+/// The values of one limit that a server accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Smallest value.
+    pub least: u64,
+    /// Largest value; `None` if there is none.
+    pub most: Option<u64>,
+}
+
+impl Bounds {
+    /// Any positive integer.
+    pub const ANY: Self = Self { least: 1, most: None };
+
+    /// Integers between these two.
+    #[must_use]
+    pub const fn between(least: u64, most: u64) -> Self {
+        Self { least, most: Some(most) }
+    }
+
+    /// True if a call may set the value.
+    #[must_use]
+    pub fn allow(self, value: u64) -> bool {
+        value >= self.least && self.most.is_none_or(|most| value <= most)
+    }
+
+    /// Describes the values, as the end of a sentence that begins with "must be".
+    #[must_use]
+    pub fn expectation(self) -> String {
+        match self {
+            Self { least, most: Some(most) } => format!("an integer between {least} and {most}"),
+            Self { least, most: None } => format!("an integer of at least {least}"),
+        }
+    }
+}
+
+/// The values of all limits that a server accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitBounds {
+    /// Of [`Limit::Timeout`].
+    pub timeout: Bounds,
+    /// Of [`Limit::Fuel`].
+    pub fuel: Bounds,
+    /// Of [`Limit::Memory`].
+    pub memory: Bounds,
+    /// Of [`Limit::Workspace`].
+    pub workspace: Bounds,
+    /// Of [`Limit::HostCalls`].
+    pub host_calls: Bounds,
+}
+
+impl LimitBounds {
+    /// The bounds of a server that does not know its own yet: any positive integer.
+    pub const ANY: Self = Self {
+        timeout: Bounds::ANY,
+        fuel: Bounds::ANY,
+        memory: Bounds::ANY,
+        workspace: Bounds::ANY,
+        host_calls: Bounds::ANY,
+    };
+
+    /// The bounds of one limit.
+    #[must_use]
+    pub const fn of(&self, limit: Limit) -> Bounds {
+        match limit {
+            Limit::Timeout => self.timeout,
+            Limit::Fuel => self.fuel,
+            Limit::Memory => self.memory,
+            Limit::Workspace => self.workspace,
+            Limit::HostCalls => self.host_calls,
+        }
+    }
+}
+
+/// The rules for a string.
+#[derive(Debug, Clone, Copy)]
+pub struct Text {
+    /// Most characters. With `None` only the limit on the whole body applies.
+    pub(crate) max_length: Option<usize>,
+    /// The expected form.
+    pub pattern: Option<Pattern>,
+    /// The published default. It is filled in if the parameter is left out, unless `shows_default`.
+    pub default: Option<&'static str>,
+    /// True if the method applies the default itself, because a missing parameter has a further
+    /// meaning.
+    pub(crate) shows_default: bool,
+}
+
+/// The patterns of strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// An ASCII identifier of Python.
+    Identifier,
+    /// Letters, digits and a few signs, without spaces.
+    Token,
+}
+
+impl Pattern {
+    /// The pattern as a regular expression, for schemas.
+    #[must_use]
+    pub(crate) const fn regex(self) -> &'static str {
+        match self {
+            Self::Identifier => "^[A-Za-z_][A-Za-z0-9_]*$",
+            Self::Token => "^[A-Za-z0-9._:-]+$",
+        }
+    }
+
+    /// The pattern in words, for messages.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Identifier => "an identifier of a-z, A-Z, 0-9 and `_`",
+            Self::Token => "a word of a-z, A-Z, 0-9 and `._:-`",
+        }
+    }
+
+    /// True if `text` matches the pattern.
+    #[must_use]
+    pub fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Identifier => {
+                let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+                text.bytes().next().is_some_and(|first| is_letter(&first))
+                    && text.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
+            }
+            Self::Token => {
+                let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+                !text.is_empty() && text.bytes().all(is_sign)
+            }
+        }
+    }
+}
+
+/// The rules for an integer.
+#[derive(Debug, Clone, Copy)]
+pub struct Integer {
+    /// Smallest value.
+    pub minimum: u64,
+    /// Largest value. With `None` only the operator's limits apply.
+    pub maximum: Option<u64>,
+    /// The default.
+    pub fallback: Fallback,
+}
+
+/// The default of an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// No default is published.
+    None,
+    /// This default is published and filled in.
+    Filled(u64),
+    /// This default is published. The method applies it, because it depends on another parameter.
+    Shown(u64),
+}
+
+impl Text {
+    /// A string of any length.
+    pub const ANY: Self =
+        Self { max_length: None, pattern: None, default: None, shows_default: false };
+
+    /// A string of at most `characters`.
+    #[must_use]
+    pub(crate) const fn up_to(characters: usize) -> Self {
+        Self { max_length: Some(characters), ..Self::ANY }
+    }
+}
+
+impl Parameter {
+    /// A required parameter.
+    #[must_use]
+    pub const fn required(name: &'static str, shape: Shape, description: &'static str) -> Self {
+        let description = Some(description);
+        Self { name, presence: Presence::Required, shape, description }
+    }
+
+    /// An optional parameter.
+    #[must_use]
+    pub const fn optional(name: &'static str, shape: Shape, description: &'static str) -> Self {
+        let description = Some(description);
+        Self { name, presence: Presence::Optional, shape, description }
+    }
+
+    /// The expectation, as the end of a sentence that begins with "must be".
+    #[must_use]
+    pub fn expectation(&self) -> String {
+        match self.shape {
+            Shape::Text(text) => text.expectation(),
+            Shape::Flag => "true or false".to_owned(),
+            Shape::Choice { values: [only], .. } => format!("\"{only}\""),
+            Shape::Choice { values, .. } => {
+                format!("one of {}", listed(values.iter().copied(), "or"))
+            }
+            Shape::Integer(Integer { minimum, maximum: Some(maximum), .. }) => {
+                format!("an integer between {minimum} and {maximum}")
+            }
+            Shape::Integer(Integer { minimum, maximum: None, .. }) => {
+                format!("an integer of at least {minimum}")
+            }
+            Shape::Limit(_) => Bounds::ANY.expectation(),
+            Shape::TextList { max_items, .. } => {
+                format!("an array of at most {max_items} different strings")
+            }
+            Shape::FlagOrList { max_items, .. } => {
+                format!("true, false or an array of at most {max_items} different strings")
+            }
+            Shape::FlagOrObject(_) => "true, false or an object".to_owned(),
+            Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
+        }
+    }
+}
+
+impl Text {
+    /// The expectation, as the end of a sentence that begins with "must be".
+    #[must_use]
+    pub fn expectation(&self) -> String {
+        match (self.pattern, self.max_length) {
+            (Some(pattern), Some(most)) => {
+                format!("{}, at most {most} characters long", pattern.words())
+            }
+            (Some(pattern), None) => pattern.words().to_owned(),
+            (None, Some(most)) => format!("a string of at most {most} characters"),
+            (None, None) => "a string".to_owned(),
+        }
+    }
+
+    fn serialize_limits<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("type", "string")?;
+        if let Some(default) = self.default {
+            map.serialize_entry("default", default)?;
+        }
+        if let Some(most) = self.max_length {
+            map.serialize_entry("maxLength", &most)?;
+        }
+        if let Some(pattern) = self.pattern {
+            map.serialize_entry("pattern", pattern.regex())?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints the schema of a string in an array.
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.serialize_limits(&mut map)?;
+        map.end()
+    }
+}
+
+/// A part of the tool table as a server with these bounds publishes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Published<'a, T> {
+    /// The part.
+    pub part: T,
+    /// The limits that the server accepts.
+    pub bounds: &'a LimitBounds,
+}
+
+/// Prints the parameter's schema, without its name.
+impl Serialize for Published<'_, &Parameter> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { part, bounds } = *self;
+        let mut map = serializer.serialize_map(None)?;
+        match &part.shape {
+            Shape::Text(text) => text.serialize_limits(&mut map)?,
+            Shape::Flag => map.serialize_entry("type", "boolean")?,
+            Shape::Choice { values, default } => {
+                map.serialize_entry("type", "string")?;
+                map.serialize_entry("enum", values)?;
+                if let Some(default) = default {
+                    map.serialize_entry("default", default)?;
+                }
+            }
+            Shape::Integer(integer) => {
+                map.serialize_entry("type", "integer")?;
+                if let Fallback::Filled(default) | Fallback::Shown(default) = integer.fallback {
+                    map.serialize_entry("default", &default)?;
+                }
+                map.serialize_entry("minimum", &integer.minimum)?;
+                if let Some(maximum) = integer.maximum {
+                    map.serialize_entry("maximum", &maximum)?;
+                }
+            }
+            Shape::Limit(limit) => {
+                let Bounds { least, most } = bounds.of(*limit);
+                map.serialize_entry("type", "integer")?;
+                map.serialize_entry("minimum", &least)?;
+                if let Some(most) = most {
+                    map.serialize_entry("maximum", &most)?;
+                }
+            }
+            Shape::TextList { item, max_items } => {
+                map.serialize_entry("type", "array")?;
+                map.serialize_entry("items", item)?;
+                map.serialize_entry("maxItems", max_items)?;
+                map.serialize_entry("uniqueItems", &true)?;
+            }
+            Shape::FlagOrList { item, max_items } => {
+                let list = serde_json::json!({
+                    "type": "array", "items": item, "maxItems": max_items, "uniqueItems": true,
+                });
+                let flag = serde_json::json!({ "type": "boolean" });
+                map.serialize_entry("anyOf", &[flag, list])?;
+            }
+            Shape::FlagOrObject(members) => {
+                map.serialize_entry("anyOf", &FlagOrObject { members, bounds })?;
+            }
+            Shape::AnyObject => map.serialize_entry("type", "object")?,
+            Shape::Object(members) => {
+                map.serialize_entry("type", "object")?;
+                map.serialize_entry("properties", &Properties { members, bounds })?;
+            }
+        }
+        if let Some(description) = part.description {
+            map.serialize_entry("description", description)?;
+        }
+        map.end()
+    }
+}
+
+/// Prints the two schemas of a boolean or an object.
+struct FlagOrObject<'a> {
+    members: &'static [Parameter],
+    bounds: &'a LimitBounds,
+}
+
+impl Serialize for FlagOrObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            r#type: &'static str,
+            properties: Properties<'a>,
+        }
+        let Self { members, bounds } = self;
+        let object = Object { r#type: "object", properties: Properties { members, bounds } };
+        (serde_json::json!({ "type": "boolean" }), object).serialize(serializer)
+    }
+}
+
+/// Prints parameters as the `properties` of an object, in their order.
+struct Properties<'a> {
+    members: &'static [Parameter],
+    bounds: &'a LimitBounds,
+}
+
+impl Serialize for Properties<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bounds = self.bounds;
+        let published = |part| Published { part, bounds };
+        serializer.collect_map(self.members.iter().map(|member| (member.name, published(member))))
+    }
+}
+
+/// The parameters of a tool, printed as the JSON Schema of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct ParametersSchema(&'static [Parameter]);
+
+impl Tool {
+    /// The schema of the tool's parameters.
+    #[must_use]
+    pub const fn schema(&self) -> ParametersSchema {
+        ParametersSchema(self.parameters)
+    }
+}
+
+impl Serialize for Published<'_, ParametersSchema> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (members, bounds) = (self.part.0, self.bounds);
+        let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
+        let required: Vec<&str> =
+            members.iter().filter(is_required).map(|parameter| parameter.name).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "object")?;
+        map.serialize_entry("properties", &Properties { members, bounds })?;
+        if !required.is_empty() {
+            map.serialize_entry("required", &required)?;
+        }
+        map.end()
+    }
+}
+
+/// Prints a tool in the protocol's own format.
+impl Serialize for Published<'_, &Tool> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { part: tool, bounds } = *self;
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("name", tool.name)?;
+        map.serialize_entry("description", tool.description)?;
+        map.serialize_entry("parameters", &Published { part: tool.schema(), bounds })?;
+        map.end()
+    }
+}

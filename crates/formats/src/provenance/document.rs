@@ -1,0 +1,413 @@
+//! The run record document: everything that decided a run, by digest, and all that came out.
+//!
+//! JSON texts, such as arguments, are strings in it. Canonical JSON knows doubles only, and a
+//! program may depend on the digits and the order that its caller wrote.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::job::outcome::LogChunk;
+use crate::job::{FuelRules, KeepFiles, LayerPlace};
+use crate::provenance::canonical::{canonical, read_canonical};
+use crate::provenance::fault::ProvenanceError;
+use crate::provenance::text::DocumentText;
+use crate::provenance::unrepeatable::Unrepeatable;
+use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion};
+use wardian_vocabulary::units::ByteCount;
+
+/// The name of the format, in each document.
+pub const FORMAT: &str = "wardian run record";
+
+/// The version of the format that is written and read.
+pub const VERSION: u64 = 1;
+
+/// Most pieces of a log, and most blobs, of a record.
+pub const MAX_PIECES: usize = 20_000;
+
+/// Largest document.
+pub const MAX_DOCUMENT: ByteCount = ByteCount::mebibytes(32);
+
+/// The MIME type of the blob that is a network record.
+pub const NETWORK_KIND: &str = "application/vnd.wardian.network+json";
+
+/// A run that can be executed again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunDocument {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub format_version: u64,
+    /// The programs that executed it. They explain a difference and decide nothing.
+    pub made_by: MadeBy,
+    /// Everything that decided the run.
+    pub inputs: RunInputs,
+    /// All that came out.
+    pub ending: RunEnding,
+}
+
+/// The programs that executed a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MadeBy {
+    /// The version of Wardian.
+    pub wardian: String,
+    /// The version of wasmtime.
+    pub wasmtime: String,
+}
+
+/// The interpreter of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineIdentity {
+    /// Digest of the patched module.
+    pub module: Digest,
+    /// Version of the changes to its code, such as those that let it be stopped.
+    pub transform: u32,
+    /// Digest of its library.
+    pub library: Digest,
+}
+
+/// The programs and the interpreter that execute runs here.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    /// The programs.
+    pub made_by: MadeBy,
+    /// The interpreter.
+    pub engine: EngineIdentity,
+}
+
+/// Everything that decided a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunInputs {
+    /// The interpreter.
+    pub engine: EngineIdentity,
+    /// The memory image that the run began as.
+    pub image: Digest,
+    /// The program.
+    pub program: DocumentProgram,
+    /// The function that was called, if one was named.
+    pub entrypoint: Option<String>,
+    /// The JSON text of the arguments, with defaults filled in.
+    pub arguments: DocumentText,
+    /// The skills that it could import, in the order of their mounts.
+    pub skills: Vec<DocumentSkill>,
+    /// The packages that it could import.
+    pub layers: Vec<DocumentLayer>,
+    /// The blobs that it could read.
+    pub blobs: Vec<DocumentBlob>,
+    /// The files that were stored after the run.
+    pub keep_files: KeepFiles,
+    /// True if values that are no JSON data were not converted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict_output: bool,
+    /// The limits.
+    pub limits: DocumentLimits,
+    /// What its randomness followed from.
+    pub seed: u64,
+    /// The time of day at the start, in seconds since the Unix epoch.
+    pub epoch: u64,
+    /// What used its fuel beside instructions. Records of older versions do not name it.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub fuel_rules: FuelRules,
+    /// The record of what it exchanged with the world; none if it had no network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<DocumentBlob>,
+}
+
+fn is_first(rules: &FuelRules) -> bool {
+    *rules == FuelRules::FIRST
+}
+
+impl RunInputs {
+    /// The blobs whose content decided the run: those that it could read, and its network record.
+    pub fn contents(&self) -> impl Iterator<Item = &DocumentBlob> {
+        self.blobs.iter().chain(&self.network)
+    }
+}
+
+/// The program of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum DocumentProgram {
+    /// A text of Python.
+    Code {
+        /// Its name in tracebacks.
+        file_name: String,
+        /// The text.
+        source: DocumentText,
+    },
+    /// The first of the skills.
+    Skill {
+        /// Its name.
+        name: SkillName,
+    },
+}
+
+/// A skill of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentSkill {
+    /// Its name.
+    pub name: SkillName,
+    /// Its version.
+    pub version: SkillVersion,
+    /// The digest of its files.
+    pub digest: Digest,
+}
+
+/// A layer of packages of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentLayer {
+    /// The digest of its files.
+    pub digest: Digest,
+    /// Its place among the packages.
+    pub place: LayerPlace,
+}
+
+/// A blob that a run could read. The id is a digest over kind and content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentBlob {
+    /// Its id.
+    pub id: BlobId,
+    /// Its MIME type.
+    pub kind: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// The name by which the run could open it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<BlobName>,
+}
+
+/// The limits of a run. The time is no input: a run that ends by it has no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentLimits {
+    /// Instructions; none for no limit.
+    pub fuel: Option<u64>,
+    /// Linear memory.
+    pub memory_bytes: u64,
+    /// All files of the workspace.
+    pub workspace_bytes: u64,
+    /// Files, folders and links of the workspace.
+    pub workspace_entries: u32,
+    /// Open files at one time.
+    pub open_files: u32,
+    /// Output and log lines that are kept.
+    pub logs_bytes: u64,
+    /// Calls to the host.
+    pub host_calls: u32,
+    /// Bytes of those calls.
+    pub host_bytes: u64,
+}
+
+/// The end of a run, and all that came out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunEnding {
+    /// Whether the program returned.
+    pub status: DocumentStatus,
+    /// One sentence.
+    pub summary: String,
+    /// The JSON text of the returned value; one that stands in for a large value names its blob.
+    pub output: Option<String>,
+    /// True if the output stands in for a large value.
+    pub output_truncated: bool,
+    /// The reason why it failed.
+    pub error: Option<DocumentError>,
+    /// What it wrote.
+    pub log: DocumentLog,
+    /// The blobs that it stored, in order. At most [`MAX_PIECES`].
+    #[serde(deserialize_with = "few")]
+    pub output_blobs: Vec<BlobId>,
+    /// The files that it left in its workspace, or some of them if there are many.
+    pub files: Vec<DocumentFile>,
+    /// The number of all files, if not all are listed.
+    pub files_total: Option<u64>,
+    /// Executed instructions.
+    pub fuel: Option<u64>,
+    /// Largest size of its memory.
+    pub memory_peak_bytes: u64,
+}
+
+/// Whether a program returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentStatus {
+    /// It did.
+    Completed,
+    /// It did not.
+    Failed,
+}
+
+impl RunEnding {
+    /// The reason why the run does not repeat, as far as its error tells.
+    #[must_use]
+    pub fn unrepeatable(&self) -> Option<Unrepeatable> {
+        let error = self.error.as_ref().filter(|_| self.status == DocumentStatus::Failed);
+        error.and_then(|error| Unrepeatable::of_error_type(&error.error_type))
+    }
+}
+
+impl DocumentStatus {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The reason why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentError {
+    /// The class of the exception, or a name of the protocol.
+    #[serde(rename = "type")]
+    pub error_type: String,
+    /// One sentence.
+    pub message: String,
+    /// Frames of the program's own code.
+    pub traceback: Option<String>,
+}
+
+/// The log of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentLog {
+    /// Its pieces: neighbours are of different streams. At most [`MAX_PIECES`].
+    #[serde(deserialize_with = "few")]
+    pub pieces: Vec<LogChunk>,
+    /// Bytes beyond the limit.
+    pub dropped_bytes: u64,
+}
+
+impl DocumentLog {
+    /// The log that has these pieces. Where a stream was cut into pieces depends on the time.
+    #[must_use]
+    pub fn of(chunks: &[LogChunk], dropped_bytes: u64) -> Self {
+        let mut pieces: Vec<LogChunk> = Vec::new();
+        for chunk in chunks.iter().filter(|chunk| !chunk.text.is_empty()) {
+            match pieces.last_mut().filter(|last| last.stream == chunk.stream) {
+                Some(last) => last.text.push_str(&chunk.text),
+                None => pieces.push(chunk.clone()),
+            }
+        }
+        Self { pieces, dropped_bytes }
+    }
+
+    /// The number of pieces that the log of these has.
+    #[must_use]
+    pub fn count(chunks: &[LogChunk]) -> usize {
+        let mut streams: Vec<_> = Vec::new();
+        let texts = chunks.iter().filter(|chunk| !chunk.text.is_empty());
+        streams.extend(texts.map(|chunk| chunk.stream));
+        streams.dedup();
+        streams.len()
+    }
+}
+
+/// A file that a run left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentFile {
+    /// Path below the workspace.
+    pub path: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// The blob that has its content, if it was kept.
+    pub blob_id: Option<BlobId>,
+    /// MIME type of the blob.
+    pub kind: Option<String>,
+    /// The reason why it was not kept although it should have been.
+    pub not_kept: Option<String>,
+}
+
+/// Reads a list of at most [`MAX_PIECES`] items. Stops at a longer one: parsed items take several
+/// times the memory of their JSON.
+pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    reader: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Few<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX_PIECES} items")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<T>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = sequence.next_element()? {
+                if items.len() == MAX_PIECES {
+                    return Err(A::Error::invalid_length(MAX_PIECES.saturating_add(1), &self));
+                }
+                items.push(item);
+            }
+            Ok(items)
+        }
+    }
+
+    reader.deserialize_seq(Few(PhantomData))
+}
+
+/// The members that tell the version of a document.
+#[derive(Deserialize)]
+struct VersionOnly {
+    format: String,
+    format_version: u64,
+}
+
+impl RunDocument {
+    /// The document of a run.
+    #[must_use]
+    pub fn new(made_by: MadeBy, inputs: RunInputs, ending: RunEnding) -> Self {
+        let (format, format_version) = (FORMAT.to_owned(), VERSION);
+        Self { format, format_version, made_by, inputs, ending }
+    }
+
+    /// Reads a document from its canonical form.
+    ///
+    /// # Errors
+    ///
+    /// It is too large, of a newer format, malformed, or in another form.
+    pub fn read(text: &[u8]) -> Result<Self, ProvenanceError> {
+        if ByteCount::from(text.len()) > MAX_DOCUMENT {
+            return Err(ProvenanceError::TooLarge { most: MAX_DOCUMENT });
+        }
+        if let Ok(found) = serde_json::from_slice::<VersionOnly>(text) {
+            if found.format != FORMAT {
+                return Err(ProvenanceError::Unknown);
+            }
+            if found.format_version > VERSION {
+                let (found, known) = (found.format_version, VERSION);
+                return Err(ProvenanceError::NewerVersion { found, known });
+            }
+        }
+        let document: Self = read_canonical("the record", text)?;
+        document.check()?;
+        Ok(document)
+    }
+
+    /// The canonical form.
+    ///
+    /// # Errors
+    ///
+    /// It would be larger than [`MAX_DOCUMENT`].
+    pub fn text(&self) -> Result<String, ProvenanceError> {
+        let text = canonical(self)?;
+        if ByteCount::from(text.len()) > MAX_DOCUMENT {
+            return Err(ProvenanceError::TooLarge { most: MAX_DOCUMENT });
+        }
+        Ok(text)
+    }
+}

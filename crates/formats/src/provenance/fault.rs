@@ -1,0 +1,106 @@
+//! The reasons why a record, a bundle, a signature or a key cannot be used.
+
+use std::io;
+
+use wardian_vocabulary::units::ByteCount;
+
+/// The reason why a record, a bundle, a signature or a key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvenanceError {
+    /// A text is not the JSON that it should be.
+    #[error("{what}: {}", harmless(problem))]
+    Json {
+        /// The text.
+        what: &'static str,
+        /// The problem.
+        problem: String,
+    },
+    /// A text is JSON in another spelling.
+    #[error(
+        "{what}: is not in canonical form (RFC 8785): it was written by another program, or changed"
+    )]
+    NotCanonical {
+        /// The text.
+        what: &'static str,
+    },
+    /// An integer would be rounded.
+    #[error("an integer beyond 9007199254740991 has no exact form in canonical JSON")]
+    NumberTooLarge,
+    /// A value has no JSON.
+    #[error("a value cannot be written as JSON")]
+    Unserialisable(#[source] serde_json::Error),
+    /// The record has a format of the future.
+    #[error(
+        "the record has version {found} of the format, and this program reads version {known}: use \
+         a newer Wardian"
+    )]
+    NewerVersion {
+        /// The version of the record.
+        found: u64,
+        /// The version that is read.
+        known: u64,
+    },
+    /// The file is something else.
+    #[error("is no run record, no signed run record and no bundle")]
+    Unknown,
+    /// The file is too large.
+    #[error("has more than {most}, the most that a record may have")]
+    TooLarge {
+        /// The most that is read.
+        most: ByteCount,
+    },
+    /// A record contradicts itself, or has a value out of its bounds.
+    #[error("the record is malformed: {}", harmless(.0))]
+    Malformed(String),
+    /// A bundle is malformed.
+    #[error("the bundle is malformed: {}", harmless(.0))]
+    Bundle(String),
+    /// A signature does not hold.
+    #[error("the signature does not hold: {0}")]
+    Signature(&'static str),
+    /// An envelope is malformed.
+    #[error("the signed record is malformed: {}", harmless(.0))]
+    Envelope(String),
+    /// A key cannot be used.
+    #[error("the key cannot be used: {0}")]
+    Key(&'static str),
+    /// A file cannot be read or written.
+    #[error("could not {what}")]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The reason.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// A text of a record that somebody else may have written, as an error repeats it: control
+/// characters and those that change the direction of text are escaped.
+pub(super) fn harmless(text: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '"' | '\'' | '\\' => letter.to_string(),
+        _ => letter.escape_debug().to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_cannot_write_to_the_terminal() {
+        let problem = || "unknown field `\u{1b}]0;x\u{7}\u{202e}\u{2066}\n`".to_owned();
+        for fault in [
+            ProvenanceError::Json { what: "the record", problem: problem() },
+            ProvenanceError::Malformed(problem()),
+            ProvenanceError::Bundle(problem()),
+            ProvenanceError::Envelope(problem()),
+        ] {
+            let text = fault.to_string();
+            assert!(text.is_ascii() && !text.chars().any(char::is_control), "{text:?}");
+            assert!(text.contains("unknown field `\\u{1b}]0;x"), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Records of runs that can be executed again, on their own: documents in canonical JSON that name
+//! everything by digest, their differences, bundles and signatures.
+//!
+//! Knows nothing of the database of a server, which is `wardian_stores::records`, and starts no
+//! run. The service makes documents; the command line reads, compares and packs them.
+
+pub mod bundle;
+pub mod canonical;
+mod check;
+pub mod difference;
+pub mod document;
+mod envelope;
+mod fault;
+pub mod network;
+mod signature;
+pub mod tar;
+mod text;
+mod unrepeatable;
+
+pub use crate::provenance::check::ensure_arguments;
+pub use crate::provenance::difference::{Difference, OtherInputs};
+pub use crate::provenance::document::{
+    DocumentBlob, DocumentError, DocumentFile, DocumentLayer, DocumentLimits, DocumentLog,
+    DocumentProgram, DocumentSkill, DocumentStatus, EngineIdentity, MAX_DOCUMENT, MAX_PIECES,
+    MadeBy, NETWORK_KIND, RunDocument, RunEnding, RunInputs, Toolchain,
+};
+pub use crate::provenance::envelope::{MAX_ENVELOPE, SignedRecord};
+pub use crate::provenance::fault::ProvenanceError;
+pub use crate::provenance::network::NetworkDocument;
+pub use crate::provenance::signature::{PrivateKey, PublicKey};
+pub use crate::provenance::text::DocumentText;
+pub use crate::provenance::unrepeatable::Unrepeatable;

@@ -1,0 +1,31 @@
+//! Runs one Python program in a fresh WebAssembly instance and reports how it ended.
+//!
+//! Knows nothing of manifests, JSON-RPC or processes: it gets a complete
+//! [`RunSpec`](wardian_formats::job::RunSpec), and a guest's requests go to a
+//! [`Host`](wardian_formats::job::host::Host).
+//!
+//! INVARIANT(fresh): no byte written by one run is readable by another. Memory returns to its
+//! image (see [`memory`]); everything else is created for each run.
+
+mod attached;
+pub mod clock_and_random;
+pub mod codecs;
+mod config;
+mod error;
+pub mod host_call;
+mod loaded;
+pub mod memory;
+pub(crate) mod preview1;
+mod profile;
+pub mod run;
+pub mod vfs;
+mod warm_up;
+
+pub use crate::attached::image::ImageSpec;
+pub use crate::attached::library::Library;
+pub use crate::config::SandboxConfig;
+pub use crate::error::SandboxError;
+pub use crate::loaded::Sandbox;
+pub use crate::run::code::CodeSpec;
+pub use crate::run::execute::Finished;
+pub use crate::warm_up::{Preset, WarmUp, warm_up};

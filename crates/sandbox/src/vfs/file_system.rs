@@ -1,0 +1,221 @@
+//! The file system of one run: names, descriptors and quota.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::vfs::descriptor::{Descriptor, Descriptors, Fd, OpenFolder};
+use crate::vfs::errno::Errno;
+use crate::vfs::path::{LastLink, Names, ROOT};
+use crate::vfs::tree::device::Device;
+use crate::vfs::tree::mount::{Mount, MountError};
+use crate::vfs::tree::node::{NodeKind, Nodes, Place, Timestamp};
+use crate::vfs::tree::quota::{ENTRY_COST, Quota};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::outcome::Stream;
+
+/// The path of the workspace.
+pub(super) const WORKSPACE: &str = "/workspace";
+
+/// A path and the open folder that it starts from.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    /// An open folder.
+    pub folder: Fd,
+    /// The path; if absolute, the folder does not matter.
+    pub path: &'a str,
+}
+
+/// The files of one run.
+///
+/// Every method that changes something takes the present time of the run's clock, because the file
+/// system has no clock.
+pub struct FileSystem {
+    pub(super) names: Names,
+    pub(super) descriptors: Descriptors,
+    pub(super) quota: Quota,
+    pub(super) workspace: Place,
+}
+
+impl FileSystem {
+    /// Makes the files of a run: the mounts, an empty workspace and the descriptors that a guest
+    /// starts with (stdin, stdout, stderr and the folders to look paths up in).
+    ///
+    /// Costs some microseconds, independently of the size of the mounts.
+    ///
+    /// # Errors
+    ///
+    /// Two mounts conflict, or a path is invalid.
+    pub fn for_run(
+        limits: &RunLimits,
+        mounts: &[Mount],
+        now: Timestamp,
+    ) -> Result<Self, MountError> {
+        let quota = Quota::new(limits.workspace.as_u64(), limits.workspace_entries);
+        let (mut names, workspace) =
+            Names::with_workspace(now).ok().ok_or(MountError::Taken("/workspace".to_owned()))?;
+        let mut descriptors = Descriptors::default();
+        descriptors.allow_more(u32::MAX);
+        let preopened = |place, path: &str| {
+            let preopened = Some(Arc::from(path));
+            Descriptor::Folder(OpenFolder { place, preopened, listed: None })
+        };
+        let mut starting = vec![
+            Descriptor::Input,
+            Descriptor::Output(Stream::Stdout),
+            Descriptor::Output(Stream::Stderr),
+            preopened(ROOT, "/"),
+            preopened(workspace, "/workspace"),
+            preopened(workspace, "/tmp"),
+        ];
+        for mount in mounts {
+            if let Some(tree) = names.mount(mount)? {
+                starting.push(preopened(Place::Mounted { tree, node: 0 }, mount.path()));
+            }
+        }
+        for descriptor in starting {
+            let place = match &descriptor {
+                Descriptor::Folder(folder) => Some(folder.place),
+                _ => None,
+            };
+            descriptors.add(descriptor).ok().ok_or(MountError::TooMany)?;
+            if let Some(Place::Own(index)) = place {
+                names.nodes.add_open(index).ok().ok_or(MountError::TooMany)?;
+            }
+        }
+        descriptors.allow_more(limits.open_files);
+        Ok(Self { names, descriptors, quota, workspace })
+    }
+
+    /// The number of names that were looked up on paths since the last call.
+    pub(crate) fn take_steps(&mut self) -> u64 {
+        self.names.steps.take()
+    }
+
+    /// Mounts a file during the run, such as a blob that the run has just written.
+    ///
+    /// # Errors
+    ///
+    /// The path is taken or invalid.
+    pub fn mount(&mut self, mount: &Mount) -> Result<(), MountError> {
+        match self.names.mount(mount)? {
+            None => Ok(()),
+            // Guests look for preopened folders only at their start, so they would not find it.
+            Some(_) => Err(MountError::Taken(mount.path().to_owned())),
+        }
+    }
+
+    /// Lets the blob that is mounted at `path` be opened by `name` in the folder of blobs, and if
+    /// `is_in_workspace`, as a file of the workspace. There a program may change it: the file then
+    /// has a copy. A name for which the workspace has no room is only in the folder of blobs.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is mounted at `path`.
+    pub(crate) fn name_blob(
+        &mut self,
+        path: &str,
+        name: &str,
+        is_in_workspace: bool,
+        now: Timestamp,
+    ) -> Result<(), Errno> {
+        let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
+        let content = Arc::clone(self.mounted_content(place)?.ok_or(Errno::NotFound)?);
+        self.names.blob_names.insert(name.into(), place);
+        if is_in_workspace && self.names.child(self.workspace, name)?.is_none() {
+            let path = format!("{WORKSPACE}/{name}").into();
+            let file = NodeKind::Mounted { content, path };
+            self.add_node(self.workspace, name, file, now).ok();
+        }
+        Ok(())
+    }
+
+    /// True if the workspace has room for a file that the host keeps for the run.
+    #[must_use]
+    pub(crate) const fn has_room_for(&self, size: u64) -> bool {
+        size.saturating_add(ENTRY_COST) <= self.quota.free_bytes()
+    }
+
+    /// Bytes that the workspace may still take.
+    #[must_use]
+    pub(crate) const fn free_bytes(&self) -> u64 {
+        self.quota.free_bytes()
+    }
+
+    /// Mounts a file of `size` bytes that the run itself has made, and charges its workspace.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` if the workspace has no room for it, `EEXIST` if the path is taken.
+    pub(crate) fn mount_charged(&mut self, mount: &Mount, size: u64) -> Result<(), Errno> {
+        let cost = size.saturating_add(ENTRY_COST);
+        self.quota.charge(cost)?;
+        self.mount(mount).map_err(|_taken| {
+            self.quota.release(cost);
+            Errno::Exists
+        })
+    }
+
+    /// Bytes that the workspace takes up, bookkeeping included, and its entries.
+    #[must_use]
+    pub const fn workspace_usage(&self) -> (u64, u32) {
+        (self.quota.used_bytes(), self.quota.used_entries())
+    }
+
+    /// The most bytes that the workspace ever took up. The allocator keeps freed memory, so its
+    /// heap is trimmed after a run with a large workspace.
+    #[must_use]
+    pub(crate) const fn workspace_peak(&self) -> u64 {
+        self.quota.peak_bytes()
+    }
+
+    /// The path of a preopened folder.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` for all other descriptors.
+    pub(crate) fn preopened_path(&self, fd: Fd) -> Result<&str, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Folder(folder) => folder.preopened.as_deref().ok_or(Errno::BadDescriptor),
+            _ => Err(Errno::BadDescriptor),
+        }
+    }
+
+    /// The stream that a descriptor writes to, if it is an output stream.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if nothing is open under that number.
+    pub(crate) fn output_stream(&self, fd: Fd) -> Result<Option<Stream>, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Output(stream) => Ok(Some(*stream)),
+            _ => Ok(None),
+        }
+    }
+
+    /// True for a descriptor of random bytes. The caller supplies the bytes.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`.
+    pub(crate) fn is_random(&self, fd: Fd) -> Result<bool, Errno> {
+        Ok(matches!(self.descriptors.find(fd)?, Descriptor::Device(Device::Random)))
+    }
+
+    pub(super) fn nodes_and_quota(&mut self) -> (&mut Nodes, &mut Quota) {
+        (&mut self.names.nodes, &mut self.quota)
+    }
+}
+
+/// Prints sizes only: names and contents belong to a tenant.
+impl fmt::Debug for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileSystem").field("quota", &self.quota).finish_non_exhaustive()
+    }
+}
+
+/// Converts a time of a run's clock.
+#[must_use]
+pub fn timestamp(since_epoch: Duration) -> Timestamp {
+    Timestamp::try_from(since_epoch.as_nanos()).unwrap_or(Timestamp::MAX)
+}

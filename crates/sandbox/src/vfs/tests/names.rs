@@ -1,0 +1,112 @@
+//! Blobs that are opened by their names, and files of the workspace that are mounts until they are
+//! written.
+
+use proptest::prelude::*;
+
+use crate::vfs::tests::{BLOB, at, files, limited, names_in_steps, read, write};
+use crate::vfs::{Access, Errno, FileSystem, OpenHow};
+use wardian_formats::job::limits::RunLimits;
+use wardian_vocabulary::units::ByteCount;
+
+const CONTENT: &[u8] = b"a,b\n1,2\n";
+
+fn named() -> FileSystem {
+    let mut files = files();
+    files.name_blob(BLOB, "sales.csv", true, 5).unwrap();
+    files
+}
+
+fn left(files: &FileSystem) -> Vec<String> {
+    files.workspace_files(512).0.into_iter().map(|file| file.path).collect()
+}
+
+#[test]
+fn a_name_leads_to_the_blob_and_is_listed_in_the_workspace_alone() {
+    let mut files = named();
+    for path in ["/workspace/sales.csv", "/tmp/sales.csv", "/blobs/sales.csv", BLOB] {
+        assert_eq!(read(&files, path).unwrap(), CONTENT, "{path}");
+    }
+    assert_eq!(names_in_steps(&mut files, "/workspace", 9), [".", "..", "sales.csv"]);
+    assert_eq!(names_in_steps(&mut files, "/blobs", 9), [".", "..", "blob:abc"]);
+    assert_eq!(left(&files), Vec::<String>::new());
+    assert_eq!(read(&files, "/blobs/other.csv").unwrap_err(), Errno::NotFound);
+    assert_eq!(files.name_blob("/blobs/blob:gone", "x", true, 5), Err(Errno::NotFound));
+    files.name_blob(BLOB, "module.py", false, 5).unwrap();
+    assert_eq!(read(&files, "/workspace/module.py").unwrap_err(), Errno::NotFound);
+    assert_eq!(read(&files, "/blobs/module.py").unwrap(), CONTENT);
+}
+
+#[test]
+fn a_written_file_has_bytes_of_its_own_and_readers_go_on() {
+    let mut files = named();
+    let reader = files.open(at("/workspace/sales.csv"), OpenHow::READ, 6).unwrap();
+    let how = OpenHow { access: Access { read: true, write: true }, ..OpenHow::READ };
+    let writer = files.open(at("/workspace/sales.csv"), how, 6).unwrap();
+    assert_eq!(left(&files), Vec::<String>::new(), "opened and not written");
+    files.write(writer, b"X", 7).unwrap();
+    let mut bytes = [0; 8];
+    files.read_at(reader, &mut bytes, 0).unwrap();
+    assert_eq!(bytes, CONTENT, "the reader has the mount");
+    assert_eq!(read(&files, "/workspace/sales.csv").unwrap(), b"X,b\n1,2\n");
+    assert_eq!(read(&files, "/blobs/sales.csv").unwrap(), CONTENT);
+    files.close(reader).unwrap();
+    files.close(writer).unwrap();
+    assert_eq!(left(&files), ["sales.csv"]);
+    files.remove_file(at("/workspace/sales.csv"), 8).unwrap();
+    assert_eq!(files.workspace_usage(), (0, 0), "all of it is given back");
+}
+
+#[test]
+fn a_mount_that_does_not_fit_is_read_and_not_written() {
+    let limits = RunLimits { workspace: ByteCount::bytes(1_050), ..RunLimits::DEFAULT };
+    let mut files = limited(limits);
+    files.name_blob(BLOB, "sales.csv", true, 5).unwrap();
+    let before = files.workspace_usage();
+    let appending = OpenHow { access: Access { read: false, write: true }, ..OpenHow::READ };
+    let refused = files.open(at("/workspace/sales.csv"), appending, 6);
+    assert_eq!(refused, Err(Errno::NoSpace));
+    assert_eq!(files.workspace_usage(), before, "nothing stays charged");
+    assert_eq!(read(&files, "/workspace/sales.csv").unwrap(), CONTENT);
+    let mut full = limited(RunLimits { workspace_entries: 0, ..RunLimits::DEFAULT });
+    full.name_blob(BLOB, "sales.csv", true, 5).unwrap();
+    assert_eq!(read(&full, "/workspace/sales.csv").unwrap_err(), Errno::NotFound);
+    assert_eq!(read(&full, "/blobs/sales.csv").unwrap(), CONTENT);
+}
+
+proptest! {
+    /// Whatever a program does with its files, a mount is never listed while it is as it was, is
+    /// always listed once it is not, and never changes.
+    #[test]
+    fn what_is_listed_is_new_or_changed(steps in prop::collection::vec((0_u8..6, 0_u8..3), 0..12)) {
+        let mut files = named();
+        let names = ["/workspace/sales.csv", "/workspace/b", "/workspace/c"];
+        for (step, which) in steps {
+            let path = names[usize::from(which)];
+            let other = names[(usize::from(which) + 1) % 3];
+            match step {
+                0 => drop(write(&mut files, path, b"new")),
+                1 => drop(files.remove_file(at(path), 9)),
+                2 => drop(files.rename(at(path), at(other), 9)),
+                3 => drop(files.add_name(at(path), crate::vfs::LastLink::Keep, at(other), 9)),
+                4 => drop(files.open(at(path), OpenHow::READ, 9).and_then(|fd| files.close(fd))),
+                _ => {
+                    let how = OpenHow { access: Access { read: true, write: true }, ..OpenHow::READ };
+                    files.open(at(path), how, 9).and_then(|fd| files.close(fd)).ok();
+                }
+            }
+            prop_assert_eq!(read(&files, BLOB).unwrap(), CONTENT);
+        }
+        let listed = left(&files);
+        for path in names {
+            let name = path.rsplit('/').next().unwrap();
+            let Ok(content) = read(&files, path) else {
+                prop_assert!(!listed.iter().any(|one| one == name));
+                continue;
+            };
+            let is_new = name != "sales.csv" || content != CONTENT;
+            if is_new {
+                prop_assert!(listed.iter().any(|one| one == name), "{name} is lost");
+            }
+        }
+    }
+}

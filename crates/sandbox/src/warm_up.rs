@@ -1,0 +1,240 @@
+//! Brings an interpreter to the state that an image keeps.
+
+use std::fmt;
+use std::time::Duration;
+
+use wasmtime::Store;
+
+use crate::SandboxError;
+use crate::attached::image::{ImageSpec, LoadedImage};
+use crate::attached::library::Library;
+use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
+use crate::host_call::account::HostCallAccount;
+use crate::memory::{DirtyPages, SlotRules, Verify};
+use crate::preview1::StringTable;
+use crate::run::capture::Capture;
+use crate::run::code::{CodeSpec, LoadedCode};
+use crate::run::deadline::Deadline;
+use crate::run::execute::wasi_for;
+use crate::run::guest::{self, Guest};
+use crate::vfs::ImageDescriptors;
+use wardian_engine::CStack;
+use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::message::Refusal;
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
+
+/// An order to make an image: everything that decides its content.
+#[derive(Debug)]
+pub struct WarmUp<'a> {
+    /// The code.
+    pub code: CodeSpec,
+    /// The memory to start from.
+    pub start: ImageSpec,
+    /// The interpreter's files.
+    pub library: Library,
+    /// Bytes that are put into memory before the first instruction.
+    pub presets: Vec<Preset>,
+    /// The place of the interpreter's C stack.
+    pub c_stack: CStack,
+    /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// Python to execute, one after another.
+    pub sources: Vec<String>,
+    /// Ceilings on the warm-up.
+    pub limits: RunLimits,
+    /// The source of time and randomness.
+    pub clock_and_random: ClockAndRandomMode,
+}
+
+/// Bytes at an address of the guest's memory that are replaced before anything runs in it.
+///
+/// INVARIANT(expected-before): bytes are replaced only if all of `before` is found, because the
+/// address means something else in the memory of another engine.
+pub struct Preset {
+    /// The address of the bytes.
+    pub address: u32,
+    /// The expected bytes.
+    pub before: Vec<u8>,
+    /// The new bytes.
+    pub after: Vec<u8>,
+}
+
+impl Preset {
+    fn ensure_expected(&self, memory: &[u8]) -> Result<(), SandboxError> {
+        let start = usize::try_from(self.address).unwrap_or(usize::MAX);
+        let found = memory.get(start..start.saturating_add(self.before.len()));
+        if found == Some(self.before.as_slice()) && self.before.len() == self.after.len() {
+            return Ok(());
+        }
+        Err(SandboxError::Unexpected { address: self.address })
+    }
+}
+
+/// Never prints the bytes, which may be a secret.
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Preset").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// An interpreter between two calls, whose memory can be written to an image.
+pub struct Warmed {
+    store: Store<Guest>,
+    descriptors: ImageDescriptors,
+}
+
+impl Warmed {
+    /// The memory, a multiple of a wasm page.
+    #[must_use]
+    pub fn memory(&self) -> &[u8] {
+        guest::memory_of(&self.store)
+    }
+
+    /// The files that are open.
+    #[must_use]
+    pub const fn descriptors(&self) -> &ImageDescriptors {
+        &self.descriptors
+    }
+}
+
+impl fmt::Debug for Warmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Warmed").finish_non_exhaustive()
+    }
+}
+
+/// Starts the interpreter on a cold image and executes the sources.
+///
+/// # Errors
+///
+/// The interpreter does not start, a source raises, or a file stays open that no run could have.
+pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
+    let WarmUp {
+        code,
+        start,
+        library,
+        presets,
+        c_stack,
+        environment,
+        sources,
+        limits,
+        clock_and_random,
+    } = order;
+    let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
+    let rules = SlotRules::new(0, Verify::Never, DirtyPages::Unknown);
+    let (code, image) = (LoadedCode::load(code)?, LoadedImage::load(start, &rules)?);
+    // The interpreter must not remember a time that is later than the start of a run.
+    let clock_and_random =
+        ClockAndRandom::new(clock_and_random, Clock::System).with_monotonic_start(Duration::ZERO);
+    let mut wasi =
+        wasi_for(&limits, library.mounts(), clock_and_random, Deadline::after(limits.wall_time))?;
+    let variables = environment.iter().map(|(name, value)| format!("{name}={value}"));
+    wasi.environment = StringTable::new(variables).map_err(nul)?;
+    wasi.arguments = StringTable::new(["python"]).map_err(nul)?;
+    let account = HostCallAccount::new(Box::new(Nobody), b"{}", &limits);
+
+    let mut store = Store::new(code.engine(), Guest::new(wasi, account, &limits, image.length()));
+    store.limiter(|guest| &mut guest.ceiling);
+    // Sources that belong to this program need no poll page.
+    let made = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
+    guest::attach(&mut store, &made.instance, &made.pages).map_err(SandboxError::Engine)?;
+    for preset in &presets {
+        preset.ensure_expected(guest::memory_of(&store))?;
+        guest::preset(&mut store, preset.address, &preset.after).map_err(SandboxError::Engine)?;
+    }
+    for export in ["_initialize", "wizer.initialize"] {
+        call(&mut store, &made.instance, export)?;
+    }
+    let set = set_c_stack(&mut store, &made.instance, c_stack);
+    ensure_quiet(&mut store, set)?;
+    for source in &sources {
+        let end = guest::turn(&mut store, source.as_bytes());
+        ensure_quiet(&mut store, end)?;
+    }
+    for export in ["reset_preopens", "clear_unused_stack"] {
+        call(&mut store, &made.instance, export)?;
+    }
+    let carried = store.data_mut().wasi.files.image_descriptors();
+    let descriptors = carried.map_err(|open| SandboxError::WarmUp { reason: open.to_string() })?;
+    Ok(Warmed { store, descriptors })
+}
+
+fn call(
+    store: &mut Store<Guest>,
+    instance: &wasmtime::Instance,
+    export: &str,
+) -> Result<(), SandboxError> {
+    let end = instance
+        .get_typed_func::<(), ()>(&mut *store, export)
+        .and_then(|function| function.call(&mut *store, ()));
+    ensure_quiet(store, end.map(|()| 0))
+}
+
+/// Sets the bounds of the interpreter's C stack. Zero means success.
+fn set_c_stack(
+    store: &mut Store<Guest>,
+    instance: &wasmtime::Instance,
+    stack: CStack,
+) -> wasmtime::Result<i32> {
+    let current = instance.get_typed_func::<(), i32>(&mut *store, "current_thread_state")?;
+    let set = instance.get_typed_func::<(i32, i32, i32), i32>(&mut *store, "set_c_stack")?;
+    let thread = current.call(&mut *store, ())?;
+    let (base, size) = (stack.base.cast_signed(), stack.size_bytes.cast_signed());
+    set.call(&mut *store, (thread, base, size))
+}
+
+/// Takes the interpreter's output as the reason of a failed call. A failed call makes no image.
+fn ensure_quiet(store: &mut Store<Guest>, end: wasmtime::Result<i32>) -> Result<(), SandboxError> {
+    let capture = &mut store.data_mut().wasi.capture;
+    let said = std::mem::replace(capture, Capture::new(ByteCount::mebibytes(1))).into_logs();
+    let said: String = said.chunks.into_iter().map(|chunk| chunk.text).collect();
+    match end {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(SandboxError::WarmUp { reason: said }),
+        Err(error) => Err(SandboxError::WarmUp { reason: format!("{said}{error}") }),
+    }
+}
+
+/// The host while an image is made: it refuses every request.
+struct Nobody;
+
+impl Host for Nobody {
+    fn write_blob(&mut self, _kind: &str, _content: &[u8]) -> Result<BlobId, Refusal> {
+        let message = "an image cannot write blobs".to_owned();
+        Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
+    }
+
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_before_bytes_are_checked_before_they_are_replaced() {
+        let preset = |address, before: &[u8], after: &[u8]| {
+            let preset = Preset { address, before: before.to_vec(), after: after.to_vec() };
+            preset.ensure_expected(b"0123456789").map_err(|error| error.to_string())
+        };
+        assert_eq!(preset(2, b"234", b"abc"), Ok(()));
+        assert_eq!(preset(9, b"9", b"x"), Ok(()));
+        for (address, before, after) in [
+            (2, "235", "abc"),
+            (3, "234", "abc"),
+            (9, "9a", "xy"),
+            (10, "x", "y"),
+            (u32::MAX, "x", "y"),
+            (2, "234", "ab"),
+            (2, "234", "abcd"),
+        ] {
+            let refused = preset(address, before.as_bytes(), after.as_bytes()).unwrap_err();
+            assert!(refused.contains(&address.to_string()), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `run_code`: runs code that the call contains.
+
+use serde_json::value::RawValue;
+
+use crate::authorisation::ensure_has;
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::find::blob_ids;
+use crate::parts::Service;
+use crate::run::execute::log_stream::LogListener;
+use crate::run::prepare::call_form::{CallForm, CallPieces};
+use crate::run::prepare::label::RunLabel;
+use crate::run::prepare::plan::RunPlan;
+use crate::run::result::left_files;
+use wardian_formats::job::Program;
+use wardian_formats::protocol::MethodResult;
+use wardian_formats::protocol::methods::execution::{Language, RunCodeParams};
+use wardian_stores::tenants::Right;
+
+/// The file name of code in tracebacks.
+const FILE_NAME: &str = "main.py";
+
+impl Service {
+    /// Runs code with the skills and blobs that it names. It gets no secrets and no network, also
+    /// not those of the skills that it mounts, but for what the operator grants to all code.
+    ///
+    /// # Errors
+    ///
+    /// A skill or blob does not exist, or a limit exceeds the operator's. A program that fails is
+    /// a result, not an error.
+    pub async fn run_code(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
+        let pieces = CallPieces {
+            method: "run_code",
+            program: &params.code,
+            part: params.entrypoint.as_deref(),
+            args: params.args.as_deref().map(RawValue::get),
+            mount_skills: &params.mount_skills,
+            input_blobs: &params.input_blobs,
+            limits: params.limits(),
+            keep_files: params.keep_files.as_ref(),
+            strict_output: params.strict_output,
+            reproducible: params.reproducible,
+            label: params.label.as_deref(),
+        };
+        let form =
+            CallForm::of(caller, params.detach, params.idempotency_key.clone(), pieces).await?;
+        if let Some(answer) = self.answer_before(caller, &form).await? {
+            return Ok(answer);
+        }
+        let policy = self.limits.for_caller(caller.limits).for_reproducible(params.reproducible);
+        let limits = policy.resolve(&params.limits())?;
+        let Language::Python = params.language;
+        let label = params.label.map(RunLabel::parse).transpose()?;
+        // Code can read the files of the skills that it mounts.
+        if !params.mount_skills.is_empty() {
+            ensure_has(caller, Right::Discover)?;
+        }
+        let skills = self.mounted_skills(caller, &params.mount_skills).await?;
+        let blobs = blob_ids(&params.input_blobs)?;
+        let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
+        let entrypoint = params.entrypoint;
+        let keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
+        let args = params.args.unwrap_or_else(no_arguments);
+        let plan = RunPlan {
+            label,
+            entrypoint,
+            skills,
+            blobs,
+            keep_files,
+            strict_output: params.strict_output,
+            listener,
+            ..RunPlan::new(program, args, limits)
+        };
+        let plan = plan.with_reproducible(params.reproducible);
+        self.perform_call(caller, plan, form).await
+    }
+}
+
+/// The arguments of a call without arguments: an empty object.
+pub(super) fn no_arguments() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
+}

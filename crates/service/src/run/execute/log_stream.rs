@@ -1,0 +1,114 @@
+//! What a program prints, on its way to a caller that reads along.
+//!
+//! A caller may read slowly. So only a bounded part waits for it, and what is printed beyond is left
+//! out and counted: the program never waits, and the result has its log all the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use wardian_formats::job::outcome::LogChunk;
+use wardian_vocabulary::units::ByteCount;
+
+/// Memory of a chunk beside its text, rounded up.
+const PER_CHUNK: usize = 64;
+
+/// Receives what a program prints while it runs.
+#[derive(Debug)]
+pub struct LogListener {
+    sender: UnboundedSender<LogChunk>,
+    room: Arc<Room>,
+}
+
+/// The chunks that a listener received, in their order.
+#[derive(Debug)]
+pub struct LogStream {
+    receiver: UnboundedReceiver<LogChunk>,
+    room: Arc<Room>,
+}
+
+#[derive(Debug)]
+struct Room {
+    most: usize,
+    waiting: AtomicUsize,
+    left_out: AtomicU64,
+}
+
+/// A listener, and the stream that it feeds. At most `most` bytes wait in between.
+#[must_use]
+pub fn log_stream(most: ByteCount) -> (LogListener, LogStream) {
+    let (sender, receiver) = unbounded_channel();
+    let (waiting, left_out) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let room = Arc::new(Room { most: most.as_usize(), waiting, left_out });
+    (LogListener { sender, room: Arc::clone(&room) }, LogStream { receiver, room })
+}
+
+impl LogListener {
+    /// Hands a chunk on, or leaves it out if too much waits.
+    pub fn tell(&self, chunk: LogChunk) {
+        let size = chunk.text.len().saturating_add(PER_CHUNK);
+        // Only this side adds, so nothing is added in between.
+        let waiting = self.room.waiting.load(Ordering::Acquire);
+        if waiting.saturating_add(size) > self.room.most {
+            let bytes = u64::try_from(chunk.text.len()).unwrap_or(u64::MAX);
+            self.room.left_out.fetch_add(bytes, Ordering::AcqRel);
+            return;
+        }
+        self.room.waiting.fetch_add(size, Ordering::AcqRel);
+        // The reader may have gone away; its call is cancelled then.
+        self.sender.send(chunk).ok();
+    }
+}
+
+impl LogStream {
+    /// The next chunk; `None` once the run has ended and all chunks were taken.
+    pub async fn next(&mut self) -> Option<LogChunk> {
+        let chunk = self.receiver.recv().await;
+        self.taken(chunk)
+    }
+
+    /// As [`Self::next`], for code that is polled.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<LogChunk>> {
+        self.receiver.poll_recv(cx).map(|chunk| self.taken(chunk))
+    }
+
+    /// Returns the number of bytes that were left out since the last call.
+    #[must_use]
+    pub fn take_left_out(&self) -> u64 {
+        self.room.left_out.swap(0, Ordering::AcqRel)
+    }
+
+    fn taken(&self, chunk: Option<LogChunk>) -> Option<LogChunk> {
+        if let Some(chunk) = &chunk {
+            let size = chunk.text.len().saturating_add(PER_CHUNK);
+            self.room.waiting.fetch_sub(size, Ordering::AcqRel);
+        }
+        chunk
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wardian_formats::job::outcome::Stream;
+
+    #[tokio::test]
+    async fn a_slow_reader_misses_what_does_not_fit() {
+        let (listener, mut stream) = log_stream(ByteCount::bytes(200));
+        let tell = |text: &str| {
+            listener.tell(LogChunk { stream: Stream::Stdout, text: text.to_owned() });
+        };
+        tell(&"a".repeat(130));
+        tell("b");
+        tell("");
+        assert_eq!(stream.next().await.map(|chunk| chunk.text.len()), Some(130));
+        assert_eq!((stream.take_left_out(), stream.take_left_out()), (1, 0));
+        tell("c");
+        assert_eq!(stream.next().await.map(|chunk| chunk.text), Some("c".to_owned()));
+        assert_eq!(stream.room.waiting.load(Ordering::Acquire), 0);
+        drop(listener);
+        assert_eq!(stream.next().await, None);
+    }
+}

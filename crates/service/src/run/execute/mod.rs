@@ -1,0 +1,6 @@
+//! A run while it is executed.
+
+pub(crate) mod host;
+pub(crate) mod log_stream;
+pub(crate) mod pipeline;
+pub(crate) mod run_trace;

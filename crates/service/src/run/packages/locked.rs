@@ -1,0 +1,172 @@
+//! The layers of this machine, and those that are open.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use crate::run::packages::packages_error::PackagesError;
+use wardian_formats::job::layer::LayerContent;
+use wardian_formats::job::{LayerMount, LayerPlace};
+use wardian_skills::packages::layer::LayerKey;
+use wardian_skills::packages::lock::Lock;
+use wardian_skills::packages::{GuestPlatform, LayerStore, OpenLayer, SkillNeeds, StoreError};
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_vocabulary::ids::Digest;
+
+/// Most layers that stay open for later runs. Each can cost two descriptors.
+const MAX_OPEN: usize = 128;
+
+/// The layers of this machine, and those that are open.
+pub struct PackageAccess {
+    pub(crate) store: LayerStore,
+    /// Layers that came with a record, searched before those of the machine.
+    of_record: OnceLock<LayerStore>,
+    pub(crate) guest: GuestPlatform,
+    /// Names the interpreter that reads bytecode.
+    pub engine: Digest,
+    batteries: Lock,
+    /// Names the layer of the batteries. It is a digest over the lock, which every run would pay.
+    batteries_layer: Option<LayerKey>,
+    are_batteries_on_their_way: AtomicBool,
+    open: Mutex<HashMap<LayerKey, Arc<UsedLayer>>>,
+    /// Held while a layer is compiled: one at a time.
+    pub compiling: tokio::sync::Mutex<()>,
+}
+
+impl fmt::Debug for PackageAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackageAccess").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// A layer that runs of this process use.
+#[derive(Debug)]
+pub struct UsedLayer {
+    pub layer: OpenLayer,
+    pub place: LayerPlace,
+    pub bytecode: Mutex<Option<LayerContent>>,
+    /// True once a task has begun to compile it.
+    pub(crate) is_compiled: AtomicBool,
+}
+
+impl UsedLayer {
+    /// The mount of the layer, and what a worker needs for it.
+    pub fn mount(&self) -> (LayerMount, Vec<LayerContent>) {
+        let bytecode = self.bytecode.lock().clone();
+        let digest = self.layer.content.digest;
+        let compiled = bytecode.as_ref().map(|content| content.digest);
+        let mount = LayerMount { digest, bytecode: compiled, place: self.place };
+        (mount, [Some(self.layer.content.clone()), bytecode].into_iter().flatten().collect())
+    }
+}
+
+impl PackageAccess {
+    /// The layers of `store`, for an engine that `guest` describes and `engine` names.
+    #[must_use]
+    pub fn new(store: LayerStore, guest: GuestPlatform, engine: Digest, batteries: Lock) -> Self {
+        let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
+        let batteries_layer = batteries.layer();
+        let of_record = OnceLock::new();
+        let are_batteries_on_their_way = AtomicBool::new(false);
+        Self {
+            store,
+            of_record,
+            guest,
+            engine,
+            batteries,
+            batteries_layer,
+            are_batteries_on_their_way,
+            open,
+            compiling,
+        }
+    }
+
+    /// Opens the batteries if they are there, which reads all of them once. Returns false if they
+    /// are missing.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails.
+    pub fn open_batteries(&self) -> Result<bool, StoreError> {
+        let Some(key) = self.batteries_layer else { return Ok(true) };
+        Ok(self.find(key, LayerPlace::Batteries)?.is_some())
+    }
+
+    /// Says whether somebody is fetching the batteries, for which reproducible runs wait.
+    pub fn set_batteries_on_their_way(&self, are_they: bool) {
+        self.are_batteries_on_their_way.store(are_they, Ordering::Release);
+    }
+
+    /// Refuses a reproducible run without batteries: it would search fewer folders for its modules,
+    /// and use other fuel than elsewhere.
+    pub(crate) fn ensure_batteries(&self) -> Result<(), PackagesError> {
+        // Read before the look at the layers, which are open before nobody fetches them any more.
+        let are_on_their_way = self.are_batteries_on_their_way.load(Ordering::Acquire);
+        if self.batteries_layer.is_none() || self.batteries().is_some() {
+            return Ok(());
+        }
+        Err(if are_on_their_way {
+            PackagesError::BatteriesOnTheirWay
+        } else {
+            PackagesError::NotReproducible
+        })
+    }
+
+    /// Searches layers in this store, too. A layer of it is not trusted to belong to its key: it is
+    /// for a run whose layers are compared with a record.
+    pub fn add_layers_of_record(&self, store: LayerStore) {
+        // A command does it once.
+        self.of_record.set(store).ok();
+    }
+
+    /// The packages that a skill needs.
+    pub fn needs_of(&self, snapshot: &Snapshot) -> SkillNeeds {
+        let file = |path: &str| snapshot.read_file(path).ok();
+        let requirements = file(wardian_skills::packages::REQUIREMENTS_FILE);
+        let lock = file(wardian_skills::packages::LOCK_FILE);
+        SkillNeeds::of(requirements, lock, &self.guest, &self.batteries)
+    }
+
+    /// The batteries, if they are open.
+    pub fn batteries(&self) -> Option<Arc<UsedLayer>> {
+        self.find_open(self.batteries_layer?)
+    }
+
+    /// Finds a layer among those that are open.
+    pub(crate) fn find_open(&self, key: LayerKey) -> Option<Arc<UsedLayer>> {
+        self.open.lock().get(&key).cloned()
+    }
+
+    /// Opens a layer. Blocks while it is read for the first time.
+    pub(crate) fn find(
+        &self,
+        key: LayerKey,
+        place: LayerPlace,
+    ) -> Result<Option<Arc<UsedLayer>>, StoreError> {
+        if let Some(found) = self.find_open(key) {
+            return Ok(Some(found));
+        }
+        let of_record = match self.of_record.get().filter(|_| place == LayerPlace::Skill) {
+            Some(store) => store.open(key)?,
+            None => None,
+        };
+        let Some(layer) =
+            of_record.map_or_else(|| self.store.open(key), |found| Ok(Some(found)))?
+        else {
+            return Ok(None);
+        };
+        let bytecode = self.store.open_bytecode(layer.content.digest, self.engine)?;
+        let is_compiled = AtomicBool::new(bytecode.is_some());
+        let used = UsedLayer { layer, place, bytecode: Mutex::new(bytecode), is_compiled };
+        let mut open = self.open.lock();
+        if open.len() >= MAX_OPEN {
+            // Runs in progress keep theirs.
+            open.retain(|_, layer| layer.place == LayerPlace::Batteries);
+        }
+        // A concurrent caller may have opened it too; all runs share one.
+        Ok(Some(Arc::clone(open.entry(key).or_insert_with(|| Arc::new(used)))))
+    }
+}

@@ -1,0 +1,64 @@
+//! The blobs that a run reads: opened, kept from expiring, and named.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::parts::Service;
+use crate::run::prepare::blob_names::name_mounts;
+use crate::run::record::document::DocumentOrder;
+use wardian_dispatch::BlobSource;
+use wardian_formats::job::BlobMount;
+use wardian_stores::blobs::{BlobPin, BlobStore};
+use wardian_vocabulary::ids::{BlobId, TenantId};
+
+/// The blobs of one run. They do not expire before this is dropped.
+#[derive(Default)]
+pub(crate) struct InputBlobs {
+    pub mounts: Vec<BlobMount>,
+    pub sources: Vec<BlobSource>,
+    /// The sentence on blobs whose name another one has.
+    pub note: Option<String>,
+    /// Held until the result is made.
+    pub held: (Option<OwnedSemaphorePermit>, Vec<BlobPin>),
+}
+
+impl Service {
+    /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
+    /// even if their owner removes a blob.
+    pub(crate) async fn open_inputs(
+        &self,
+        caller: &Caller,
+        ids: Vec<BlobId>,
+        document: Option<&DocumentOrder>,
+    ) -> Result<InputBlobs, ServiceError> {
+        if ids.is_empty() {
+            return Ok(InputBlobs::default());
+        }
+        let permit = caller.memory.open_blobs(ids.len())?;
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let open = move || -> Result<Vec<_>, ServiceError> {
+            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
+        };
+        let opened = caller.memory.on_thread(open).await.map_err(ServiceError::Interrupted)??;
+        let (blobs, pins): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
+        let note = name_mounts(&mut mounts, document);
+        Ok(InputBlobs { mounts, sources, note, held: (Some(permit), pins) })
+    }
+}
+
+fn open_blob(
+    blobs: &dyn BlobStore,
+    tenant: &TenantId,
+    id: BlobId,
+) -> Result<((BlobMount, BlobSource), BlobPin), ServiceError> {
+    let opened = blobs.open_content(tenant, &id)?;
+    let size = opened.blob.size;
+    let kind = opened.blob.kind.as_str().to_owned();
+    let file = Arc::new(opened.file);
+    let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file, size };
+    Ok(((BlobMount { id, kind, size, name: opened.blob.name }, source), opened.pin))
+}

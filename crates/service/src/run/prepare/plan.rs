@@ -1,0 +1,219 @@
+//! The plan of a run: everything is looked up and nothing is started.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::error::ServiceError;
+use crate::find::blob_ids;
+use crate::run::access::network::NetworkGrant;
+use crate::run::access::secrets::DeclaredSecrets;
+use crate::run::background::detach_policy::DetachOrder;
+use crate::run::execute::log_stream::LogListener;
+use crate::run::prepare::label::RunLabel;
+use crate::run::prepare::mounted_skill::MountedSkill;
+use crate::run::record::document::DocumentOrder;
+use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::profile::ProfileOrder;
+use wardian_formats::job::{FuelRules, KeepFiles, Program, Reproducible};
+use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
+use wardian_images::PackageSet;
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::Fuel;
+
+/// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
+/// keeps a file open for each of them, and may have 640 open files, those of skills and layers
+/// among them.
+const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
+
+/// Fuel for centuries.
+const UNLIMITED: Fuel = Fuel(1 << 62);
+
+/// The plan of a run: everything is looked up and nothing is started.
+#[derive(Debug)]
+pub struct RunPlan {
+    pub program: Program,
+    /// The title that the caller gave the run.
+    pub label: Option<RunLabel>,
+    pub entrypoint: Option<String>,
+    /// Text of a JSON object.
+    pub args: Box<RawValue>,
+    pub skills: Vec<MountedSkill>,
+    pub blobs: Vec<BlobId>,
+    pub keep_files: KeepFiles,
+    /// True if values that are no JSON data are not converted.
+    pub strict_output: bool,
+    pub network: NetworkGrant,
+    /// The secrets that the skill declares; none for code that came with a call.
+    pub secrets: Option<DeclaredSecrets>,
+    pub limits: RunLimits,
+    pub reproducible: Option<Reproducible>,
+    /// Present if the run is profiled.
+    pub profile: Option<ProfileOrder>,
+    /// True if the caller takes the kept result of an earlier run with the same inputs.
+    pub(crate) takes_kept: bool,
+    pub listener: Option<LogListener>,
+    /// Present if the run goes on in the background.
+    pub detach: Option<DetachOrder>,
+    /// Present if the run leaves a document.
+    pub document: Option<DocumentOrder>,
+    /// True if the caller wants the whole logs, not only the preview.
+    pub(crate) whole_logs: bool,
+}
+
+impl RunPlan {
+    /// A plan of nothing but a program, without network and files.
+    pub fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
+        Self {
+            program,
+            label: None,
+            entrypoint: None,
+            args,
+            skills: Vec::new(),
+            blobs: Vec::new(),
+            keep_files: KeepFiles::Nothing,
+            strict_output: false,
+            network: NetworkGrant::Operator,
+            secrets: None,
+            limits,
+            reproducible: None,
+            profile: None,
+            takes_kept: false,
+            listener: None,
+            detach: None,
+            document: None,
+            whole_logs: false,
+        }
+    }
+
+    /// True if the kept result of another run may answer. One with secrets is none: a value that no
+    /// key has could decide it.
+    pub(crate) const fn may_take_kept(&self) -> bool {
+        self.takes_kept && self.secrets.is_none()
+    }
+
+    /// Adds the blobs that a call names to those of its arguments.
+    ///
+    /// # Errors
+    ///
+    /// A malformed id, an id that appears twice, or more than [`MAX_BLOBS`] blobs in all.
+    pub fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
+        self.ensure_few_blobs()?;
+        for blob in blob_ids(named)? {
+            if !self.blobs.contains(&blob) {
+                self.blobs.push(blob);
+            }
+        }
+        self.ensure_few_blobs()?;
+        Ok(self)
+    }
+
+    /// Makes the run reproducible if its call asks for it. Such a run counts its fuel, has no network
+    /// but a recorded one, and compiles its modules itself: bytecode that happens to be there would
+    /// save fuel.
+    #[must_use]
+    pub(crate) fn with_reproducible(mut self, asked: Option<ReproducibleParam>) -> Self {
+        let (seed, epoch, takes_kept) = match asked {
+            None | Some(ReproducibleParam::Flag(false)) => return self,
+            Some(ReproducibleParam::Flag(true)) => (0, DEFAULT_EPOCH, false),
+            Some(ReproducibleParam::Inputs { seed, epoch, cache }) => (seed, epoch, cache),
+        };
+        self.takes_kept = takes_kept;
+        let epoch = Duration::from_secs(epoch);
+        // A repetition counts as its record did.
+        let expected = self.document.as_ref().and_then(|order| order.expected.as_ref());
+        let fuel_rules = expected.map_or(FuelRules::PRESENT, |inputs| inputs.fuel_rules);
+        self.reproducible = Some(Reproducible { seed, epoch, fuel_rules });
+        self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
+        self.network = self.network.of_reproducible();
+        self
+    }
+
+    /// Profiles the run if its caller asks for it. Such a run counts its fuel.
+    #[must_use]
+    pub(crate) fn with_profile(mut self, order: Option<ProfileOrder>) -> Self {
+        if order.is_some() {
+            self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
+        }
+        self.profile = order;
+        self
+    }
+
+    /// Refuses to record a run that nobody could repeat.
+    pub(crate) fn ensure_recordable(&self) -> Result<(), ServiceError> {
+        let reason = match self.document {
+            None => return Ok(()),
+            Some(_) if self.secrets.is_some() => "it uses secrets, which no record has",
+            Some(_) if self.reproducible.is_none() => "it is not reproducible",
+            Some(_) => return Ok(()),
+        };
+        Err(ServiceError::NotRecordable { reason })
+    }
+
+    fn ensure_few_blobs(&self) -> Result<(), ParamsError> {
+        if self.blobs.len() <= MAX_BLOBS {
+            return Ok(());
+        }
+        let expected = format!(
+            "an object that names at most {MAX_BLOBS} blobs, those of `input_blobs` included"
+        );
+        Err(ParamsError::wrong("args", expected, self.blobs.len().to_string()))
+    }
+
+    /// The packages of images that the run is expected to import. A run with fuel has none:
+    /// importing costs fuel, and the fuel of a run must not depend on the images that exist. A
+    /// reproducible run has an image of its own.
+    pub fn packages(&self) -> PackageSet {
+        if self.reproducible.is_some() {
+            return PackageSet::REPRODUCIBLE;
+        }
+        if self.limits.fuel.is_some() {
+            return PackageSet::NONE;
+        }
+        let own = match &self.program {
+            Program::Code { source, .. } => PackageSet::of_source(source),
+            Program::Skill { .. } => PackageSet::NONE,
+        };
+        self.skills.iter().fold(own, |packages, skill| packages.union(skill.packages))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wardian_vocabulary::error::ErrorKind;
+    use wardian_vocabulary::ids::Digest;
+
+    fn ids(numbers: std::ops::Range<usize>) -> Vec<BlobId> {
+        let id = |number: usize| BlobId::of_digest(&Digest::of(&number.to_le_bytes()));
+        numbers.map(id).collect()
+    }
+
+    fn plan(blobs: Vec<BlobId>) -> RunPlan {
+        let program = Program::Code { source: String::new(), file_name: String::new() };
+        RunPlan { blobs, ..RunPlan::new(program, Box::default(), RunLimits::DEFAULT) }
+    }
+
+    /// A worker that cannot open another file ends, and so would each worker that is tried next.
+    #[test]
+    fn a_run_mounts_no_more_blobs_than_a_worker_can_open() {
+        let named: Vec<String> = ids(0..MAX_INPUT_BLOBS).iter().map(ToString::to_string).collect();
+        let fitting = plan(ids(MAX_INPUT_BLOBS..MAX_BLOBS)).with_blobs(&named).unwrap();
+        assert_eq!(fitting.blobs.len(), MAX_BLOBS);
+        let same = plan(ids(0..MAX_BLOBS)).with_blobs(&named).unwrap();
+        assert_eq!(same.blobs.len(), MAX_BLOBS, "blobs that are named twice count once");
+        for (in_arguments, named) in
+            [(ids(MAX_INPUT_BLOBS..MAX_BLOBS + 1), named), (ids(0..MAX_BLOBS + 1), Vec::new())]
+        {
+            let refused = plan(in_arguments).with_blobs(&named).err().unwrap();
+            assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+            assert_eq!(
+                refused.to_string(),
+                "parameter `args` must be an object that names at most 320 blobs, those of \
+                 `input_blobs` included, got 321"
+            );
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Makes the document of a reproducible run, and compares the inputs of a repetition with those of
+//! the record before it begins.
+//!
+//! INVARIANT(same-inputs-or-nothing): a repetition begins only if everything that decides it is what
+//! the record names.
+
+use crate::error::ServiceError;
+use wardian_formats::job::outcome::Logs;
+use wardian_formats::job::{Program, RunSpec};
+use wardian_formats::protocol::methods::execution::{FileResult, RunResult, RunStatus};
+use wardian_formats::provenance::canonical::MAX_INTEGER;
+use wardian_formats::provenance::{
+    Difference, DocumentBlob, DocumentError, DocumentFile, DocumentLayer, DocumentLimits,
+    DocumentLog, DocumentProgram, DocumentSkill, DocumentStatus, DocumentText, OtherInputs,
+    RunDocument, RunEnding, RunInputs, Toolchain,
+};
+
+/// The order for the document of a run.
+#[derive(Debug, Default)]
+pub struct DocumentOrder {
+    /// The inputs that the run must have.
+    pub expected: Option<Box<RunInputs>>,
+    /// The network record that answers the run.
+    pub network: Option<DocumentBlob>,
+}
+
+/// The inputs of a run that is about to begin; none if no document is wanted.
+pub(crate) fn inputs_of(
+    order: Option<&DocumentOrder>,
+    spec: &RunSpec,
+    toolchain: &Toolchain,
+) -> Result<Option<Box<RunInputs>>, ServiceError> {
+    let (Some(order), Some(reproducible)) = (order, spec.reproducible) else { return Ok(None) };
+    let program = match &spec.program {
+        Program::Code { source, file_name } => {
+            DocumentProgram::Code { file_name: file_name.clone(), source: DocumentText::of(source) }
+        }
+        Program::Skill { name } => DocumentProgram::Skill { name: name.clone() },
+    };
+    let skills = spec.skills.iter().map(|skill| DocumentSkill {
+        name: skill.name.clone(),
+        version: skill.version.clone(),
+        digest: skill.digest,
+    });
+    let layers = spec.layers.iter();
+    let layers = layers.map(|layer| DocumentLayer { digest: layer.digest, place: layer.place });
+    let blobs = spec.blobs.iter().map(|blob| DocumentBlob {
+        id: blob.id.clone(),
+        kind: blob.kind.clone(),
+        size_bytes: blob.size.as_u64(),
+        name: blob.name.clone(),
+    });
+    let limits = &spec.limits;
+    let inputs = RunInputs {
+        engine: toolchain.engine,
+        image: spec.image,
+        program,
+        entrypoint: spec.entrypoint.clone(),
+        arguments: DocumentText::of(spec.args.get()),
+        skills: skills.collect(),
+        layers: layers.collect(),
+        blobs: blobs.collect(),
+        keep_files: spec.keep_files.clone(),
+        strict_output: spec.strict_output,
+        limits: DocumentLimits {
+            // More than that nobody can use up.
+            fuel: limits.fuel.map(|fuel| fuel.0).filter(|fuel| *fuel <= MAX_INTEGER),
+            memory_bytes: limits.memory.as_u64().min(MAX_INTEGER),
+            workspace_bytes: limits.workspace.as_u64().min(MAX_INTEGER),
+            workspace_entries: limits.workspace_entries,
+            open_files: limits.open_files,
+            logs_bytes: limits.logs.as_u64().min(MAX_INTEGER),
+            host_calls: limits.host_calls,
+            host_bytes: limits.host_bytes.as_u64().min(MAX_INTEGER),
+        },
+        seed: reproducible.seed,
+        epoch: reproducible.epoch.as_secs(),
+        fuel_rules: reproducible.fuel_rules,
+        network: order.network.clone(),
+    };
+    if let Some(expected) = &order.expected {
+        let mut differences = expected.differences(&inputs)?;
+        let is_of_machine = expected.is_for_other_machine(&inputs);
+        // A difference of the machine comes first: nothing else can be helped then.
+        let of_machine = |one: &Difference| {
+            ["engine", "image", "layers"].iter().any(|part| one.what.starts_with(part))
+        };
+        let first = differences.iter().position(|one| is_of_machine && of_machine(one));
+        if !differences.is_empty() {
+            let difference = differences.swap_remove(first.unwrap_or(0));
+            return Err(ServiceError::OtherInputs(OtherInputs { difference, is_of_machine }));
+        }
+    }
+    Ok(Some(Box::new(inputs)))
+}
+
+/// The document of a run that is over.
+pub(crate) fn document_of(
+    toolchain: &Toolchain,
+    inputs: RunInputs,
+    result: &RunResult,
+    logs: &Logs,
+) -> RunDocument {
+    let ending = RunEnding {
+        status: match result.status {
+            RunStatus::Completed => DocumentStatus::Completed,
+            RunStatus::Failed => DocumentStatus::Failed,
+        },
+        summary: result.summary.clone(),
+        output: result.output.as_ref().map(|output| output.get().to_owned()),
+        output_truncated: result.output_truncated,
+        error: result.error.as_ref().map(|error| DocumentError {
+            error_type: error.error_type.clone(),
+            message: error.message.clone(),
+            traceback: error.traceback.clone(),
+        }),
+        log: DocumentLog::of(&logs.chunks, logs.dropped),
+        output_blobs: result.output_blobs.clone(),
+        files: result.files.iter().map(file_of).collect(),
+        files_total: result.files_total,
+        fuel: result.fuel.map(|fuel| fuel.min(MAX_INTEGER)),
+        memory_peak_bytes: result.memory_peak_bytes,
+    };
+    RunDocument::new(toolchain.made_by.clone(), inputs, ending)
+}
+
+fn file_of(file: &FileResult) -> DocumentFile {
+    DocumentFile {
+        path: file.path.clone(),
+        size_bytes: file.size_bytes,
+        blob_id: file.blob_id.clone(),
+        kind: file.kind.clone(),
+        not_kept: file.not_kept.clone(),
+    }
+}

@@ -1,0 +1,335 @@
+//! Builds the result of a finished run from the worker's outcome.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::parts::Service;
+use crate::run::execute::host::{SMALL_OUTPUT, TenantHost, not_stored};
+use crate::run::result::failure::{error_of, summary_of};
+use crate::run::result::left_files::NamedBlobs;
+use crate::run::result::log_line::whole_milliseconds;
+use crate::run::result::output::{Output, Wrapping, head};
+use crate::run::result::{converted, left_files, logs};
+use crate::runs::active::StopReason;
+use wardian_dispatch::{CheckedPayload, FinishedRun};
+use wardian_formats::job::message::Refusal;
+use wardian_formats::job::outcome::{Logs, RunFailure, RunOutcome};
+use wardian_formats::job::profile::ProfileText;
+use wardian_formats::job::{BlobMount, KeepFiles};
+use wardian_formats::protocol::methods::execution::{
+    FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
+};
+use wardian_formats::provenance::{RunDocument, Unrepeatable};
+use wardian_stores::blobs::content::kind::BlobKind;
+use wardian_stores::records::{INTERRUPTED, INTERRUPTION};
+use wardian_stores::secrets::mask::Masks;
+use wardian_vocabulary::ids::{BlobId, RunId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Bytes of a large output that its result shows.
+const OUTPUT_PREVIEW: usize = 512;
+
+/// The end of a run.
+#[derive(Debug)]
+pub(crate) struct Performed {
+    pub result: RunResult,
+    /// The kept logs, if the plan asked for the whole logs; the result has a preview of them.
+    pub logs: Logs,
+    /// The blob of an output that was too large for the result.
+    pub output_blob: Option<BlobId>,
+    /// The document, if one was wanted and the run repeats.
+    pub document: Option<Box<RunDocument>>,
+    /// The reason why a repetition may end in another way.
+    pub unrepeatable: Option<Unrepeatable>,
+    /// The profile, if one was wanted.
+    pub profile: Option<ProfileText>,
+}
+
+impl Performed {
+    /// The end of a run that was stopped before it had ended.
+    pub(crate) fn stopped(run_id: RunId, reason: StopReason) -> Self {
+        match reason {
+            StopReason::Cancelled => {
+                Self::failed(run_id, "Cancelled", RunFailure::Cancelled.to_string())
+            }
+            StopReason::Interrupted => Self::failed(run_id, INTERRUPTED, INTERRUPTION.to_owned()),
+        }
+    }
+
+    /// The end of a run, as its repeated call gets it, that a killed server had in progress.
+    pub(crate) fn crashed(run_id: RunId) -> Self {
+        let reason = "the server ended before the run did; the run is not repeated".to_owned();
+        let failure = RunFailure::SandboxCrash { reason };
+        Self::failed(run_id, failure.error_type(), failure.to_string())
+    }
+
+    fn failed(run_id: RunId, error_type: &str, message: String) -> Self {
+        let result = RunResult {
+            status: RunStatus::Failed,
+            run_id,
+            summary: message.clone(),
+            output: None,
+            converted: Vec::new(),
+            converted_total: None,
+            output_blobs: Vec::new(),
+            files: Vec::new(),
+            files_total: None,
+            logs_preview: String::new(),
+            error: Some(RunError { error_type: error_type.to_owned(), message, traceback: None }),
+            logs_truncated: false,
+            output_truncated: false,
+            duration_ms: 0,
+            memory_peak_bytes: 0,
+            fuel: None,
+            cached: false,
+        };
+        let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));
+        Self { result, logs, output_blob: None, document: None, unrepeatable, profile: None }
+    }
+}
+
+/// What a result has beside the outcome.
+#[derive(Debug, Clone)]
+pub(crate) struct ResultForm {
+    /// True if the caller wants the whole logs, not only the preview.
+    pub(crate) whole_logs: bool,
+    /// True if the summary of a run without one names the time that the run took. Repetitions of a
+    /// reproducible run take different times.
+    pub(crate) shows_duration: bool,
+    /// True if all files are kept that can be, so those that are not listed are lost.
+    pub(crate) keeps_all: bool,
+    /// True if the summary names files that should have been kept and were not.
+    pub(crate) tells_of_lost: bool,
+    /// A sentence about the inputs for the end of the summary.
+    pub(crate) of_inputs: Option<String>,
+    /// The mounted blobs that have names, which copies of them do not change.
+    pub(crate) named_inputs: Vec<BlobId>,
+}
+
+impl ResultForm {
+    /// The form of a run that keeps these files and has these inputs, with a `note` about them.
+    pub(crate) fn of(keep: &KeepFiles, inputs: &[BlobMount], note: Option<String>) -> Self {
+        let named = inputs.iter().filter(|mount| mount.name.is_some());
+        Self {
+            whole_logs: false,
+            shows_duration: true,
+            keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
+            tells_of_lost: *keep != KeepFiles::Figures,
+            of_inputs: note,
+            named_inputs: named.map(|mount| mount.id.clone()).collect(),
+        }
+    }
+
+    /// The summary of a completed run without one of its own.
+    fn summary_after(&self, duration_ms: u64) -> String {
+        if self.shows_duration {
+            format!("Completed in {duration_ms} ms.")
+        } else {
+            "Completed.".to_owned()
+        }
+    }
+
+    /// The sentence on files that should have been kept and were not. `total` counts all files, if
+    /// `files` does not have all.
+    fn lost(&self, files: &[FileResult], total: Option<u64>) -> Option<String> {
+        let listed = ByteCount::from(files.len()).as_u64();
+        let unlisted = total.filter(|_| self.keeps_all).map_or(0, |all| all.saturating_sub(listed));
+        left_files::lost(files, unlisted).filter(|_| self.tells_of_lost)
+    }
+}
+
+/// The end of a run, with the members of its result that depend on it.
+enum Ending {
+    Completed {
+        summary: Option<String>,
+        output: Option<Box<RawValue>>,
+        wrapping: Wrapping,
+        stored: Option<BlobId>,
+    },
+    Failed {
+        summary: String,
+        error: RunError,
+    },
+    /// The output could not be stored for a reason of this machine.
+    NotStored {
+        error: RunError,
+    },
+}
+
+impl Ending {
+    /// Whether the returned value is a member of the output; `None` without an output of the program.
+    const fn wrapping(&self) -> Option<Wrapping> {
+        match self {
+            Self::Completed { wrapping, .. } => Some(*wrapping),
+            Self::Failed { .. } | Self::NotStored { .. } => None,
+        }
+    }
+
+    /// The summary, the output, the blob that has the output, and the error.
+    fn into_parts(
+        self,
+        usual: String,
+    ) -> (String, Option<Box<RawValue>>, Option<BlobId>, Option<RunError>) {
+        match self {
+            Self::Completed { summary, output, stored, .. } => {
+                (summary.unwrap_or(usual), output, stored, None)
+            }
+            Self::Failed { summary, error } => (summary, None, None, Some(error)),
+            Self::NotStored { error } => (error.message.clone(), None, None, Some(error)),
+        }
+    }
+}
+
+impl From<RunFailure> for Ending {
+    fn from(failure: RunFailure) -> Self {
+        Self::Failed { summary: summary_of(&failure), error: error_of(&failure) }
+    }
+}
+
+impl Service {
+    /// Builds the result of a finished run, whose host was `host`.
+    pub(crate) async fn result_of(
+        &self,
+        caller: &Caller,
+        run_id: RunId,
+        finished: FinishedRun,
+        host: TenantHost,
+        form: ResultForm,
+    ) -> Result<Performed, ServiceError> {
+        let masks = host.masks();
+        let is_refused_here = host.is_refused_here();
+        let (mut output_blobs, _pins, room) = host.into_parts();
+        let permit = room.into_permit();
+        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile } =
+            finished.outcome;
+        let (logs_preview, logs_truncated) = logs::preview(&logs);
+        // Storing the output may take long. Logs that no caller needs are freed before it.
+        let logs = if form.whole_logs { logs } else { Logs::default() };
+        let ending = match end {
+            Ok(()) => self.read_ending(caller, finished.output, permit, masks.as_ref()).await?,
+            Err(failure) => failure.into(),
+        };
+        let duration_ms = whole_milliseconds(usage.wall_time);
+        let (files, files_total) = left_files::shown(files, &output_blobs);
+        let named = NamedBlobs {
+            files: &files,
+            chosen: blob_names,
+            written: &output_blobs,
+            inputs: &form.named_inputs,
+        };
+        self.name_blobs(caller, named).await;
+        let lost = form.lost(&files, files_total);
+        let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
+        let (converted, converted_total) = match ending.wrapping() {
+            Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
+            None => (Vec::new(), None),
+        };
+        let (summary, output, stored, error) = ending.into_parts(form.summary_after(duration_ms));
+        let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
+        let notes = lost.iter().chain(&form.of_inputs);
+        let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
+        let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
+        output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
+        let ended_by = error.as_ref().map(|error| error.error_type.as_str());
+        let unrepeatable = ended_by
+            .and_then(Unrepeatable::of_error_type)
+            .or_else(|| finished.is_worker_lost.then_some(Unrepeatable::Machine))
+            .or_else(|| (!is_stored).then_some(Unrepeatable::Storage));
+        let result = RunResult {
+            status,
+            run_id,
+            summary,
+            output,
+            converted,
+            converted_total,
+            output_blobs,
+            files,
+            files_total,
+            logs_preview,
+            error,
+            logs_truncated,
+            output_truncated: stored.is_some(),
+            duration_ms,
+            memory_peak_bytes: usage.memory_peak.as_u64(),
+            fuel: usage.fuel.map(|fuel| fuel.0),
+            cached: false,
+        };
+        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable, profile })
+    }
+
+    /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
+    /// long output; a thread that works on the output holds it until it is done.
+    async fn read_ending(
+        &self,
+        caller: &Caller,
+        output: Option<CheckedPayload>,
+        permit: Option<OwnedSemaphorePermit>,
+        masks: Option<&Arc<Masks>>,
+    ) -> Result<Ending, ServiceError> {
+        let masks = masks.cloned();
+        let Some(output) = output else {
+            return self.ending(caller, Output::parse(Vec::new()), permit).await;
+        };
+        let size = output.size().as_usize();
+        let cover = move |text| match masks {
+            Some(masks) => masks.cover_json(text),
+            None => text,
+        };
+        let read = move || (output.into_bytes().map(cover).map(Output::parse), permit);
+        let (parsed, permit) = if size <= SMALL_OUTPUT {
+            read()
+        } else {
+            caller.memory.on_thread(read).await.map_err(ServiceError::Interrupted)?
+        };
+        self.ending(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
+    }
+
+    /// Returns the end of a run that returned `parsed`. An output that is too large for the result
+    /// becomes a blob. If the blob cannot be stored, the run has failed; its logs and other blobs
+    /// stay in the result.
+    async fn ending(
+        &self,
+        caller: &Caller,
+        parsed: Result<Output, RunFailure>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<Ending, ServiceError> {
+        let Output { value, summary, wrapping } = match parsed {
+            Ok(output) => output,
+            Err(failure) => return Ok(failure.into()),
+        };
+        let Some(value) = value else {
+            return Ok(Ending::Completed { summary, output: None, wrapping, stored: None });
+        };
+        if value.get().len() <= MAX_OUTPUT {
+            return Ok(Ending::Completed { summary, output: Some(value), wrapping, stored: None });
+        }
+        let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let kind = BlobKind::parse("application/json")?;
+        let store = move || {
+            let stored = blobs.put(&tenant, &kind, value.get().as_bytes());
+            drop((value, permit));
+            stored
+        };
+        let stored = caller.memory.on_thread(store).await;
+        let blob = match stored.map_err(ServiceError::Interrupted)? {
+            Ok(blob) => blob,
+            Err(error) => {
+                let Refusal { error_type, message } = not_stored(&error);
+                let message = format!("the output could not be stored: {message}");
+                return Ok(Ending::NotStored {
+                    error: RunError { error_type, message, traceback: None },
+                });
+            }
+        };
+        let (id, size_bytes) = (blob.id.clone(), blob.size.as_u64());
+        let stand_in = TruncatedOutput { truncated: true, blob_id: id, size_bytes, preview };
+        let output = serde_json::value::to_raw_value(&stand_in);
+        let output = output.map_err(ServiceError::Unserialisable)?;
+        Ok(Ending::Completed { summary, output: Some(output), wrapping, stored: Some(blob.id) })
+    }
+}

@@ -1,0 +1,31 @@
+//! The records of a tenant's runs, for the edges, and where the runs of this server leave theirs.
+//!
+//! A caller sees the runs that its scopes let it make: those of `execute_skill` with `execute`, and
+//! those of `run_code` with `code`. All others, and those of other tenants, are answered as runs
+//! that do not exist.
+
+pub(crate) mod active;
+mod choice;
+pub(crate) mod history;
+mod of_service;
+mod waits;
+
+use std::sync::Arc;
+
+pub use crate::runs::active::{ActiveRunView, ActiveRuns};
+pub use crate::runs::choice::RunListOrder;
+pub use crate::runs::history::{
+    ActiveRunList, CancelledRun, FoundRun, Journal, RunHistory, RunList,
+};
+
+/// The interface of the records of runs for the edges.
+pub trait Runs: Send + Sync + 'static {
+    /// The records.
+    fn runs(&self) -> &RunHistory;
+}
+
+impl<R: Runs> Runs for Arc<R> {
+    fn runs(&self) -> &RunHistory {
+        R::runs(self)
+    }
+}

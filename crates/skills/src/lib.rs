@@ -1,0 +1,4 @@
+//! Folders of skills, and the packages that skills need.
+
+pub mod packages;
+pub mod registry;

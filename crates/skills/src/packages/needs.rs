@@ -1,0 +1,197 @@
+//! The packages that a skill needs before it can run: from its `requirements.txt` and its lock.
+
+use crate::packages::guest::{GuestPlatform, PackageVersion};
+use crate::packages::layer::LayerKey;
+use crate::packages::lock::{Lock, LockError};
+use crate::packages::requirements::{Requirements, RequirementsError, admits};
+
+/// The packages that a skill needs beyond those that every run has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkillNeeds {
+    /// None.
+    Nothing,
+    /// Some of the batteries.
+    Batteries,
+    /// Those of a layer.
+    Layer {
+        /// Names the layer.
+        key: LayerKey,
+        /// Its packages.
+        packages: Vec<PackageVersion>,
+    },
+    /// It cannot be known, so the skill cannot run.
+    Unknown(NeedsError),
+}
+
+/// The reason why a skill's packages are not known. The text is for callers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NeedsError {
+    /// The list cannot be read.
+    #[error("{0}")]
+    Requirements(#[from] RequirementsError),
+    /// The lock cannot be used.
+    #[error("{0}; lock again with `wardian skills deps lock FOLDER`")]
+    Lock(#[from] LockError),
+    /// A requirement is not fulfilled by what every run has, and there is no lock.
+    #[error(
+        "requirements.txt needs {requirement}, and there is no code/pylock.toml: \
+         `wardian skills deps lock FOLDER` makes it"
+    )]
+    NotLocked {
+        /// The first such requirement.
+        requirement: String,
+    },
+    /// The list has changed since it was locked.
+    #[error(
+        "requirements.txt has changed since it was locked: `wardian skills deps lock FOLDER` locks it again"
+    )]
+    Stale,
+    /// The lock is for another engine.
+    #[error(
+        "code/pylock.toml is for another engine ({difference}): lock again with `wardian skills deps lock FOLDER`"
+    )]
+    OtherEngine {
+        /// The first difference.
+        difference: String,
+    },
+}
+
+impl SkillNeeds {
+    /// The needs of a skill with these files. `batteries` are locked for every run, and may be
+    /// missing on this machine.
+    #[must_use]
+    pub fn of(
+        requirements: Option<&[u8]>,
+        lock: Option<&[u8]>,
+        guest: &GuestPlatform,
+        batteries: &Lock,
+    ) -> Self {
+        Self::find(requirements, lock, guest, batteries).unwrap_or_else(Self::Unknown)
+    }
+
+    fn find(
+        requirements: Option<&[u8]>,
+        lock: Option<&[u8]>,
+        guest: &GuestPlatform,
+        batteries: &Lock,
+    ) -> Result<Self, NeedsError> {
+        let Some(requirements) = requirements else { return Ok(Self::Nothing) };
+        let requirements = Requirements::parse(requirements)?;
+        let Some(lock) = lock else {
+            return without_lock(&requirements, guest, batteries);
+        };
+        let lock = Lock::parse(lock)?;
+        if lock.requirements != requirements.digest() {
+            return Err(NeedsError::Stale);
+        }
+        if let Some(difference) = lock.outdated(guest) {
+            return Err(NeedsError::OtherEngine { difference });
+        }
+        let packages = lock.packages.iter().map(|one| PackageVersion {
+            name: one.wheel.package.clone(),
+            version: one.wheel.version.clone(),
+        });
+        Ok(match lock.layer() {
+            Some(key) => Self::Layer { key, packages: packages.collect() },
+            None => Self::Nothing,
+        })
+    }
+}
+
+/// The needs of a skill without a lock: what every run has must fulfil all requirements.
+fn without_lock(
+    requirements: &Requirements,
+    guest: &GuestPlatform,
+    batteries: &Lock,
+) -> Result<SkillNeeds, NeedsError> {
+    let mut needs = SkillNeeds::Nothing;
+    for requirement in requirements.that_apply(guest.markers()) {
+        let not_locked = || NeedsError::NotLocked { requirement: format!("`{requirement}`") };
+        if let Some(version) = guest.version_of(&requirement.name) {
+            if !admits(requirement, version) {
+                return Err(not_locked());
+            }
+            continue;
+        }
+        let packages = batteries.packages.iter().filter(|one| !one.is_partial());
+        let locked = packages.map(|one| &one.wheel);
+        let battery = locked.clone().find(|wheel| wheel.package == requirement.name);
+        if !battery.is_some_and(|wheel| admits(requirement, &wheel.version)) {
+            return Err(not_locked());
+        }
+        needs = SkillNeeds::Batteries;
+    }
+    Ok(needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packages::guest::testing::guest;
+    use crate::packages::lock::LockedPackage;
+    use crate::packages::wheel::WheelName;
+    use wardian_vocabulary::ids::Digest;
+
+    fn needs(requirements: &str, lock: Option<&Lock>) -> SkillNeeds {
+        let lock = lock.map(Lock::to_text);
+        let batteries = lock_for("", &["idna-3.10-py3-none-any.whl"]);
+        let lock = lock.as_ref().map(String::as_bytes);
+        SkillNeeds::of(Some(requirements.as_bytes()), lock, &guest(), &batteries)
+    }
+
+    fn lock_for(requirements: &str, wheels: &[&str]) -> Lock {
+        let locked = |file: &&str| LockedPackage {
+            wheel: WheelName::parse(file).unwrap(),
+            url: None,
+            size: 1,
+            sha256: Digest::of(file.as_bytes()),
+            folders: std::collections::BTreeMap::new(),
+        };
+        Lock {
+            packages: wheels.iter().map(locked).collect(),
+            python: "3.15".to_owned(),
+            requirements: Requirements::parse(requirements.as_bytes()).unwrap().digest(),
+            engine: Vec::new(),
+        }
+    }
+
+    fn problem(needs: SkillNeeds) -> String {
+        match needs {
+            SkillNeeds::Unknown(error) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_every_run_has_needs_no_lock() {
+        let none = lock_for("", &[]);
+        assert_eq!(SkillNeeds::of(None, None, &guest(), &none), SkillNeeds::Nothing);
+        assert_eq!(needs("numpy>=2\nidna", None), SkillNeeds::Batteries);
+        for text in ["", "numpy>=2", "tool; sys_platform == 'win32'"] {
+            assert_eq!(needs(text, None), SkillNeeds::Nothing, "{text}");
+        }
+        for text in ["tool>=1", "numpy<2", "idna>=4"] {
+            let problem = problem(needs(text, None));
+            assert!(
+                problem.contains(&format!("needs `{text}`")) && problem.contains("deps lock"),
+                "{problem}"
+            );
+        }
+        assert!(problem(needs("-r x", None)).starts_with("requirements.txt, line 1"));
+    }
+
+    #[test]
+    fn a_lock_names_a_layer_as_long_as_it_fits() {
+        let lock = lock_for("tool", &["tool-1-py3-none-any.whl"]);
+        let SkillNeeds::Layer { key, packages } = needs("tool # comment", Some(&lock)) else {
+            panic!("no layer");
+        };
+        assert_eq!((Some(key), packages[0].to_string()), (lock.layer(), "tool 1".to_owned()));
+        assert_eq!(needs("numpy", Some(&lock_for("numpy", &[]))), SkillNeeds::Nothing);
+        assert_eq!(needs("tool>=1", Some(&lock)), SkillNeeds::Unknown(NeedsError::Stale));
+        let other = Lock { python: "3.14".to_owned(), ..lock };
+        assert!(problem(needs("tool", Some(&other))).contains("it is for Python 3.14"));
+        let malformed = SkillNeeds::of(Some(b"tool"), Some(b"x"), &guest(), &lock_for("", &[]));
+        assert!(problem(malformed).contains("pylock.toml cannot be read"));
+    }
+}

@@ -1,0 +1,344 @@
+//! The folder of published skills: checks packages, makes them visible, and removes versions.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+
+use crate::registry::folders::folder_check::check_folder;
+use crate::registry::publishing::error::PublishError;
+use crate::registry::publishing::package::unpack;
+use wardian_formats::skill::diagnostic::Diagnostic;
+use wardian_vocabulary::ids::{SkillName, SkillVersion, TenantId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Where a skill is made before it is visible; hidden folders are no skills.
+const NEW: &str = ".new-";
+
+/// The digests of all versions that were published.
+const DIGESTS: &str = ".digests";
+
+/// Most versions that one tenant publishes in all.
+const MAX_DIGESTS: usize = 20_000;
+
+/// Most findings that a refusal names.
+const MAX_FINDINGS: usize = 10;
+
+/// A version of a skill that was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedVersion {
+    /// The digest of its files.
+    pub digest: String,
+    /// False if the same content was there already.
+    pub is_new: bool,
+    /// Findings that are no errors, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// The bounds of what one tenant publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublishBounds {
+    /// Most versions of skills.
+    pub folders: usize,
+    /// Most bytes of all of their files.
+    pub bytes: ByteCount,
+}
+
+/// The skills that callers have published.
+#[derive(Debug)]
+pub struct PublishedStore {
+    folder: PathBuf,
+    bounds: PublishBounds,
+    /// One at a time: the quota and the versions are looked at before something is made.
+    writing: Mutex<()>,
+}
+
+impl PublishedStore {
+    /// The skills in `folder`, which is made when the first one is published. What a crash has left
+    /// unfinished is removed.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn open(folder: PathBuf, bounds: PublishBounds) -> io::Result<Self> {
+        for tenant in roots_in(&folder)?.into_values() {
+            for entry in fs::read_dir(&tenant)? {
+                let entry = entry?;
+                if entry.file_name().to_string_lossy().starts_with(NEW) {
+                    fs::remove_dir_all(entry.path())?;
+                }
+            }
+        }
+        Ok(Self { folder, bounds, writing: Mutex::new(()) })
+    }
+
+    /// Publishes a version: unpacks and checks the package, and makes it visible.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`]. Nothing of the skill is left then.
+    pub fn publish(
+        &self,
+        tenant: &TenantId,
+        (name, version): (&SkillName, &SkillVersion),
+        package: &mut dyn Read,
+        size: u64,
+    ) -> Result<PublishedVersion, PublishError> {
+        let _one = self.writing.lock();
+        let root = self.folder.join(tenant.as_str());
+        let folder_name = format!("{name}@{version}");
+        private_folder(&self.folder)?;
+        private_folder(&root)?;
+        private_folder(&root.join(DIGESTS))?;
+        let (folders, bytes) = used(&root)?;
+        let room = self.bounds.bytes.as_u64().saturating_sub(bytes);
+        let staging = tempfile::Builder::new().prefix(NEW).tempdir_in(&root)?;
+        let made = staging.path().join(&folder_name);
+        fs::create_dir(&made)?;
+        unpack(package, size, room, &made)?;
+        let (digest, warnings) = checked(&made, name, version)?;
+        let noted = root.join(DIGESTS).join(&folder_name);
+        let before = read_if_there(&noted)?;
+        if before.as_ref().is_some_and(|before| *before != digest) {
+            let (name, version) = (name.to_string(), version.to_string());
+            return Err(PublishError::Taken { name, version });
+        }
+        let place = root.join(&folder_name);
+        if place.try_exists()? {
+            return Ok(PublishedVersion { digest, is_new: false, warnings });
+        }
+        if folders >= self.bounds.folders {
+            return Err(PublishError::Full(format!("{folders} versions of skills")));
+        }
+        if before.is_none() {
+            if fs::read_dir(root.join(DIGESTS))?.count() >= MAX_DIGESTS {
+                return Err(PublishError::Full(format!("{MAX_DIGESTS} versions since ever")));
+            }
+            write_whole(&noted, &digest)?;
+        }
+        sync_below(&made)?;
+        fs::rename(&made, &place)?;
+        sync(&root)?;
+        Ok(PublishedVersion { digest, is_new: true, warnings })
+    }
+
+    /// Removes a version. Runs that have begun with it end with it.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has not published it, or the disk failed.
+    pub fn unpublish(
+        &self,
+        tenant: &TenantId,
+        (name, version): (&SkillName, &SkillVersion),
+    ) -> Result<(), PublishError> {
+        let _one = self.writing.lock();
+        let root = self.folder.join(tenant.as_str());
+        let place = root.join(format!("{name}@{version}"));
+        if !place.try_exists()? {
+            let (name, version) = (name.to_string(), version.to_string());
+            return Err(PublishError::Missing { name, version });
+        }
+        // It is gone as a whole, whenever the machine stops.
+        let gone = tempfile::Builder::new().prefix(NEW).tempdir_in(&root)?;
+        fs::rename(&place, gone.path().join("skill"))?;
+        sync(&root)?;
+        gone.close()?;
+        Ok(())
+    }
+}
+
+/// The folders of tenants in `folder`; none if it does not exist.
+pub(crate) fn roots_in(folder: &Path) -> io::Result<BTreeMap<TenantId, PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(fault) => return Err(fault),
+    };
+    let mut roots = BTreeMap::new();
+    for entry in entries {
+        let entry = entry?;
+        let tenant = entry.file_name().to_str().and_then(|name| TenantId::parse(name).ok());
+        if let Some(tenant) = tenant.filter(|_| entry.path().is_dir()) {
+            roots.insert(tenant, entry.path());
+        }
+    }
+    Ok(roots)
+}
+
+/// The digest of a skill that was unpacked, and its warnings.
+fn checked(
+    folder: &Path,
+    name: &SkillName,
+    version: &SkillVersion,
+) -> Result<(String, Vec<String>), PublishError> {
+    let check =
+        check_folder(folder).map_err(|_fault| io::Error::other("the skill was not read"))?;
+    let lines = |errors: bool| {
+        let findings = check.diagnostics.iter().filter(move |one| one.is_error() == errors);
+        findings.take(MAX_FINDINGS).map(Diagnostic::to_string).collect::<Vec<_>>()
+    };
+    let Some(skill) = check.snapshot.as_ref().filter(|_| lines(true).is_empty()) else {
+        return Err(PublishError::Skill(lines(true).join("; ")));
+    };
+    if (skill.name(), skill.version()) != (name, version) {
+        let (found, other) = (skill.name(), skill.version());
+        return Err(PublishError::Skill(format!(
+            "its manifest says `{found}@{other}`, and the request `{name}@{version}`"
+        )));
+    }
+    Ok((skill.digest().to_string(), lines(false)))
+}
+
+/// The number of skills in a tenant's folder, and the bytes of their files.
+fn used(root: &Path) -> io::Result<(usize, u64)> {
+    let (mut folders, mut bytes) = (0_usize, 0_u64);
+    let mut pending = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            folders = folders.saturating_add(1);
+            pending.push(entry.path());
+        }
+    }
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => pending.push(entry.path()),
+                false => bytes = bytes.saturating_add(entry.metadata()?.len()),
+            }
+        }
+    }
+    Ok((folders, bytes))
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+fn read_if_there(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync(folder)
+}
+
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Makes the names in a folder and below it durable; the contents were when they were written.
+fn sync_below(folder: &Path) -> io::Result<()> {
+    let mut pending = vec![folder.to_owned()];
+    while let Some(next) = pending.pop() {
+        sync(&next)?;
+        for entry in fs::read_dir(&next)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                pending.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::publishing::package::pack;
+
+    const BOUNDS: PublishBounds = PublishBounds { folders: 3, bytes: ByteCount::mebibytes(1) };
+
+    fn package(version: &str, text: &str) -> Vec<u8> {
+        let manifest = format!(
+            "name = \"a.b\"\nversion = \"{version}\"\ndescription = \"Says nothing.\"\n\
+             kind = \"instruction\"\nnamespace = \"a\"\n"
+        );
+        let document = format!("---\nname: A\nshort_description: Nothing.\n---\n# A\n{text}\n");
+        let files = [("SKILL.md", document.as_bytes()), ("skill.toml", manifest.as_bytes())];
+        let mut package = Vec::new();
+        pack(&files, &mut package).unwrap();
+        package
+    }
+
+    fn publish(
+        skills: &PublishedStore,
+        version: &str,
+        package: &[u8],
+    ) -> Result<PublishedVersion, PublishError> {
+        let name = SkillName::parse("a.b").unwrap();
+        let version = SkillVersion::parse(version).unwrap();
+        let tenant = TenantId::parse("acme").unwrap();
+        let size = package.len() as u64;
+        skills.publish(&tenant, (&name, &version), &mut &*package, size)
+    }
+
+    fn there(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder.join("acme")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn immutable_versions_stay_what_they_were_also_when_they_are_gone() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("published");
+        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        let (one, two) = (package("1.0.0", "one"), package("1.0.0", "two"));
+        let first = publish(&skills, "1.0.0", &one).unwrap();
+        assert!(first.is_new);
+        let again = publish(&skills, "1.0.0", &one).unwrap();
+        assert_eq!((again.digest, again.is_new), (first.digest, false));
+        assert!(publish(&skills, "1.0.0", &two).unwrap_err().is_conflict());
+        let tenant = TenantId::parse("acme").unwrap();
+        let name = SkillName::parse("a.b").unwrap();
+        let version = SkillVersion::parse("1.0.0").unwrap();
+        skills.unpublish(&tenant, (&name, &version)).unwrap();
+        assert_eq!(there(&folder), [".digests"]);
+        assert!(skills.unpublish(&tenant, (&name, &version)).unwrap_err().is_missing());
+        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        assert!(publish(&skills, "1.0.0", &two).unwrap_err().is_conflict());
+        assert!(publish(&skills, "1.0.0", &one).unwrap().is_new);
+        assert_eq!(there(&folder), [".digests", "a.b@1.0.0"]);
+    }
+
+    #[test]
+    fn whole_or_not_at_all_is_a_skill_there() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("published");
+        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        let whole = package("1.0.0", "one");
+        for end in (0..whole.len()).step_by(7) {
+            assert!(publish(&skills, "1.0.0", &whole[..end]).is_err(), "{end}");
+            assert_eq!(there(&folder), [".digests"], "{end}");
+        }
+        assert!(publish(&skills, "1.0.1", &whole).is_err(), "the manifest has another version");
+        for version in ["1.0.0", "2.0.0", "3.0.0"] {
+            publish(&skills, version, &package(version, "x")).unwrap();
+        }
+        let full = publish(&skills, "4.0.0", &package("4.0.0", "x")).unwrap_err();
+        assert!(matches!(full, PublishError::Full(_)), "{full}");
+        fs::create_dir(folder.join("acme/.new-crashed")).unwrap();
+        PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        assert_eq!(there(&folder), [".digests", "a.b@1.0.0", "a.b@2.0.0", "a.b@3.0.0"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Errors of the store.
+
+use std::io;
+
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
+
+/// Errors of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// The tenant has no such blob.
+    #[error("there is no blob `{id}`; it may have expired")]
+    NotFound {
+        /// The requested id.
+        id: BlobId,
+    },
+    /// The content is larger than a blob may be.
+    #[error("a blob may hold {limit}, this content has {size}")]
+    TooLarge {
+        /// The content.
+        size: ByteCount,
+        /// The limit.
+        limit: ByteCount,
+    },
+    /// The tenant's quota is used up.
+    #[error(
+        "the blobs of this tenant may hold {bytes} in {blobs} blobs, and there is no room left"
+    )]
+    QuotaExceeded {
+        /// Most bytes.
+        bytes: ByteCount,
+        /// Most blobs.
+        blobs: u64,
+    },
+    /// The disk is full. Nothing was changed.
+    #[error("the blob store has no room left")]
+    DiskFull(#[source] io::Error),
+    /// A blob's file was found damaged and set aside.
+    #[error("blob `{id}` is damaged")]
+    Damaged {
+        /// The id that was asked for.
+        id: BlobId,
+    },
+    /// The content to store could not be read to its end.
+    #[error("could not read the content to store")]
+    Content(#[source] io::Error),
+    /// A folder could not be synced earlier, so durability can no longer be promised.
+    #[error("the blob store takes no more writes until the server is started again")]
+    Sealed,
+    /// Another server has locked the store.
+    #[error("the blob store is in use by another server")]
+    InUse,
+    /// The disk failed. `what` is safe to show; the cause is for the log.
+    #[error("could not {what} the blob store")]
+    Storage {
+        /// Verb, such as "read" or "write to".
+        what: &'static str,
+        /// The operating system's error.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl BlobError {
+    /// The kind of the error, as callers branch on it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::BlobNotFound,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::QuotaExceeded { .. } => ErrorKind::QuotaExceeded,
+            Self::DiskFull(_) => ErrorKind::Overloaded,
+            Self::Damaged { .. }
+            | Self::Content(_)
+            | Self::Sealed
+            | Self::InUse
+            | Self::Storage { .. } => ErrorKind::Internal,
+        }
+    }
+
+    /// Converts an error of the operating system into an error about the operation `what`.
+    pub(crate) fn from_disk(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| match cause.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::DiskFull(cause),
+            _ => Self::Storage { what, cause },
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The store of all blobs on a local disk.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::blobs::config::BlobStoreConfig;
+use crate::blobs::content::kind::BlobKind;
+use crate::blobs::content::trailer::StoredBlob;
+use crate::blobs::error::BlobError;
+use crate::blobs::local::disk::{Disk, LocalDisk};
+use crate::blobs::local::tenant_folder::{self, TenantFolder, TenantUsage};
+use crate::blobs::local::verified::Verified;
+use crate::blobs::pin::{BlobPin, PinnedBlobs};
+use crate::blobs::store::{
+    BlobOrder, BlobPage, BlobPart, BlobPlace, BlobStore, BlobVerdict, BlobWindow, BlobWriter,
+    OnDamage, OpenBlob, SweepReport,
+};
+use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
+use wardian_vocabulary::units::ByteCount;
+
+/// The folder of the keys of ids.
+pub const KEYS: &str = "keys";
+
+/// A store of the blobs of all tenants on a disk.
+#[derive(Debug)]
+pub struct LocalBlobStore<D: Disk = LocalDisk> {
+    pub(crate) disk: D,
+    pub(crate) config: BlobStoreConfig,
+    pub(crate) clock: Clock,
+    pub(crate) folders: Mutex<HashMap<TenantId, Arc<TenantFolder>>>,
+    pub(crate) verified: Mutex<Verified>,
+    pub(crate) next_number: AtomicU64,
+    pub(crate) is_sealed: AtomicBool,
+    pub(crate) pins: Arc<PinnedBlobs>,
+    /// The store is locked as long as this file is open. `None` beside a server that has the lock.
+    lock: Option<D::File>,
+}
+
+impl LocalBlobStore {
+    /// Opens the store on this machine's disk, creates it if it does not exist, and removes files
+    /// that a crash left half written.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::InUse`] if another server uses it, [`BlobError::Storage`] if the folder cannot
+    /// be created, read or locked.
+    pub fn open(config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
+        Self::open_on(LocalDisk, config, clock)
+    }
+
+    /// Opens the store beside a server that uses it: it can be read and not be written.
+    #[must_use]
+    pub fn open_beside(config: BlobStoreConfig, clock: Clock) -> Self {
+        let store = Self::over(LocalDisk, config, clock, None);
+        store.is_sealed.store(true, Ordering::Release);
+        store
+    }
+}
+
+impl<D: Disk> LocalBlobStore<D> {
+    /// Opens the store on any [`Disk`], as [`LocalBlobStore::open`] does.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`LocalBlobStore::open`].
+    pub(crate) fn open_on(
+        disk: D,
+        config: BlobStoreConfig,
+        clock: Clock,
+    ) -> Result<Self, BlobError> {
+        let root = &config.root;
+        let lock = tenant_folder::ensure_folder(&disk, root)
+            .and_then(|()| disk.lock(&root.join("lock")))
+            .map_err(BlobError::from_disk("open"))?
+            .ok_or(BlobError::InUse)?;
+        for folder in ["drafts", "tenants", "quarantine", KEYS] {
+            tenant_folder::ensure_private_folder(&disk, &root.join(folder))
+                .map_err(BlobError::from_disk("open"))?;
+        }
+        let store = Self::over(disk, config, clock, Some(lock));
+        store.remove_stale_drafts()?;
+        Ok(store)
+    }
+
+    fn over(disk: D, config: BlobStoreConfig, clock: Clock, lock: Option<D::File>) -> Self {
+        Self {
+            disk,
+            config,
+            clock,
+            folders: Mutex::default(),
+            verified: Mutex::default(),
+            next_number: AtomicU64::new(0),
+            is_sealed: AtomicBool::new(false),
+            pins: Arc::default(),
+            lock,
+        }
+    }
+
+    /// True if the store takes no more writes because a folder could not be synced.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed.load(Ordering::Acquire)
+    }
+
+    /// True if another process has the lock, so this one must change nothing.
+    pub(crate) const fn is_beside(&self) -> bool {
+        self.lock.is_none()
+    }
+
+    /// The number and size of a tenant's blobs.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the disk cannot be read.
+    pub fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
+        self.tenant_folder(tenant).usage(&self.disk).map_err(BlobError::from_disk("read"))
+    }
+
+    pub(crate) fn tenant_folder(&self, tenant: &TenantId) -> Arc<TenantFolder> {
+        let mut folders = self.folders.lock();
+        let entry = folders.entry(tenant.clone());
+        Arc::clone(entry.or_insert_with(|| {
+            let folder = self.config.root.join("tenants").join(tenant.as_str());
+            Arc::new(TenantFolder::new(tenant.clone(), folder))
+        }))
+    }
+
+    /// Returns a number that is unique in this process.
+    pub fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The inherent methods work on any [`Disk`], also on the faulty disk of the tests.
+impl BlobStore for LocalBlobStore {
+    fn put(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        content: &[u8],
+    ) -> Result<StoredBlob, BlobError> {
+        Self::put(self, tenant, kind, content)
+    }
+
+    fn put_from(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        size: ByteCount,
+        content: &mut dyn Read,
+    ) -> Result<StoredBlob, BlobError> {
+        Self::put_from(self, tenant, kind, size, content)
+    }
+
+    fn begin(
+        self: Arc<Self>,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        announced: Option<ByteCount>,
+    ) -> Result<Box<dyn BlobWriter>, BlobError> {
+        Ok(Box::new(self.begin_write(tenant, kind, announced)?))
+    }
+
+    fn set_names(&self, tenant: &TenantId, names: &[(BlobId, BlobName)]) -> Result<(), BlobError> {
+        Self::set_names(self, tenant, names)
+    }
+
+    fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError> {
+        Self::pin(self, tenant, id)
+    }
+
+    fn remove(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
+        Self::remove(self, tenant, id)
+    }
+
+    fn list(
+        &self,
+        tenant: &TenantId,
+        after: Option<&BlobId>,
+        most: usize,
+    ) -> Result<BlobPage, BlobError> {
+        Self::list(self, tenant, after, most)
+    }
+
+    fn list_in_order(
+        &self,
+        tenant: &TenantId,
+        order: BlobOrder,
+        after: Option<&BlobPlace>,
+        most: usize,
+    ) -> Result<Option<BlobPage>, BlobError> {
+        Self::list_in_order(self, tenant, order, after, most)
+    }
+
+    fn verify(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        damaged: OnDamage,
+    ) -> Result<BlobVerdict, BlobError> {
+        Self::verify(self, tenant, id, damaged)
+    }
+
+    fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError> {
+        Self::stat(self, tenant, id)
+    }
+
+    fn read(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        part: BlobPart,
+        limit: ByteCount,
+    ) -> Result<BlobWindow, BlobError> {
+        Self::read(self, tenant, id, part, limit)
+    }
+
+    fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError> {
+        Self::open_content(self, tenant, id)
+    }
+
+    fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
+        Self::usage(self, tenant)
+    }
+
+    fn is_sealed(&self) -> bool {
+        Self::is_sealed(self)
+    }
+
+    fn count_all(&self) -> Result<(), BlobError> {
+        Self::count_all(self)
+    }
+
+    fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError> {
+        Self::sweep(self, now)
+    }
+}

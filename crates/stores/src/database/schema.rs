@@ -1,0 +1,70 @@
+//! The schema of a database: one script for each version, applied in their order.
+
+use crate::database::Database;
+
+/// The schema of one kind of database, and how durable its changes are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schema {
+    /// Scripts that lead from one version to the next. A script that was released never changes;
+    /// what is new is appended.
+    pub scripts: &'static [&'static str],
+    /// The content of the database, for messages.
+    pub content: &'static str,
+    /// How durable a committed change is.
+    pub(crate) durability: Durability,
+}
+
+/// The events that a committed change survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// A kill of the process. A loss of power may undo the last changes; it damages nothing.
+    SurvivesKill,
+    /// A kill of the process, and a loss of power.
+    SurvivesPowerLoss,
+}
+
+/// The schema of the database of keys.
+pub(super) const KEYS: Schema = Schema {
+    scripts: &[include_str!("schema/1_keys.sql")],
+    content: "keys",
+    durability: Durability::SurvivesPowerLoss,
+};
+
+impl Schema {
+    /// The version that this program works with: the number of scripts.
+    #[must_use]
+    pub(crate) fn version(&self) -> i64 {
+        i64::try_from(self.scripts.len()).unwrap_or(i64::MAX)
+    }
+}
+
+/// Brings the schema up to date. Returns the version of the schema, which stays as it is if it is
+/// later than that of `schema`.
+///
+/// All scripts are one transaction, so a version is applied as a whole or not at all, and two
+/// processes that start at once apply it once.
+pub(super) async fn update(database: &Database, schema: &Schema) -> Result<i64, sqlx::Error> {
+    let version = schema.version();
+    let mut transaction = database.begin().await?;
+    sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
+        .execute(&mut *transaction)
+        .await?;
+    let found: Option<i64> = sqlx::query_scalar("SELECT MAX(version) FROM schema_version")
+        .fetch_one(&mut *transaction)
+        .await?;
+    let found = found.unwrap_or(0);
+    if found >= version {
+        transaction.rollback().await?;
+        return Ok(found);
+    }
+    for script in schema.scripts.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        sqlx::raw_sql(*script).execute(&mut *transaction).await?;
+    }
+    sqlx::query("DELETE FROM schema_version").execute(&mut *transaction).await?;
+    sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")
+        .bind(version)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(version)
+}

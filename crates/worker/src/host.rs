@@ -1,0 +1,322 @@
+//! The host of a running guest: the worker's end of the socket to the gateway.
+
+use std::cell::RefCell;
+use std::io::BufRead;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::link::channel::{Channel, SocketPeek};
+use crate::link::error::ChannelError;
+use wardian_formats::job::host::{Host, IsCancelled, OutputListener};
+use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, Refusal, ToWorker};
+use wardian_formats::job::network::NetworkRequest;
+use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::units::ByteCount;
+
+/// A [`Host`] that sends requests to the gateway.
+///
+/// The guest's thread itself sends a request and waits for the answer: a second thread that reads
+/// the socket would cost every message two context switches.
+///
+/// A clone belongs to the same run: the sandbox owns one for the lifetime of the guest, the main
+/// loop keeps another.
+#[derive(Debug, Clone)]
+pub struct ChannelHost {
+    channel: Rc<RefCell<Channel>>,
+    state: Rc<RefCell<HostState>>,
+    conversation: Arc<Conversation>,
+}
+
+/// State by which another thread distinguishes an answer from an unrequested message. The only
+/// unrequested message during a run is a cancellation.
+#[derive(Debug, Default)]
+struct Conversation {
+    /// Odd while the guest waits for an answer.
+    turns: AtomicU32,
+    /// True if an unrequested message, or a part of it, was received: instead of an answer,
+    /// together with one, or before the guest began.
+    was_interrupted: AtomicBool,
+}
+
+impl Conversation {
+    fn is_interrupted(&self, peek: &SocketPeek) -> bool {
+        if self.was_interrupted.load(Ordering::SeqCst) {
+            return true;
+        }
+        let turn = self.turns.load(Ordering::SeqCst);
+        // Bytes may be the answer if they are seen during a turn, or if a turn began meanwhile.
+        turn.is_multiple_of(2) && peek.sees_something() && self.turns.load(Ordering::SeqCst) == turn
+    }
+
+    fn note(&self, channel: &Channel) {
+        if channel.holds_more() {
+            self.interrupt();
+        }
+    }
+
+    /// Notes an unrequested message that was received and can no longer be seen on the socket.
+    fn interrupt(&self) {
+        self.was_interrupted.store(true, Ordering::SeqCst);
+    }
+}
+
+#[derive(Debug)]
+enum HostState {
+    Open,
+    Cancelled,
+    Broken(ChannelError),
+}
+
+impl ChannelHost {
+    /// The host of the next run.
+    #[must_use]
+    pub fn new(channel: &Rc<RefCell<Channel>>) -> Self {
+        let conversation = Arc::<Conversation>::default();
+        conversation.note(&channel.borrow());
+        let (channel, state) = (Rc::clone(channel), Rc::new(RefCell::new(HostState::Open)));
+        Self { channel, state, conversation }
+    }
+
+    /// Ends the run's use of the channel.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the channel can no longer be used, if there is one.
+    pub fn close(self) -> Result<(), ChannelError> {
+        match self.state.replace(HostState::Cancelled) {
+            HostState::Open | HostState::Cancelled => Ok(()),
+            HostState::Broken(error) => Err(error),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(*self.state.borrow(), HostState::Open)
+    }
+
+    fn ask(
+        &self,
+        message: &FromWorker,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<Answer, ChannelError> {
+        let mut channel = self.channel.borrow_mut();
+        self.conversation.turns.fetch_add(1, Ordering::SeqCst);
+        let sent = channel.send_from(message, size, content);
+        let answer = sent.and_then(|()| channel.receive());
+        self.conversation.turns.fetch_add(1, Ordering::SeqCst);
+        self.conversation.note(&channel);
+        match answer? {
+            Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
+            Some((ToWorker::NetworkAnswered, Payload::Inline(reply))) => Ok(Answer::Network(reply)),
+            Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
+            // The gateway ignores requests after its `Cancel`, so no other answer follows.
+            Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
+            Some(_) | None => Err(ChannelError::Gone),
+        }
+    }
+
+    /// Asks, and keeps in mind if this was the last time.
+    fn granted(
+        &self,
+        message: &FromWorker,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<Answer, Refusal> {
+        match self.ask(message, size, content) {
+            Ok(Answer::Refused(refusal)) => Err(refusal),
+            Ok(Answer::Cancelled) => {
+                self.state.replace(HostState::Cancelled);
+                self.conversation.interrupt();
+                Err(cancelled())
+            }
+            Ok(answer) => Ok(answer),
+            // Nothing was sent to the gateway.
+            Err(ChannelError::Content(_)) => {
+                let message = "the content cannot be sent to the host".to_owned();
+                Err(Refusal { error_type: "OSError".into(), message })
+            }
+            Err(error) => Err(self.broken(error)),
+        }
+    }
+
+    fn broken(&self, error: ChannelError) -> Refusal {
+        self.state.replace(HostState::Broken(error));
+        self.conversation.interrupt();
+        cancelled()
+    }
+}
+
+impl Host for ChannelHost {
+    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        let size = ByteCount::from(content.len()).as_u64();
+        self.write_blob_from(kind, size, &mut &*content)
+    }
+
+    fn write_blob_from(
+        &mut self,
+        kind: &str,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<BlobId, Refusal> {
+        if !self.is_open() {
+            return Err(cancelled());
+        }
+        if ByteCount::bytes(size) > PAYLOAD_MAX {
+            let message = format!("a blob can have at most {PAYLOAD_MAX}");
+            return Err(Refusal { error_type: "HostCallLimit".into(), message });
+        }
+        match self.granted(&FromWorker::WriteBlob { kind: kind.to_owned() }, size, content)? {
+            Answer::Stored(id) => Ok(id),
+            _ => Err(self.broken(ChannelError::Gone)),
+        }
+    }
+
+    fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        if !self.is_open() {
+            return Err(cancelled());
+        }
+        let request = request.encode();
+        let size = ByteCount::from(request.len()).as_u64();
+        match self.granted(&FromWorker::AskNetwork, size, &mut request.as_slice())? {
+            Answer::Network(reply) => Ok(reply),
+            _ => Err(self.broken(ChannelError::Gone)),
+        }
+    }
+
+    fn is_cancelled(&self) -> IsCancelled {
+        let peek = self.channel.borrow().peek();
+        let conversation = Arc::clone(&self.conversation);
+        Box::new(move || conversation.is_interrupted(&peek))
+    }
+
+    /// Sends the guest's output to the gateway, as long as the channel can be used.
+    fn listener(&self) -> Option<OutputListener> {
+        let (channel, state) = (Rc::clone(&self.channel), Rc::clone(&self.state));
+        let conversation = Arc::clone(&self.conversation);
+        Some(Box::new(move |chunk| {
+            if !matches!(*state.borrow(), HostState::Open) {
+                return;
+            }
+            if let Err(error) = channel.borrow_mut().send(&FromWorker::Printed(chunk), &[]) {
+                state.replace(HostState::Broken(error));
+                conversation.interrupt();
+            }
+        }))
+    }
+}
+
+enum Answer {
+    Stored(BlobId),
+    Network(Vec<u8>),
+    Refused(Refusal),
+    Cancelled,
+}
+
+fn cancelled() -> Refusal {
+    Refusal { error_type: "Cancelled".into(), message: "the run was cancelled".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+    use wardian_formats::job::frame;
+    use wardian_vocabulary::ids::Digest;
+
+    /// A worker's end, and the gateway's.
+    fn connected() -> (Rc<RefCell<Channel>>, UnixStream) {
+        let (worker, gateway) = UnixStream::pair().unwrap();
+        (Rc::new(RefCell::new(Channel::new(worker.into()))), gateway)
+    }
+
+    fn bytes(message: &ToWorker) -> Vec<u8> {
+        frame::encode(message, &[], false).unwrap()
+    }
+
+    fn stored() -> ToWorker {
+        ToWorker::BlobStored { id: BlobId::of_digest(&Digest::of(b"x")) }
+    }
+
+    #[test]
+    fn every_unrequested_message_is_a_cancellation() {
+        for unasked in [bytes(&ToWorker::Cancel), bytes(&ToWorker::Cancel)[..3].to_vec()] {
+            let (channel, mut gateway) = connected();
+            let is_cancelled = ChannelHost::new(&channel).is_cancelled();
+            assert!(!is_cancelled());
+            gateway.write_all(&unasked).unwrap();
+            assert!(is_cancelled());
+        }
+        let (channel, gateway) = connected();
+        let is_cancelled = ChannelHost::new(&channel).is_cancelled();
+        drop(gateway);
+        assert!(is_cancelled(), "the gateway is gone");
+    }
+
+    #[test]
+    fn the_network_is_the_gateway_s() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let request = NetworkRequest::Start { port: 443, name: "a.test" };
+        let reply = frame::encode(&ToWorker::NetworkAnswered, b"\0\x01\0\0\0", false).unwrap();
+        gateway.write_all(&[reply, bytes(&stored())].concat()).unwrap();
+        assert_eq!(host.ask_network(&request).unwrap(), b"\0\x01\0\0\0");
+        let mut asked = [0; 1024];
+        let length = gateway.read(&mut asked).unwrap();
+        assert!(asked[..length].ends_with(b"\x02\xbb\x01a.test"));
+        let refused = host.ask_network(&request).unwrap_err();
+        assert_eq!(refused.error_type, "Cancelled", "an answer to something else breaks the rules");
+        assert!(host.close().is_err());
+    }
+
+    #[test]
+    fn an_answer_is_never_taken_for_a_cancellation_by_the_other_thread() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let is_cancelled = host.is_cancelled();
+        let answering = thread::spawn(move || {
+            for _ in 0..2_000 {
+                let question = gateway.read(&mut [0; 1024]).unwrap();
+                assert!(question > 0);
+                gateway.write_all(&bytes(&stored())).unwrap();
+            }
+            gateway
+        });
+        let looking = thread::spawn(move || (0..200_000).filter(|_| is_cancelled()).count());
+        for _ in 0..2_000 {
+            host.write_blob("text/plain", b"x").unwrap();
+        }
+        let gateway = answering.join().unwrap();
+        assert_eq!(looking.join().unwrap(), 0);
+        drop(gateway);
+    }
+
+    #[test]
+    fn a_cancellation_that_comes_instead_of_an_answer_stops_a_guest_that_goes_on() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let is_cancelled = host.is_cancelled();
+        gateway.write_all(&bytes(&ToWorker::Cancel)).unwrap();
+        let refused = host.write_blob("text/plain", b"x").unwrap_err();
+        assert_eq!(refused.error_type, "Cancelled");
+        assert!(is_cancelled(), "the cancellation was taken from the socket");
+        assert!(!ChannelHost::new(&channel).is_cancelled()(), "the next run was cancelled too");
+    }
+
+    #[test]
+    fn a_cancellation_that_comes_with_something_else_is_noticed() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let is_cancelled = host.is_cancelled();
+        gateway.write_all(&[bytes(&stored()), bytes(&ToWorker::Cancel)].concat()).unwrap();
+        host.write_blob("text/plain", b"x").unwrap();
+        assert!(is_cancelled(), "it came with an answer");
+        assert!(ChannelHost::new(&channel).is_cancelled()(), "it came before the run");
+        let (next, _) = channel.borrow_mut().receive().unwrap().unwrap();
+        assert!(matches!(next, ToWorker::Cancel), "it is still there for the main loop");
+        assert!(!ChannelHost::new(&channel).is_cancelled()());
+    }
+}

@@ -1,0 +1,314 @@
+//! A sandbox for tests that obeys a script instead of running Python.
+//!
+//! Each line of a program's source is one step:
+//!
+//! ```text
+//! blob KIND TEXT        stores a blob; a refusal ends the run as an exception
+//! blob-of KIND COUNT    stores a blob of COUNT bytes
+//! log TEXT              writes a log line
+//! log-of COUNT          writes a log line of COUNT bytes
+//! secret NAME           logs the value of an environment variable
+//! attached              logs what is attached
+//! read PATH             logs a file of an attached skill, or a blob
+//! wait                  waits until it is cancelled
+//! hang                  waits for ever
+//! compute               computes until it is cancelled
+//! panic, abort, break   ends the worker in one of three ways
+//! spoil MILLISECONDS    makes cleaning up take this long and fail
+//! complain COUNT        writes COUNT lines to standard error
+//! return TEXT           ends the run with this output
+//! return-of COUNT       ends the run with an output of COUNT bytes
+//! ```
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "only tests are here; they fail by panics")]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::io::{Read as _, Write as _};
+use std::os::fd::RawFd;
+use std::panic::panic_any;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use rustix::io::Errno;
+
+use crate::host::ChannelHost;
+use crate::runner::{Abilities, Ended, Runner, RunnerError};
+use crate::template::HARNESS_THREADS;
+use crate::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
+use wardian_formats::job::attachment::{
+    AttachedContent, AttachedName, Attachment, AttachmentKey, PackedFile,
+};
+use wardian_formats::job::host::Host as _;
+use wardian_formats::job::message::Payload;
+use wardian_formats::job::outcome::{
+    Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
+};
+use wardian_formats::job::{Program, RunSpec};
+use wardian_vocabulary::ids::{BlobId, Digest};
+use wardian_vocabulary::secret_text::SecretText;
+
+/// How long a step of waiting takes.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A [`Runner`] of scripts.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptedRunner {
+    skills: BTreeMap<Digest, BTreeMap<String, Vec<u8>>>,
+    blobs: BTreeMap<BlobId, Vec<u8>>,
+    images: BTreeMap<Digest, Vec<u8>>,
+    spoils: Option<Duration>,
+}
+
+/// The rest of a run, and the time that cleaning it up takes.
+struct Remains(Duration);
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        let until = Instant::now() + self.0;
+        while let Some(rest) = until.checked_duration_since(Instant::now()) {
+            thread::park_timeout(rest);
+        }
+    }
+}
+
+enum Step {
+    Next,
+    Return(Vec<u8>),
+    Fail(RunFailure),
+}
+
+impl ScriptedRunner {
+    fn step(
+        &mut self,
+        line: &str,
+        spec: &RunSpec,
+        host: &mut ChannelHost,
+        logs: &mut Logs,
+    ) -> Result<Step, RunnerError> {
+        let mut log = |text: String| {
+            logs.chunks.push(LogChunk { stream: Stream::Log, text });
+            Ok(Step::Next)
+        };
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "blob" | "blob-of" => {
+                let (kind, rest) = rest.split_once(' ').unwrap();
+                let content =
+                    if word == "blob" { rest.into() } else { vec![b'x'; rest.parse().unwrap()] };
+                Ok(match host.write_blob(kind, &content) {
+                    Ok(_) => Step::Next,
+                    Err(refusal) => Step::Fail(RunFailure::Exception {
+                        class: refusal.error_type,
+                        message: refusal.message,
+                        traceback: None,
+                    }),
+                })
+            }
+            "log" => log(rest.to_owned()),
+            "log-of" => log("l".repeat(rest.parse().unwrap())),
+            "secret" => log(spec.environment.get(rest).map_or("", SecretText::expose).to_owned()),
+            "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
+            "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
+            "wait" => {
+                let is_cancelled = host.is_cancelled();
+                while !is_cancelled() {
+                    thread::park_timeout(PAUSE);
+                }
+                Ok(Step::Fail(RunFailure::Cancelled))
+            }
+            "compute" => {
+                let is_cancelled = host.is_cancelled();
+                while !is_cancelled() {
+                    std::hint::spin_loop();
+                }
+                Ok(Step::Fail(RunFailure::Cancelled))
+            }
+            "hang" => loop {
+                thread::park_timeout(PAUSE);
+            },
+            "panic" => panic_any(format!("a panic that was asked for: {}", spec.args)),
+            "abort" => std::process::abort(),
+            "break" => Err("a broken sandbox that was asked for".into()),
+            "trap" => Ok(Step::Fail(RunFailure::SandboxCrash { reason: "a trap".to_owned() })),
+            "spoil" => {
+                self.spoils = Some(Duration::from_millis(rest.parse().unwrap()));
+                Ok(Step::Next)
+            }
+            "complain" => {
+                for number in 0..rest.parse().unwrap() {
+                    writeln!(io::stderr(), "complaint {number}")?;
+                }
+                Ok(Step::Next)
+            }
+            "return" => Ok(Step::Return(rest.into())),
+            "return-of" => Ok(Step::Return(vec![b'7'; rest.parse().unwrap()])),
+            _ => Err(format!("no such step: {line}").into()),
+        }
+    }
+
+    fn find(&self, path: &str) -> Option<&Vec<u8>> {
+        let blob = BlobId::parse(path).ok().and_then(|id| self.blobs.get(&id));
+        blob.or_else(|| self.skills.values().find_map(|files| files.get(path)))
+    }
+}
+
+impl Runner for ScriptedRunner {
+    fn abilities(&self) -> Abilities {
+        Abilities { code: vec!["scripted".into()], reset: "none".into() }
+    }
+
+    fn kept_descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+
+    fn enter_process(&mut self) {}
+
+    fn start(&mut self) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
+    fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
+        let content = read(content)?;
+        match attachment.content {
+            AttachedContent::Skill { digest, files } => {
+                let mut unpacked = BTreeMap::new();
+                for PackedFile { path, offset, size } in files {
+                    let start = usize::try_from(offset)?;
+                    let bytes = content.get(start..);
+                    let bytes = bytes.and_then(|rest| rest.get(..usize::try_from(size).ok()?));
+                    unpacked.insert(path, bytes.ok_or("a file beyond the pack")?.to_vec());
+                }
+                self.skills.insert(digest, unpacked);
+            }
+            // Scripts import nothing.
+            AttachedContent::Layer { .. } => {}
+            AttachedContent::Blob { id } => drop(self.blobs.insert(id, content)),
+            AttachedContent::Image { digest, .. } => drop(self.images.insert(digest, content)),
+        }
+        Ok(())
+    }
+
+    fn detach(&mut self, key: &AttachmentKey) {
+        match &key.name {
+            AttachedName::Skill(digest) => drop(self.skills.remove(digest)),
+            AttachedName::Layer(_) => {}
+            AttachedName::Blob(id) => drop(self.blobs.remove(id)),
+            AttachedName::Image(digest) => drop(self.images.remove(digest)),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), RunnerError> {
+        self.spoils.map_or(Ok(()), |_| Err("a reset that failed as was asked for".into()))
+    }
+
+    fn run(&mut self, spec: &RunSpec, mut host: ChannelHost) -> Result<Ended, RunnerError> {
+        let started = Instant::now();
+        let Program::Code { source, .. } = &spec.program else {
+            return Err("only scripts can be run".into());
+        };
+        let (mut logs, mut output, mut end) = (Logs::default(), None, Ok(()));
+        for line in source.lines() {
+            match self.step(line, spec, &mut host, &mut logs)? {
+                Step::Next => continue,
+                Step::Return(bytes) => output = Some(bytes),
+                Step::Fail(failure) => end = Err(failure),
+            }
+            break;
+        }
+        let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
+        let outcome = RunOutcome {
+            end,
+            logs,
+            files: LeftFiles::default(),
+            blob_names: Vec::new(),
+            conversions: Conversions::default(),
+            usage,
+            profile: None,
+        };
+        let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
+        Ok(Ended { outcome, output, remains })
+    }
+}
+
+fn read(content: Payload) -> io::Result<Vec<u8>> {
+    match content {
+        Payload::None => Ok(Vec::new()),
+        Payload::Inline(bytes) => Ok(bytes),
+        Payload::Shared(file, size) => {
+            let mut bytes = vec![0; size.as_usize()];
+            let mut filled = 0;
+            while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+                let offset = u64::try_from(filled).unwrap();
+                match rustix::io::pread(&file, rest, offset)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => filled = filled.saturating_add(count),
+                }
+            }
+            Ok(bytes)
+        }
+    }
+}
+
+/// An order to run `source`.
+#[cfg(test)]
+pub(crate) fn script(source: &str) -> Box<RunSpec> {
+    Box::new(RunSpec {
+        run_id: wardian_vocabulary::ids::RunId::generate(),
+        tenant: wardian_vocabulary::ids::TenantId::local(),
+        program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
+        entrypoint: None,
+        args: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
+        skills: Vec::new(),
+        blobs: Vec::new(),
+        layers: Vec::new(),
+        image: Digest::of(b"image"),
+        environment: BTreeMap::new(),
+        stream_logs: false,
+        reproducible: None,
+        profile: None,
+        keep_files: wardian_formats::job::KeepFiles::Nothing,
+        strict_output: false,
+        limits: wardian_formats::job::limits::RunLimits::DEFAULT,
+    })
+}
+
+/// Plays the part that the arguments of this process name: a worker, a template, or one of both that
+/// fails. A test that calls it is started again as a worker by others, which look at its end.
+///
+/// # Panics
+///
+/// The part cannot be played.
+pub fn play() {
+    let plan = LockdownPlan::default();
+    let part = env::args().find(|argument| argument.starts_with("role-"));
+    match part.as_deref() {
+        Some("role-worker") => {
+            let socket = socket_from_standard_input().unwrap();
+            serve(socket, &plan, || Ok(ScriptedRunner::default())).ok();
+        }
+        Some("role-template") => {
+            // The test runs in a thread of its harness.
+            HARNESS_THREADS.store(1, Ordering::Relaxed);
+            let socket = socket_from_standard_input().unwrap();
+            serve_forks(socket, &plan, || Ok(ScriptedRunner::default())).ok();
+        }
+        Some("role-template-with-threads") => {
+            HARNESS_THREADS.store(1, Ordering::Relaxed);
+            thread::spawn(|| thread::park_timeout(Duration::from_secs(60)));
+            let socket = socket_from_standard_input().unwrap();
+            serve_forks(socket, &plan, || Ok(ScriptedRunner::default())).unwrap_err();
+        }
+        Some("role-unable") => {
+            let cannot = || Err::<ScriptedRunner, _>("the engine is missing".into());
+            serve(socket_from_standard_input().unwrap(), &plan, cannot).unwrap_err();
+        }
+        Some("role-short") => {
+            let short = || Err::<ScriptedRunner, _>(io::Error::from(Errno::NOMEM).into());
+            serve(socket_from_standard_input().unwrap(), &plan, short).unwrap_err();
+        }
+        Some("role-mute") => drop(io::stdin().read_to_end(&mut Vec::new())),
+        _ => {}
+    }
+}

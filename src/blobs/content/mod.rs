@@ -1,7 +1,0 @@
-//! The parts of a blob: kind, content, hash and trailer.
-
-pub(crate) mod blob_id;
-pub mod file_name;
-pub mod kind;
-pub mod preview;
-pub(crate) mod trailer;

@@ -1,7 +1,0 @@
-//! The engine on disk: entries that are complete and checked, or not there.
-
-pub(crate) mod draft;
-pub mod entry;
-pub mod file;
-pub mod manifest;
-pub(crate) mod record;

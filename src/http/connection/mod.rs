@@ -1,8 +1,0 @@
-//! Connections: the limit on their number, and the time-outs.
-
-mod alarm;
-pub(crate) mod limit;
-pub(crate) mod phased_body;
-pub(crate) mod repoll;
-pub(crate) mod timeouts;
-pub(crate) mod write_timeouts;

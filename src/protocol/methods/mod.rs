@@ -1,7 +1,0 @@
-//! Parameters and results of the eight methods.
-
-pub(crate) mod blob_members;
-pub mod blobs;
-pub mod bootstrap;
-pub mod discovery;
-pub mod execution;
