@@ -1,8 +1,7 @@
 //! The embedded databases of a server: SQLite files in the data folder.
 //!
 //! This module opens the file, brings its schema up to date and says what is wrong with a file that
-//! cannot be used. The statements on a table are in the module that owns the table. They are
-//! portable SQL: only this module knows that the database is SQLite.
+//! cannot be used. The statements on a table are in the module that owns the table, and are portable SQL.
 //!
 //! INVARIANT(committed-is-durable): a change that was committed survives a kill of any process that
 //! has the file open. In the database of keys it survives a loss of power too.
