@@ -24,7 +24,7 @@ Examples:
   wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
   wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
   wardian run --reproducible --record run.json --sign key.pem report.py
-  wardian run --fuel-profile=fuel.svg report.py   fuel by function, as a table and a flame graph
+  wardian run --fuel-profile=fuel.speedscope.json report.py   fuel by function, for speedscope
 
 What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;

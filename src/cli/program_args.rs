@@ -82,9 +82,9 @@ pub(crate) struct RunOptions {
 /// Options of a profile.
 #[derive(Debug, Args)]
 pub(crate) struct ProfileOptions {
-    /// Count the fuel of each function of Python, and print a table of it to stderr. `FILE.svg`
-    /// becomes a flame graph; `FILE.folded`, `FILE.speedscope.json` and `FILE.json` are for other
-    /// programs. Can be given several times.
+    /// Count the fuel of each function of Python, and print a table of it to stderr.
+    /// `FILE.folded`, `FILE.speedscope.json` and `FILE.json` are for other programs. Can be given
+    /// several times.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "-")]
     pub(crate) fuel_profile: Vec<PathBuf>,

@@ -237,7 +237,7 @@ fn the_table_goes_to_stderr_and_the_files_to_their_places() {
     let place = Command::new();
     let code = format!("{HOT}print('printed')\n");
     place.file("main.py", code);
-    let files = ["graph.svg", "stacks.folded", "all.json", "all.speedscope.json"];
+    let files = ["stacks.folded", "all.json", "all.speedscope.json"];
     let wanted: Vec<String> = files.iter().map(|file| format!("--fuel-profile={file}")).collect();
     let arguments: Vec<&str> =
         ["run", "main.py"].into_iter().chain(wanted.iter().map(String::as_str)).collect();
@@ -246,7 +246,6 @@ fn the_table_goes_to_stderr_and_the_files_to_their_places() {
     let header = ["fuel by function: ", "OWN FUEL", "OWN %", "TOTAL %", "SAMPLES", "main.py:1"];
     assert!(contained(&ended.stderr, header).is_empty(), "{}", ended.stderr);
     let read = |file: &str| fs::read_to_string(place.folder().join(file)).unwrap();
-    assert!(read("graph.svg").contains("<title>hot (main.py:1)&#10;"));
     assert!(
         read("stacks.folded").contains("<module> (main.py:1);main (main.py:10);hot (main.py:1) ")
     );
@@ -255,7 +254,7 @@ fn the_table_goes_to_stderr_and_the_files_to_their_places() {
     assert_eq!(speedscope["profiles"][0]["endValue"], all["fuel"]);
 
     for (arguments, expected) in [
-        (&["--fuel-profile=a.png"][..], "must end with `.svg`"),
+        (&["--fuel-profile=a.png"][..], "must end with `.folded`"),
         (&["--fuel-profile-interval", "5000"], "--fuel-profile"),
         (&["--fuel-profile", "--fuel-profile-interval", "999"], "999"),
     ] {
@@ -263,8 +262,8 @@ fn the_table_goes_to_stderr_and_the_files_to_their_places() {
         assert!(refused.stderr.contains(expected), "{}", refused.stderr);
         assert_eq!(refused.stdout, "", "nothing was executed");
     }
-    let nowhere = place.run(&["run", "main.py", "--fuel-profile=gone/a.svg"]).with(2);
-    assert!(nowhere.stderr.contains("gone/a.svg"), "{}", nowhere.stderr);
+    let nowhere = place.run(&["run", "main.py", "--fuel-profile=gone/a.folded"]).with(2);
+    assert!(nowhere.stderr.contains("gone/a.folded"), "{}", nowhere.stderr);
 }
 
 #[test]
@@ -280,12 +279,9 @@ work.__code__ = work.__code__.replace(co_qualname=name, co_filename=name * 99)
 work(150_000)
 ";
     place.file("main.py", code);
-    let ended =
-        place.run(&["run", "main.py", "--fuel-profile=a.svg", "--fuel-profile=a.folded"]).with(0);
+    let ended = place.run(&["run", "main.py", "--fuel-profile=a.folded"]).with(0);
     assert!(!ended.stderr.contains('\x1b'), "{}", ended.stderr);
     let read = |file: &str| fs::read_to_string(place.folder().join(file)).unwrap();
-    let svg = read("a.svg");
-    assert!(svg.contains("&lt;/title&gt;&lt;script&gt;") && !svg.contains("<script"), "{svg}");
     let folded = read("a.folded");
     assert!(folded.contains("alert(1)</script>_\u{fffd}[2J\u{fffd} ("), "{folded}");
 }

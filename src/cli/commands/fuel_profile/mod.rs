@@ -1,7 +1,6 @@
-//! Shows the profile of a run: as a table, as a flame graph, and in the forms of other programs.
+//! Shows the profile of a run: as a table, and in the forms of other programs.
 
 mod exports;
-mod flame_graph;
 mod sums;
 mod table;
 #[cfg(test)]
@@ -25,7 +24,6 @@ const TABLE_ALONE: &str = "-";
 /// The forms of a profile as a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProfileForm {
-    FlameGraph,
     Folded,
     Speedscope,
     Json,
@@ -33,12 +31,8 @@ enum ProfileForm {
 
 impl ProfileForm {
     /// The forms, with the ends of the names of their files.
-    const ENDS: [(&'static str, Self); 4] = [
-        (".svg", Self::FlameGraph),
-        (".folded", Self::Folded),
-        (".speedscope.json", Self::Speedscope),
-        (".json", Self::Json),
-    ];
+    const ENDS: [(&'static str, Self); 3] =
+        [(".folded", Self::Folded), (".speedscope.json", Self::Speedscope), (".json", Self::Json)];
 
     fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
@@ -67,7 +61,7 @@ impl ProfileRequest {
             }
             let form = ProfileForm::of(file).ok_or_else(|| {
                 Failed::usage(format!(
-                    "`--fuel-profile={}`: the name of the file must end with `.svg`, `.folded`, \
+                    "`--fuel-profile={}`: the name of the file must end with `.folded`, \
                      `.speedscope.json` or `.json`",
                     file.display()
                 ))
@@ -96,7 +90,6 @@ impl ProfileRequest {
     fn write(&self, profile: &FuelProfile, program: &str) -> Result<(), Failed> {
         for (file, form) in &self.files {
             let content = match form {
-                ProfileForm::FlameGraph => flame_graph::flame_graph(profile, program),
                 ProfileForm::Folded => exports::folded(profile),
                 ProfileForm::Speedscope => format!("{}\n", exports::speedscope(profile, program)),
                 ProfileForm::Json => format!("{:#}\n", exports::json(profile)),
@@ -130,12 +123,12 @@ mod tests {
     #[test]
     fn the_end_of_a_name_decides_the_form() {
         for (name, form) in [
-            ("a.svg", Some(ProfileForm::FlameGraph)),
-            ("folder/A.SVG", Some(ProfileForm::FlameGraph)),
+            ("a.folded", Some(ProfileForm::Folded)),
+            ("folder/A.FOLDED", Some(ProfileForm::Folded)),
             ("a.b.folded", Some(ProfileForm::Folded)),
             ("a.json", Some(ProfileForm::Json)),
             ("a.speedscope.json", Some(ProfileForm::Speedscope)),
-            (".svg", None),
+            (".folded", None),
             ("a.png", None),
             ("a", None),
             ("folder/", None),
@@ -152,9 +145,9 @@ mod tests {
             fuel_profile_interval: None,
         };
         let refused = ProfileRequest::of(&options("a.png")).unwrap_err();
-        assert!(refused.to_string().contains("must end with `.svg`"), "{refused}");
-        let taken = ProfileRequest::of(&options("a.svg")).unwrap().unwrap();
-        assert_eq!(taken.files, [("a.svg".into(), ProfileForm::FlameGraph)]);
+        assert!(refused.to_string().contains("must end with `.folded`"), "{refused}");
+        let taken = ProfileRequest::of(&options("a.folded")).unwrap().unwrap();
+        assert_eq!(taken.files, [("a.folded".into(), ProfileForm::Folded)]);
         assert_eq!(taken.order.interval, ProfileOrder::DEFAULT_INTERVAL);
     }
 }
