@@ -229,12 +229,49 @@ _FOREIGN = re.compile(r"/(?!workspace(/|$)|tmp(/|$)|dev/|usr/local/)|[A-Za-z]:[\
 """Paths of files on the caller's machine."""
 
 
-class _Foreign(str):
-    """The path of a missing file, printed with the advice to pass the file as a blob."""
+_READ = "the sandbox sees no files of your machine: pass it as a blob in `input_blobs`"
+_WRITE = "files are made in the current folder, /workspace, and what is left there is given back: use "
+
+_WRITERS = frozenset({
+    "dump", "makedirs", "mkdir", "save", "savefig", "to_csv", "to_excel", "to_feather", "to_html",
+    "to_json", "to_markdown", "to_parquet", "to_pickle", "write_bytes", "write_html", "write_image",
+    "write_text",
+})
+_MODES = frozenset({"a", "ab", "w", "w+", "wb", "wb+", "wt", "x", "xb"})
+
+
+class _Advised(str):
+    """The path of an error, printed with advice."""
+
+    advice = ""
 
     def __repr__(self) -> str:
-        advice = "the sandbox sees no files of your machine: pass it as a blob in `input_blobs`"
-        return f"{super().__repr__()} ({advice})"
+        return f"{super().__repr__()} ({self.advice})"
+
+
+def _advised(path: str, advice: str) -> str:
+    shown = _Advised(path)
+    shown.advice = advice
+    return shown
+
+
+def _is_written(exception: BaseException) -> bool:
+    """True if the program's own line that failed looks like one that makes a file or a folder."""
+    own = None
+    trace = exception.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "main.py" or own is None:
+            own = trace.tb_frame.f_code
+        trace = trace.tb_next
+    if own is None:
+        return False
+    return not _WRITERS.isdisjoint(own.co_names) or not _MODES.isdisjoint(
+        part for part in own.co_consts if type(part) is str
+    )
+
+
+def _is_mounted(name: str) -> bool:
+    return any(blob.get("name") == name for blob in door.job.get("blobs", ()))
 
 
 def explain(exception: BaseException) -> None:
@@ -256,8 +293,12 @@ def explain(exception: BaseException) -> None:
         path = exception.filename
         if isinstance(path, programs.Missing):
             return
-        if isinstance(path, str) and _FOREIGN.match(path):
-            exception.filename = _Foreign(path)
+        name = os.path.basename(path) if isinstance(path, str) else ""
+        if name and os.path.dirname(path) and _is_mounted(name):
+            exception.filename = _advised(path, f"it is mounted as `{name}`: open that name")
+        elif isinstance(path, str) and _FOREIGN.match(path):
+            is_written = _is_written(exception)
+            exception.filename = _advised(path, f"{_WRITE}`{name}`" if is_written else _READ)
         elif isinstance(path, str) and os.path.basename(path).startswith("blob:"):
             exception.strerror = (
                 f"{exception.strerror}: the blob is not mounted in this run, "
@@ -268,6 +309,10 @@ def explain(exception: BaseException) -> None:
                 f"{exception.strerror}: the program made no such file and no mounted blob has this "
                 f"name (mounted: {mounted_blobs()}); name the blob of the file in `input_blobs`"
             )
+    elif isinstance(exception, OSError) and exception.errno == errno.EROFS:
+        path = exception.filename
+        if isinstance(path, str) and _FOREIGN.match(path):
+            exception.filename = _advised(path, f"{_WRITE}`{os.path.basename(path)}`")
 
 
 _MOST_NAMED = 8

@@ -65,24 +65,30 @@ def returned(value: object, is_strict: bool) -> bytes:
     chunks = result.encoded(value, "output")
     if chunks is not None:
         return result.to_bytes([door.RETURNED, *chunks])
-    converter = Converter()
+    return _report(Converter(), value)
+
+
+def shown(value: object, is_strict: bool) -> bytes:
+    """Returns the frame for the value of a last expression. What has no JSON form becomes its `repr`.
+
+    Raises:
+        TypeError: A part of the value has no JSON counterpart, and `is_strict`.
+    """
+    try:
+        return returned(value, is_strict)
+    except Unfit:
+        if is_strict:
+            raise
+        return _report(_ShowingConverter(), value)
+
+
+def _report(converter: Converter, value: object) -> bytes:
     plain = converter.plain(value, Place("output"))
     report = result.to_bytes(result.encode_exactly(plain))
     if not converter.notes.total:
         return door.RETURNED.encode() + report
     notes = converter.notes.text()
     return b"".join((door.CONVERTED, len(notes).to_bytes(4, "little"), notes, report))
-
-
-def shown(value: object, is_strict: bool) -> bytes:
-    """Returns the frame for the value of a last expression: its `repr` if it cannot be JSON."""
-    try:
-        return returned(value, is_strict)
-    except Unfit:
-        try:
-            return result.returned(str.__str__(repr(value)))
-        except Exception:
-            return result.returned(None)
 
 
 class Notes:
@@ -103,6 +109,14 @@ class Notes:
             entry[1] += count
         elif len(self.entries) < MAX_NOTES:
             self.entries[key] = [place.path(), count]
+
+    def forget(self, place: Place) -> None:
+        """Drops the notes on the parts of the value at `place`."""
+        beginning = place.path()
+        for key, (path, count) in list(self.entries.items()):
+            if path.startswith(beginning):
+                self.total -= count
+                del self.entries[key]
 
     def text(self) -> bytes:
         """The notes as JSON for the host."""
@@ -282,6 +296,27 @@ class Converter:
         raise Unfit(
             f"{place} has a key that is {result.described(key)}; keys must be strings, use str(key)"
         )
+
+
+class _ShowingConverter(Converter):
+    """Converts parts that have no JSON form to the text that a Python prompt shows."""
+
+    def plain(self, value: Any, place: Place, above: tuple[int, ...] = ()) -> Any:
+        """Returns a copy of `value` of exact plain types."""
+        try:
+            return super().plain(value, place, above)
+        except Unfit:
+            self.notes.forget(place)
+        name = result.full_name(type(value))
+        try:
+            text = str.__str__(repr(value))
+        except MemoryError:
+            raise
+        except Exception:
+            self.notes.add(place, name, "null")
+            return None
+        self.notes.add(place, name, "text (repr)")
+        return text
 
 
 # Classes are told by their identity: their hash could be a method of the program's own.

@@ -94,6 +94,19 @@ class Blobs(Sandbox):
         self.assertIn("`blob:7`, 12 others)", self.fails("open('x.csv')", blobs=many)["message"])
         self.assertNotIn("mounted", self.fails("open('out/deep/x.csv')")["message"])
 
+    def test_a_foreign_path_says_where_the_file_is_or_belongs(self):
+        blob = self.mount_blob("blob:abc", b"") | {"name": "sales.csv"}
+        for source, words in [
+            ("open('/mnt/nowhere/sales.csv')", "it is mounted as `sales.csv`"),
+            ("open('sub/sales.csv')", "it is mounted as `sales.csv`"),
+            ("open('/mnt/nowhere/other.csv')", "pass it as a blob in `input_blobs`"),
+            ("open('/mnt/nowhere/made.csv', 'w')", "/workspace, and what is left there is given"),
+            ("import os\nos.mkdir('/nowhere/at/all')", "use `all`"),
+            ("import pathlib\npathlib.Path('/mnt/nowhere/x.txt').write_text('')", "use `x.txt`"),
+        ]:
+            with self.subTest(source):
+                self.assertIn(words, self.fails(source, blobs=[blob])["message"])
+
     def test_new_blobs_have_names(self):
         source = (
             "from runtime import blobs\n"

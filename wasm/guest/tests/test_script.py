@@ -32,7 +32,7 @@ class Scripts(Sandbox):
     def test_a_last_value_that_is_no_json_is_shown_as_a_notebook_shows_it(self):
         for source, value in [
             ("range", "<class 'range'>"),
-            ("{'a': object}", "{'a': <class 'object'>}"),
+            ("{'a': object}", {"a": "<class 'object'>"}),
             ("{1: 'a', '1': 'b'}", "{1: 'a', '1': 'b'}"),
             ("class Odd:\n    def __repr__(self): raise ValueError\nOdd()", None),
         ]:
@@ -43,9 +43,26 @@ class Scripts(Sandbox):
         source = "import datetime\n{datetime.date(2026, 1, 2)}"
         self.assertEqual(self.returns(source), ["2026-01-02"])
         self.assertEqual(self.converted["total"], 2)
-        # As before, where conversions are not wanted.
-        strict = self.returns(source, strict_output=True)
-        self.assertEqual((strict, self.converted), ("{datetime.date(2026, 1, 2)}", {}))
+        for refused in (source, "range", "{'a': float('nan')}", "{1: 'a', '1': 'b'}"):
+            self.assertEqual(self.fails(refused, strict_output=True)["type"], "TypeError")
+
+    def test_a_part_without_a_json_form_is_text_and_the_rest_stays(self):
+        source = (
+            "class Model:\n    def __repr__(self): return 'Model()'\n"
+            "{'a': float('nan'), 'model': Model(), 'n': 2, 'all': [{'m': Model()}] * 3}"
+        )
+        value = {"a": None, "model": "Model()", "n": 2, "all": [{"m": "Model()"}] * 3}
+        self.assertEqual(self.returns(source), value)
+        notes = [(note["path"], note["to"], note["count"]) for note in self.converted["listed"]]
+        text = "text (repr)"
+        expected = [("$.a", "null", 1), ("$.model", text, 1), ("$.all[0].m", text, 3)]
+        self.assertEqual(notes, expected)
+
+    def test_an_object_that_becomes_text_has_one_note(self):
+        source = "{'kept': {1, 2}, 'twins': {1: {3}, '1': 'b'}}"
+        self.assertEqual(self.returns(source), {"kept": [1, 2], "twins": "{1: {3}, '1': 'b'}"})
+        paths = [note["path"] for note in self.converted["listed"]]
+        self.assertEqual((paths, self.converted["total"]), (["$.kept", "$.twins"], 2))
 
     def test_a_last_generator_is_asked_once_and_its_error_is_the_programs(self):
         source = "n = []\n(n.append(i) or i for i in range(3))\n"
