@@ -185,9 +185,14 @@ impl Client {
 
     /// Sends a body to `/rpc` as it is.
     pub(crate) fn post(&self, body: impl AsRef<[u8]>) -> Answer {
+        self.try_post(body).unwrap()
+    }
+
+    /// Sends a body to `/rpc` to a server that may hang up before it has read all of it.
+    pub(crate) fn try_post(&self, body: impl AsRef<[u8]>) -> Result<Answer, ureq::Error> {
         let request = self.authorized(self.agent.post(format!("{}/rpc", self.url)));
         let sent = request.header("Content-Type", "application/json").send(body.as_ref());
-        answer(sent.unwrap())
+        sent.map(answer)
     }
 
     /// Sends a request without a body to a path.
