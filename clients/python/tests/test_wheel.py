@@ -56,7 +56,7 @@ def test_the_wheel_asks_for_the_pinned_engine(wheel: Path) -> None:
         lines = archive.read(name).decode().splitlines()
     assert f"Requires-Dist: {pin['package']}=={pin['version']}" in lines
     assert f"Version: {wardian.__version__}" in lines
-    cargo = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["package"]
+    cargo = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]
     assert cargo["version"] == wardian.__version__
 
 
@@ -87,11 +87,13 @@ def test_a_source_distribution_has_all_that_cargo_reads(tmp_path: Path) -> None:
     assert (sources / "PKG-INFO").read_text().startswith("Metadata-Version: 2.4\n")
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
     told = subprocess.run(command, cwd=sources / "server", check=True, capture_output=True)
-    (package,) = json.loads(told.stdout)["packages"]
-    for target in package["targets"]:
+    packages = json.loads(told.stdout)["packages"]
+    assert {"wardian", "wardian-sandbox"} <= {package["name"] for package in packages}
+    for target in (target for package in packages for target in package["targets"]):
         assert Path(target["src_path"]).is_file(), target
     tracked = subprocess.run(
-        ["git", "ls-files", "src", "skills", "wasm", "deploy/third-party/*.txt", "deploy/third-party/*.json"],
+        ["git", "ls-files", "crates", "src", "skills", "wasm"]
+        + ["deploy/third-party/*.txt", "deploy/third-party/*.json"],
         cwd=REPOSITORY,
         check=True,
         capture_output=True,
