@@ -40,7 +40,7 @@ async fn the_reason_for_not_starting_reaches_the_operator() {
 #[tokio::test]
 async fn without_any_worker_nobody_waits_longer_than_the_queue_has() {
     let (queue_wait, first_wait) = (Duration::from_millis(300), Duration::from_secs(3_600));
-    // A worker that is short of memory, and ones that end or say nothing, may start later.
+    // A start that ran out of memory, a crash and a silent worker are transient: the next may succeed.
     for role in ["role-short", "role-nobody", "role-mute"] {
         let config = PoolConfig { queue_wait, first_wait, ..config_of(role, 1) };
         let pool = Pool::start(config).unwrap();

@@ -149,8 +149,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Looks for the interpreter's table. `None` if there is no table of the known version: nothing is
-    /// guessed.
+    /// Finds the interpreter's table. `None` unless it has the known version: offsets are never guessed.
     fn find(memory: &'a [u8]) -> Option<Self> {
         let (words, _) = memory.as_chunks::<8>();
         let mut places = words.iter().enumerate().filter(|(_, word)| *word == COOKIE);
@@ -197,8 +196,8 @@ impl<'a> Places<'a> {
 }
 
 impl PythonLayout {
-    /// Looks for the interpreter's table, and reads it. `None` if there is no table of the known
-    /// version: nothing is guessed.
+    /// Finds and reads the interpreter's table. `None` unless it has the known version: offsets are
+    /// never guessed.
     pub(crate) fn find(memory: &[u8]) -> Option<Self> {
         let places = Places::find(memory)?;
         let offset = |at| places.offset(at);

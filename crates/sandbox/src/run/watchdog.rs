@@ -23,8 +23,8 @@ use wardian_formats::job::host::IsCancelled;
 ///
 /// The thread sleeps while nothing runs, so an idle worker costs no processor time, and a short run
 /// costs at most one unneeded wake-up later. During a longer run it checks every [`BEAT`] that a
-/// caller still waits, and looks more often at a counter that comes to its end. A guest that sleeps in a host call executes no code, so a cancellation also
-/// wakes the sleepers of its [`Deadline`].
+/// caller still waits, and looks more often at a counter that comes to its end. A guest that sleeps in
+/// a host call executes no code, so a cancellation also wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
 /// INVARIANT(only-the-armed): a guest is interrupted only while its alarm is set. After that its
@@ -77,8 +77,8 @@ impl Bell {
         Instant::now().saturating_duration_since(self.started)
     }
 
-    /// Rings if a signal is due. The guest may change the words meanwhile and so undo a change, once
-    /// in a very long time: what it has not noticed by the next look is told again.
+    /// Signals the guest if its timer is due. In a rare race the guest's own write to a word undoes the
+    /// change, so a signal that it has not handled by the next look is sent again.
     fn look(&mut self, now: Instant) {
         let Some(words) = self.words else { return };
         let now = now.saturating_duration_since(self.started);

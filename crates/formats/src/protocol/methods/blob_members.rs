@@ -4,7 +4,7 @@
 
 use wardian_vocabulary::ids::BlobId;
 
-/// Longest name of a member that is told, in bytes.
+/// Maximum length of a reported member's name, in bytes.
 const MAX_NAME: usize = 80;
 
 /// Most ids of a list that are looked at to find the name of the list.

@@ -44,9 +44,10 @@ pub(crate) struct FueledTimer {
 const SEARCHED: usize = 64 << 20;
 
 impl RunTimer {
-    /// Answers a request at `now` on the clock of the guest, whose memory is needed when the timer is
-    /// set for the first time. `None` if there is no timer, or no interpreter that is known; nobody
-    /// looks for one a second time.
+    /// Answers a request at `now` on the guest's clock. `None` without a timer.
+    ///
+    /// The first request that sets the timer searches `memory` for the interpreter. If it is not found,
+    /// the guest has no timer from then on.
     pub(crate) fn answer(
         &mut self,
         request: TimerRequest,
