@@ -232,7 +232,8 @@ pub(crate) enum BlobsCommand {
     Get {
         /// The id that the store gave it.
         id: String,
-        /// Write to this file instead of standard output, or to the blob's name in this folder.
+        /// Write to this file instead of standard output, or to the blob's name in this folder. A path
+        /// that ends with `/` is a folder, which is made if it is not there.
         #[arg(short, long, value_name = "FILE|FOLDER")]
         output: Option<PathBuf>,
         #[command(flatten)]

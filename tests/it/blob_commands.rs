@@ -42,6 +42,13 @@ fn commands_use_a_running_server() {
     at(&["blobs", "get", &id, "-o", "copy.csv"]).with(0);
     assert_eq!(fs::read(place.folder().join("copy.csv")).unwrap(), content);
     at(&["blobs", "get", &id, "-o", "/dev/null"]).with(0);
+    at(&["blobs", "get", &id, "-o", "new/deep/"]).with(0);
+    assert_eq!(fs::read(place.folder().join("new/deep/table.csv")).unwrap(), content);
+    let refused = at(&["blobs", "get", &id, "-o", "copy.csv/"]).with(2).stderr;
+    assert!(refused.contains("copy.csv/: the slash at the end names a folder"), "{refused}");
+    let missing = format!("blob:{}", "a".repeat(52));
+    at(&["blobs", "get", &missing, "-o", "none/"]).with(2);
+    assert!(!place.folder().join("none").exists(), "no folder is made for nothing");
 
     let arguments = ["blobs", "put", "-", "--kind", "text/plain", "--server", &url];
     let piped = place.run_with_input(&arguments, "from a pipe").with(0).stdout;

@@ -96,8 +96,29 @@ fn files_go_in_and_blobs_come_out() {
     let files: Vec<_> =
         fs::read_dir(place.folder().join("results")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(files.len(), 1, "{}", ended.stderr);
-    assert_eq!(files[0].extension().unwrap(), "csv");
+    assert_eq!(files[0].file_name().unwrap(), "result.csv");
     assert_eq!(fs::read_to_string(&files[0]).unwrap(), "A,B\n1,2\n");
+    // A blob without a name is called like the member of the output that has its id.
+    let code = "from runtime import blobs\n\
+                {'pages': [blobs.write_text(str(n)) for n in (1, 2)], 'long': 'x' * 9}";
+    run_code(&place, code, &["--out", "pages"]).with(0);
+    let read = |path: &str| fs::read_to_string(place.folder().join("pages").join(path)).unwrap();
+    assert_eq!((read("pages.txt"), read("pages (2).txt")), ("1".into(), "2".into()));
+    run_code(&place, "list(range(100_000))", &["--out", "large"]).with(0);
+    assert!(place.folder().join("large/output.json").is_file());
+}
+
+#[test]
+fn a_long_result_of_a_query_has_a_telling_name() {
+    let place = Command::new();
+    let rows: String = (0..2_000).map(|n| format!("{n},row {n}\n")).collect();
+    place.file("in.csv", format!("n,text\n{rows}"));
+    let arguments = ["exec", "data.sql.query", "--args", r#"{"query": "select * from data"}"#];
+    let files = ["--blob", "csv_blob=in.csv", "--out", "rows"];
+    let ended = place.run(&[&arguments[..], &files].concat()).with(0);
+    assert!(ended.stderr.contains("wrote rows/result.csv"), "{}", ended.stderr);
+    let written = fs::read_to_string(place.folder().join("rows/result.csv")).unwrap();
+    assert_eq!(written.lines().count(), 2_001);
 }
 
 #[test]

@@ -545,6 +545,12 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
     let told =
         "there are no such runs of tenant `beta`; tenant `local` has runs: `--tenant local`\n";
     assert_eq!(other.stdout, told);
+    for command in ["show", "logs", "record"] {
+        let arguments = ["--data-dir", folder, "runs", command, &code, "--tenant", "beta"];
+        let refused = place.run(&arguments).with(2).stderr;
+        let hint = "of this tenant; tenant `local` has it: `--tenant local`";
+        assert!(refused.contains(hint), "{refused}");
+    }
     let all = ["--data-dir", folder, "runs", "list", "--all-tenants"];
     let all_json = place.run(&[&all[..], &["--json"]].concat()).with(0).json();
     assert!(all_json.as_array().unwrap().iter().all(|run| run["tenant"] == "local"), "{all_json}");

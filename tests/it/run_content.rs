@@ -282,6 +282,13 @@ fn the_command_lists_runs_of_all_tenants_of_a_server_for_administrators() {
         let refused = list(&users, choice).with(2).stderr;
         assert!(refused.contains("the caller lacks the scope `admin`"), "{refused}");
     }
+    let (_, only_admin) = key("ops", "admin");
+    let refused = list(&only_admin, &[]).with(2).stderr;
+    assert!(
+        refused.contains("lists those of others: `--all-tenants`, or `--tenant TENANT`"),
+        "{refused}"
+    );
+    assert!(list(&only_admin, &["--tenant", "beta"]).with(0).stdout.contains(&theirs));
     let both = list(&admin, &["--all-tenants", "--tenant", "beta"]).with(2).stderr;
     assert!(both.contains("cannot be used with"), "{both}");
 }

@@ -174,6 +174,51 @@ def test_what_json_does_not_have_is_stored_and_mounted(
     assert client.start_code(STORED, args).wait(timeout=300).output == expected
 
 
+INDEXED = """
+import pandas as pd
+from runtime import blobs
+
+def main(args):
+    return {name: pd.read_csv(blobs.open(blob)).to_dict("list") for name, blob in args.items()}
+"""
+
+
+def test_no_index_of_a_table_is_lost(client: wardian.Client) -> None:
+    people = pandas.DataFrame({"city": ["Bern", "Zug"], "n": [134, 31], "m": [1, 2]})
+    by_city = people[["city", "n"]].set_index("city")
+    tables = {
+        "numbered": people[["n"]],
+        "named": by_city,
+        "levels": people.set_index(["city", "n"]),
+        "letters": pandas.DataFrame({"n": [1]}, index=["a"]),
+        "filtered": people[people.n < 100][["n"]],
+        "later": people[["n"]][1:],
+        "taken": pandas.DataFrame({"index": [1]}, index=["a"]),
+        "twice": pandas.DataFrame({"n": [1]}, index=pandas.Index(["a"], name="n")),
+        "unnamed": pandas.DataFrame({"n": [1]}, index=[["a"], ["b"]]),
+        "series": pandas.Series([7], index=pandas.Index(["a"], name="key"), name="value"),
+    }
+    expected: dict[str, dict[str, list[Any]]] = {
+        "numbered": {"n": [134, 31]},
+        "named": {"city": ["Bern", "Zug"], "n": [134, 31]},
+        "levels": {"city": ["Bern", "Zug"], "n": [134, 31], "m": [1, 2]},
+        "letters": {"index": ["a"], "n": [1]},
+        "filtered": {"index": [1], "n": [31]},
+        "later": {"index": [1], "n": [31]},
+        "taken": {"level_0": ["a"], "index": [1]},
+        "twice": {"n_index": ["a"], "n": [1]},
+        "unnamed": {"level_0": ["a"], "level_1": ["b"], "n": [1]},
+        "series": {"key": ["a"], "value": [7]},
+    }
+    result = client.run_code(INDEXED, tables)
+    assert result.output == expected, result.error
+    # The caller's table stays as it is.
+    assert by_city.index.name == "city" and list(by_city.columns) == ["n"]
+    for format in ("csv", "parquet"):
+        blob = client.blobs.put_frame(people.set_index("city"), format)
+        assert client.blobs.read_frame(blob.blob_id).equals(people)
+
+
 def test_the_asynchronous_client_stores_arguments(
     client: wardian.Client, server: wardian.LocalServer, tmp_path: Path
 ) -> None:

@@ -152,7 +152,7 @@ class Result:
         """Makes a blob of the rows if not all are inline, and returns its id."""
         blob_id = None
         if len(self.inline) < self.count:
-            blob_id = blobs.write_file(self._file, kind="text/csv")
+            blob_id = blobs.write_file(self._file, kind="text/csv", name="result.csv")
         os.remove(self._file)
         return blob_id
 

@@ -223,6 +223,73 @@ fn blobs_without_a_name_are_saved_under_what_their_program_calls_them() {
 }
 
 #[test]
+fn the_folder_for_what_runs_keep_is_made() {
+    let folders = UserFolders::new();
+    let made = folders.saved.join("new/deep");
+    let mut client = StdioClient::initialized(&["--out", made.to_str().unwrap()]);
+    let arguments = json!({"language": "python", "code": "open('a.txt', 'w').write('x')",
+        "keep_files": ["*.txt"]});
+    let params = json!({"name": "run_code", "arguments": arguments});
+    let answer = client.ask(&legacy(5, "tools/call", params));
+    assert!(answer.to_string().contains("new/deep: a.txt."), "{answer}");
+    assert_eq!(fs::read_to_string(made.join("a.txt")).unwrap(), "x");
+    assert_eq!(client.end(), 0);
+    let place = Command::new();
+    place.file("taken", "mine");
+    let refused = place.run(&["mcp", "--out", "taken"]).with(2).stderr;
+    assert!(refused.contains("`--out` names a folder, and `taken` is none"), "{refused}");
+    let refused = place.run(&["mcp", "--out", "taken/below"]).with(2).stderr;
+    assert!(refused.contains("the folder `taken/below` cannot be made"), "{refused}");
+}
+
+#[test]
+fn files_of_two_folders_with_one_name_are_both_used() {
+    let folders = UserFolders::new();
+    let other = folders.saved.join("more");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("sales of é.csv"), "other").unwrap();
+    let [files, more] = [&folders.files, &other].map(|folder| folder.to_str().unwrap());
+    let mut client = StdioClient::initialized(&["--files", files, "--files", more]);
+    client.wait_for_log("`file:more/sales of é.csv` the other");
+    let listed = client.ask(&legacy(2, "resources/list", json!({})));
+    let uri = "file:more/sales%20of%20%C3%A9.csv";
+    assert!(listed.to_string().contains(uri), "{listed}");
+    let read = client.ask(&legacy(3, "resources/read", json!({"uri": uri})));
+    assert_eq!(read["result"]["contents"][0]["text"], "other", "{read}");
+    let arguments = json!({"language": "python", "code": "open('/blobs/' + args['f']).read()",
+        "input_blobs": ["file:more/sales of é.csv"], "args": {"f": "file:more/sales of é.csv"}});
+    let params = json!({"name": "run_code", "arguments": arguments});
+    let answer = client.ask(&legacy(4, "tools/call", params));
+    assert_eq!(answer["result"]["structuredContent"]["output"]["result"], "other", "{answer}");
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn a_file_that_is_not_listed_in_input_blobs_is_advised() {
+    let folders = UserFolders::new();
+    let mut client = folders.client();
+    let mut call = |id: i32, tool: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = client.ask(&legacy(id, "tools/call", params));
+        answer["result"].clone()
+    };
+    let skill = |blobs: Value| {
+        json!({"name": "data.csv.profile", "args": {"csv_blob": "file:sales of é.csv"},
+            "input_blobs": blobs})
+    };
+    let refused = call(5, "execute_skill", skill(json!([])));
+    let told = refused["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("list `file:sales of é.csv` in `input_blobs` as well"), "{told}");
+    let done = call(6, "execute_skill", skill(json!(["file:sales of é.csv"])));
+    assert_eq!(done["isError"], false, "{done}");
+    let bare = json!({"language": "python", "code": "1", "input_blobs": ["sales of é.csv"]});
+    let refused = call(7, "run_code", bare);
+    let told = refused["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("did you mean `file:sales of é.csv`"), "{told}");
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
 fn a_bridge_has_no_files_of_the_user_and_a_folder_that_is_not_there_is_refused() {
     let folders = UserFolders::new();
     let files = folders.files.to_str().unwrap();

@@ -38,18 +38,40 @@ def is_table(value: object) -> bool:
 
 
 def as_frame(table: pandas.DataFrame | pandas.Series[Any]) -> pandas.DataFrame:
-    """The table as a DataFrame. The labels of a Series are a column of it."""
-    if is_frame(table):
-        return cast("pandas.DataFrame", table)
-    series = cast("pandas.Series[Any]", table)
-    frame = series.to_frame()
-    # A default index carries no information.
-    is_numbered = type(series.index).__name__ == "RangeIndex" and series.index.name is None
-    return frame if is_numbered else frame.reset_index()
+    """The table as a DataFrame whose index is the number of the row.
+
+    Any other index is in front of the columns, under the names that it would have in the output of a
+    program.
+    """
+    is_whole = is_frame(table)
+    frame = cast("pandas.DataFrame", table) if is_whole else cast("pandas.Series[Any]", table).to_frame()
+    if _is_numbering(frame.index):
+        return frame
+    used = {str(name) for name in frame.columns}
+    names: list[str] = []
+    for at, given in enumerate(frame.index.names):
+        if given is None:
+            name = "index" if frame.index.nlevels == 1 and "index" not in used else f"level_{at}"
+        else:
+            name = str(given)
+        while name in used:
+            name += "_index"
+        used.add(name)
+        names.append(name)
+    return frame.rename_axis(index=names).reset_index()
+
+
+def _is_numbering(index: pandas.Index[Any]) -> bool:
+    """True for the index that pandas makes if it is given none, which carries no information."""
+    if type(index).__name__ != "RangeIndex" or index.name is not None:
+        return False
+    numbers = cast("pandas.RangeIndex", index)
+    return numbers.start == 0 and numbers.step == 1
 
 
 def to_bytes(frame: pandas.DataFrame, format: FrameFormat) -> tuple[bytes, str]:
     """The content of the blob, and its kind."""
+    frame = as_frame(frame)
     if checked(format) == "csv":
         return frame.to_csv(index=False).encode(), KINDS[format]
     file = io.BytesIO()

@@ -27,7 +27,7 @@ use wardian_service::{Authentication, Gate};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::units::ByteCount;
 
-pub use crate::mcp::features::local_files::LocalFolders;
+pub use crate::mcp::features::local_files::{LocalFolders, SameName};
 pub use crate::mcp::state::McpConfig;
 pub use crate::mcp::transport::bridged::{BridgedMessage, addressed, chosen_revision, refusal};
 pub use crate::mcp::transport::lines::LineFault;

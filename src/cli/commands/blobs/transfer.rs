@@ -155,13 +155,14 @@ pub(super) fn fetch(
     to: Option<&Path>,
 ) -> Result<Exit, Failed> {
     let id = BlobId::parse(id)?;
-    let folder = to.filter(|path| path.is_dir());
+    let folder = to.and_then(folder_named);
     let mut named = to.map(Path::to_owned);
     let size = match remote {
         Some(remote) => {
             // A missing blob must not truncate an existing file.
             let answer = remote.open(&id, 0)?;
             if let Some(folder) = folder {
+                ensure_folder(folder)?;
                 named = Some(folder.join(name_in(&answer, &id)));
             }
             let mut output = Output::to(named.as_deref())?;
@@ -176,6 +177,7 @@ pub(super) fn fetch(
             if let Some(folder) = folder {
                 let usual = || file_name_of(&id, blob.blob.kind.as_str());
                 let name = blob.blob.name.as_ref().map_or_else(usual, ToString::to_string);
+                ensure_folder(folder)?;
                 named = Some(folder.join(name));
             }
             let mut output = Output::to(named.as_deref())?;
@@ -191,6 +193,24 @@ pub(super) fn fetch(
         print_line(&format!("{}: {}", path.display(), ByteCount::bytes(size)));
     }
     Ok(Exit::Done)
+}
+
+/// The folder that a path names: one that is there, or, because the path ends with a slash, one that
+/// is to be made. `None` for the path of a file.
+fn folder_named(path: &Path) -> Option<&Path> {
+    let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
+    is_folder.then_some(path)
+}
+
+/// Makes a folder if it is not there.
+fn ensure_folder(folder: &Path) -> Result<(), Failed> {
+    if fs::metadata(folder.components().as_path()).is_ok_and(|found| !found.is_dir()) {
+        return Err(Failed::usage(format!(
+            "{}: the slash at the end names a folder, and this is none",
+            folder.display()
+        )));
+    }
+    fs::create_dir_all(folder).map_err(|fault| Failed::named(folder.display(), &fault))
 }
 
 /// Copies a blob of a server, and goes on where a connection broke. The bytes are compared with the

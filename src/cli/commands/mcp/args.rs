@@ -17,7 +17,8 @@ pub(crate) struct McpArgs {
     /// Hidden files and links are left out, and nothing is changed.
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) files: Vec<PathBuf>,
-    /// Save the files that runs keep in this folder. Files that are there are never replaced.
+    /// Save the files that runs keep in this folder, which is made if it is not there. Files in it are
+    /// never replaced.
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) out: Option<PathBuf>,
     /// Publish each skill that can be executed as a tool of its own. A running server decides this

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod bridge;
+mod folders;
 
 use std::io;
 use std::sync::Arc;
@@ -15,13 +16,14 @@ use tokio::time::sleep;
 use crate::assembly::{MeteredCode, Provision, ReadStores, Runtime, SkillsRead, Stores};
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
+use crate::cli::commands::mcp::folders::local_folders;
 use crate::cli::commands::run::local_program::on_its_own;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress, step_of};
 use crate::cli::terminal::output::note;
 use wardian_config::Config;
-use wardian_edges::mcp::{LocalFolders, StdioLimits, serve_lines};
+use wardian_edges::mcp::{StdioLimits, serve_lines};
 use wardian_engine::progress::StepReport;
 use wardian_service::{Gate, Preparation};
 use wardian_telemetry::Metrics;
@@ -49,9 +51,7 @@ pub(crate) fn mcp(
     }
     let limits = limits_of(&config);
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
-    let local = LocalFolders::open(&args.files, args.out.as_deref()).map_err(|(path, fault)| {
-        Failed::usage(format!("the folder `{}` cannot be opened: {fault}", path.display()))
-    })?;
+    let local = local_folders(args)?;
     let protocol = (config.mcp, local);
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {

@@ -32,6 +32,7 @@ use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_formats::job::outcome::MAX_LEFT_FILES;
 use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::members::Members;
+use wardian_formats::protocol::methods::blob_members::called_by;
 use wardian_formats::protocol::methods::execution::{
     FileResult, ReproducibleParam, RequestedLimits, RunResult,
 };
@@ -291,9 +292,12 @@ fn finish(
         Some(id) if !options.json => Some(read_text_blob(&*runtime.blobs, id)?),
         _ => None,
     };
-    let made = &ended.result.output_blobs;
     let saved = match &options.out {
-        Some(folder) => save_all(&*runtime.blobs, &ended.result.files, made, folder)?,
+        Some(folder) => {
+            let (files, blobs) = (&ended.result.files, &ended.result.output_blobs);
+            let called = |id: &BlobId| called_by(&ended.result, id);
+            save_all(&*runtime.blobs, files, blobs, called, folder)?
+        }
         None => Vec::new(),
     };
     let profile = ProfileRequest::of(&options.profile)?;

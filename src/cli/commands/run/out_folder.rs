@@ -1,7 +1,8 @@
 //! `--out FOLDER` of `run` and `exec`: writes what a run has left as files.
 //!
 //! A file of the workspace keeps its path, so `charts/a.png` becomes `FOLDER/charts/a.png`. Other
-//! blobs have the name that the program gave them, or one that is made of their id.
+//! blobs have the name that the program gave them, or that of the member of its output that has their
+//! id, or a word for their kind.
 //!
 //! INVARIANT(inside-the-folder): paths and names come from a program that nobody trusts. Each part of
 //! a path is one plain name, no link is followed below the folder, and no existing file is changed:
@@ -15,7 +16,7 @@ use crate::cli::commands::blobs::{copy_blob, open_blob};
 use crate::cli::failed::Failed;
 use wardian_formats::protocol::methods::execution::FileResult;
 use wardian_service::sole_tenant;
-use wardian_stores::blobs::content::file_name::file_name_of;
+use wardian_stores::blobs::content::file_name::telling_name;
 use wardian_stores::blobs::{BlobStore, OpenBlob, StoredBlob};
 use wardian_vocabulary::ids::{BlobId, BlobName};
 
@@ -38,15 +39,20 @@ pub(crate) struct SavedFile {
     pub(crate) is_renamed: bool,
 }
 
-/// Writes the files and blobs of a run into a folder.
+/// Writes the files and blobs of a run into a folder. `called` knows what the program calls a blob.
 pub(crate) fn save_all(
     store: &dyn BlobStore,
     files: &[FileResult],
     blobs: &[BlobId],
+    called: impl Fn(&BlobId) -> Option<String>,
     folder: &Path,
 ) -> Result<Vec<SavedFile>, Failed> {
     fs::create_dir_all(folder).map_err(|fault| Failed::named(folder.display(), &fault))?;
     let mut saved = Vec::new();
+    let name_of = |blob: &StoredBlob| match &blob.name {
+        Some(name) => name.to_string(),
+        None => telling_name(called(&blob.id).as_deref(), blob.kind.as_str()),
+    };
     for file in files {
         let Some(id) = &file.blob_id else { continue };
         let blob = store.stat(&sole_tenant(), id)?;
@@ -65,11 +71,6 @@ pub(crate) fn save_all(
 /// The parts of a path of the workspace, if each is a plain name.
 fn place_of(path: &str) -> Option<Vec<String>> {
     path.split('/').map(|part| Some(BlobName::parse(part).ok()?.to_string())).collect()
-}
-
-fn name_of(blob: &StoredBlob) -> String {
-    let usual = || file_name_of(&blob.id, blob.kind.as_str());
-    blob.name.as_ref().map_or_else(usual, ToString::to_string)
 }
 
 fn save(
@@ -191,9 +192,14 @@ mod tests {
             }
         }
 
+        fn called(&self) -> impl Fn(&BlobId) -> Option<String> {
+            let chart = self.file("", "chart").blob_id;
+            move |id| (Some(id) == chart.as_ref()).then(|| "chart".to_owned())
+        }
+
         fn save(&self, files: &[FileResult], blobs: &[BlobId]) -> Vec<String> {
             let out = self.folder.path().join("out");
-            let saved = save_all(&self.store, files, blobs, &out).unwrap();
+            let saved = save_all(&self.store, files, blobs, self.called(), &out).unwrap();
             let shown =
                 |saved: &SavedFile| saved.path.strip_prefix(&out).unwrap().display().to_string();
             saved.iter().map(shown).collect()
@@ -212,11 +218,11 @@ mod tests {
         let names = [(named.clone(), BlobName::parse("b.csv").unwrap())];
         place.store.set_names(&sole_tenant(), &names).unwrap();
         let unnamed = place.file("", "4").blob_id.unwrap();
-        let blobs = [files[0].blob_id.clone().unwrap(), named, unnamed.clone()];
-        let usual = file_name_of(&unnamed, "text/plain");
-        let expected = ["a.txt", "charts/deep/a.txt", "b.csv", &usual];
+        let called = place.file("", "chart").blob_id.unwrap();
+        let blobs = [files[0].blob_id.clone().unwrap(), named, unnamed, called];
+        let expected = ["a.txt", "charts/deep/a.txt", "b.csv", "text.txt", "chart.txt"];
         assert_eq!(place.save(&files, &blobs), expected);
-        for (path, content) in expected.iter().zip(["1", "2", "3", "4"]) {
+        for (path, content) in expected.iter().zip(["1", "2", "3", "4", "chart"]) {
             assert_eq!(place.read(path), content);
         }
     }
@@ -245,7 +251,8 @@ mod tests {
         let out = place.folder.path().join("out");
         symlink(&outside, out.join("link")).unwrap();
         symlink(outside.join("file"), out.join("dangling")).unwrap();
-        let refused = save_all(&place.store, &[place.file("link/x", "1")], &[], &out);
+        let refused =
+            save_all(&place.store, &[place.file("link/x", "1")], &[], place.called(), &out);
         assert!(refused.unwrap_err().to_string().contains("is not a folder"));
         assert_eq!(place.save(&[place.file("dangling", "1")], &[]), ["dangling (2)"]);
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);

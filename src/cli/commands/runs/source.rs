@@ -23,6 +23,9 @@ use wardian_vocabulary::ids::{RunId, SkillName, TenantId};
 /// Most runs of one page.
 const PAGE: usize = 1_000;
 
+/// Most tenants in which a run is looked for.
+const SEARCHED_TENANTS: usize = 10_000;
+
 /// The source of records.
 pub(super) enum RecordSource {
     /// The database of the data folder, which a server may be using.
@@ -184,7 +187,11 @@ impl RecordSource {
                 Ok(table.list(tenant, &filter, cursor, limit).await?)
             }
             Self::Server(remote, whose) => {
-                let page: RunList = remote.find_json(&address(choice, whose, cursor, limit))?;
+                let page = remote.find_json(&address(choice, whose, cursor, limit));
+                let page: RunList = page.map_err(|refused| match whose {
+                    Whose::Own => with_hint(remote, refused),
+                    Whose::One(_) | Whose::All => refused,
+                })?;
                 let next = page.next_cursor.map(|letters| RunId::parse(&format!("run_{letters}")));
                 Ok(ListedRuns { runs: page.runs, next: next.transpose()? })
             }
@@ -195,7 +202,8 @@ impl RecordSource {
     pub(super) async fn record(&self, id: &RunId) -> Result<String, Failed> {
         match self {
             Self::Local(table, tenant) => {
-                let record = table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))?;
+                let record = table.find(tenant, None, id).await?;
+                let Some(record) = record else { return Err(no_such_run(table, id).await) };
                 Ok(with_result(&record, table.read_result(tenant, id).await?.as_deref()))
             }
             Self::Server(remote, _) => {
@@ -217,7 +225,9 @@ impl RecordSource {
     pub(super) async fn document(&self, id: &RunId) -> Result<String, Failed> {
         match self {
             Self::Local(table, tenant) => {
-                table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))?;
+                if table.find(tenant, None, id).await?.is_none() {
+                    return Err(no_such_run(table, id).await);
+                }
                 let document = table.read_document(tenant, id).await?;
                 document.ok_or_else(|| {
                     Failed::usage(
@@ -235,7 +245,7 @@ impl RecordSource {
         match self {
             Self::Local(table, tenant) => {
                 let found = table.find_log(tenant, None, id).await?;
-                let found = found.ok_or_else(|| no_such_run(id))?;
+                let Some(found) = found else { return Err(no_such_run(table, id).await) };
                 let Some(text) = table.read_log(tenant, id).await? else {
                     return match found.bytes {
                         0 => Ok(Vec::new()),
@@ -261,8 +271,34 @@ fn search_for(text: &str) -> Result<RunSearch, Failed> {
     })
 }
 
-fn no_such_run(id: &RunId) -> Failed {
-    Failed::usage(format!("there is no record of a run `{id}`"))
+/// The refusal of a run that its tenant does not have. The reader of a data folder may know of all
+/// tenants, so one that has the run is named.
+async fn no_such_run(table: &RecordTable, id: &RunId) -> Failed {
+    let missing = format!("there is no record of a run `{id}`");
+    // Without the hint the refusal is true as well.
+    for tenant in table.tenants(SEARCHED_TENANTS).await.unwrap_or_default() {
+        if let Ok(Some(_)) = table.find_log(&tenant, None, id).await {
+            return Failed::usage(format!(
+                "{missing} of this tenant; tenant `{tenant}` has it: `--tenant {tenant}`"
+            ));
+        }
+    }
+    Failed::usage(missing)
+}
+
+/// Says to a key that may list the runs of others, but has none of its own, how to list them.
+fn with_hint(remote: &Remote, refused: Failed) -> Failed {
+    let caller = remote.find_json::<CallerOfServer>("/v1/caller").ok();
+    let has = |right: Right| {
+        caller.as_ref().is_some_and(|caller| caller.scopes.iter().any(|one| one == right.name()))
+    };
+    if !has(Right::Admin) || has(Right::Execute) || has(Right::Code) {
+        return refused;
+    }
+    Failed::usage(format!(
+        "{refused}, so it has no runs of its own; its scope `admin` lists those of others: \
+         `--all-tenants`, or `--tenant TENANT`"
+    ))
 }
 
 /// The path of a page. All values but the search are letters that need no encoding.

@@ -132,7 +132,10 @@ class AsyncBlobs:
     async def put_frame(
         self, frame: pandas.DataFrame, format: FrameFormat = "csv", *, name: str | None = None
     ) -> Blob:
-        """Stores a DataFrame as CSV or Parquet, without its index."""
+        """Stores a DataFrame as CSV or Parquet.
+
+        An index that is not the number of the row is in front of the columns, under its name.
+        """
         content, kind = _frames.to_bytes(frame, format)
         return await self.upload(content, kind=kind, name=name)
 

@@ -64,8 +64,14 @@ async fn perform(
         Ok(call) => with_files(state, exchange, call).await,
         Err(refused) => Err(refused),
     };
+    let local = state.local.as_ref();
+    let advice = local.zip(call.as_ref().ok()).and_then(|(local, call)| local.unlisted(call));
     let result = match execute(state, exchange, call, &context).await {
         Ok(result) => result,
+        Err(mut failure) if failure.body.data.kind == "invalid_params" => {
+            failure.body.message.push_str(advice.as_deref().unwrap_or_default());
+            return Ok(refusal(failure).into());
+        }
         Err(failure) => return Ok(refusal(failure).into()),
     };
     if let MethodResult::Detached(run) = &result

@@ -1,6 +1,7 @@
 //! Files of the user who started this program: those that runs may read, as resources and by
 //! `input_blobs: ["file:NAME"]`, and the folder for what runs leave.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::mcp::features::skills::skill_uri::{decoded, encoded};
 use crate::net::respond::Failure;
-use wardian_formats::protocol::methods::blob_members::member_of;
+use wardian_formats::protocol::methods::blob_members::called_by;
 use wardian_formats::protocol::methods::execution::RunResult;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{BlobTransfers, Caller, PIECE, ServiceError, UploadOrder};
@@ -37,8 +38,66 @@ const MAX_TOLD: usize = 4_000;
 /// The folders of the user who started this program.
 #[derive(Debug, Clone, Default)]
 pub struct LocalFolders {
-    files: Vec<Arc<UserFolder>>,
+    files: Vec<ReadFolder>,
     out: Option<Arc<UserFolder>>,
+}
+
+/// A folder whose files runs may read.
+#[derive(Debug, Clone)]
+struct ReadFolder {
+    folder: Arc<UserFolder>,
+    /// What stands before the name of a file where an earlier folder has one of that name. No other
+    /// folder has this label, and nothing in a folder had its name at the start.
+    label: String,
+}
+
+impl ReadFolder {
+    /// The file called `name`, which may begin with the label.
+    fn labelled(&self, name: &str) -> Result<File, UserFileError> {
+        let rest = name.strip_prefix(&self.label).and_then(|rest| rest.strip_prefix('/'));
+        rest.map_or(Err(UserFileError::Missing), |rest| self.folder.file(rest))
+    }
+}
+
+/// Opens each folder once, and chooses their labels.
+fn read_folders(paths: &[PathBuf]) -> Result<Vec<ReadFolder>, (PathBuf, io::Error)> {
+    let mut folders: Vec<ReadFolder> = Vec::new();
+    let mut known = Vec::new();
+    for path in paths {
+        let at = |fault: io::Error| (path.clone(), fault);
+        let resolved = path.canonicalize().map_err(at)?;
+        let folder = UserFolder::open(path).map(Arc::new).map_err(at)?;
+        if known.contains(&resolved) {
+            continue;
+        }
+        let last = resolved.file_name().unwrap_or_default().to_string_lossy();
+        let last: String = last.chars().filter(|letter| !letter.is_control()).collect();
+        let last = if last.is_empty() { "folder".to_owned() } else { last };
+        known.push(resolved);
+        folders.push(ReadFolder { folder, label: last });
+    }
+    for at in 0..folders.len() {
+        let Some(plain) = folders.get(at).map(|one| one.label.clone()) else { continue };
+        let is_taken = |label: &str| {
+            let before = folders.iter().take(at).any(|other| other.label == label);
+            before || known.iter().any(|folder| folder.join(label).symlink_metadata().is_ok())
+        };
+        let numbered = (2_usize..).map(|number| format!("{plain} ({number})"));
+        let label = std::iter::once(plain.clone()).chain(numbered).find(|label| !is_taken(label));
+        if let (Some(folder), Some(label)) = (folders.get_mut(at), label) {
+            folder.label = label;
+        }
+    }
+    Ok(folders)
+}
+
+/// Files of one name in two folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameName {
+    /// The name, which is that of the file in the folder that was named first.
+    pub name: String,
+    /// The name by which the other file is used.
+    pub other: String,
 }
 
 impl LocalFolders {
@@ -52,22 +111,38 @@ impl LocalFolders {
             let opened = UserFolder::open(path).map(Arc::new);
             opened.map_err(|fault| (path.to_owned(), fault))
         };
-        let files = files.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
-        Ok(Self { files, out: out.map(open).transpose()? })
+        Ok(Self { files: read_folders(files)?, out: out.map(open).transpose()? })
     }
 
-    /// The files that runs may read, by name. If two folders have one name, the first one counts.
+    /// The files whose names an earlier folder has, too.
+    pub fn same_names(&self) -> Vec<SameName> {
+        self.listed_and_same().1
+    }
+
+    /// The files that runs may read, by name.
     fn listed(&self) -> Vec<UserFile> {
-        let mut files: Vec<UserFile> = Vec::new();
+        self.listed_and_same().0
+    }
+
+    /// If two folders have one name, it is that of the file in the first one, and the other file has
+    /// the label of its folder before it.
+    fn listed_and_same(&self) -> (Vec<UserFile>, Vec<SameName>) {
+        let (mut files, mut same): (Vec<UserFile>, Vec<SameName>) = (Vec::new(), Vec::new());
+        let mut names: HashSet<String> = HashSet::new();
         for folder in &self.files {
-            for file in folder.list(MAX_LISTED) {
-                if files.iter().all(|known| known.name != file.name) {
+            for mut file in folder.folder.list(MAX_LISTED) {
+                if names.contains(&file.name) {
+                    let other = format!("{}/{}", folder.label, file.name);
+                    let name = std::mem::replace(&mut file.name, other.clone());
+                    same.push(SameName { name, other });
+                }
+                if names.insert(file.name.clone()) {
                     files.push(file);
                 }
             }
         }
         files.truncate(MAX_LISTED);
-        files
+        (files, same)
     }
 
     /// The files as resources.
@@ -90,8 +165,10 @@ impl LocalFolders {
         let names = [Some(written.to_owned()), decoded(written)].into_iter().flatten();
         let mut refused = UserFileError::Missing;
         for name in names {
-            for folder in &self.files {
-                match folder.file(&name) {
+            let plain = self.files.iter().map(|folder| folder.folder.file(&name));
+            let labelled = self.files.iter().map(|folder| folder.labelled(&name));
+            for found in plain.chain(labelled) {
+                match found {
                     Ok(file) => return Ok((file, name)),
                     Err(UserFileError::Missing) => {}
                     Err(fault) => refused = fault,
@@ -178,6 +255,14 @@ impl LocalFolders {
             MethodCall::ExecuteSkill(params) => (&mut params.input_blobs, &mut params.args),
             _ => return Ok(call),
         };
+        if let Some(bare) = blobs.iter().find(|blob| self.is_offered(blob)) {
+            let bare = bare.escape_debug();
+            let message = format!(
+                "`input_blobs` has `{bare}`, which is no id of a blob: did you mean `{FILE}{bare}`, \
+                 the user's file?"
+            );
+            return Err(Failure::of_kind(ErrorKind::InvalidParams, message));
+        }
         for blob in blobs.iter_mut().filter(|blob| blob.starts_with(FILE)) {
             let (file, name) = self.find(blob)?;
             let id = store(transfers, caller, file, &name).await?;
@@ -187,6 +272,30 @@ impl LocalFolders {
             }
         }
         Ok(call)
+    }
+
+    /// True if this is the name of a file of the user, without the scheme.
+    fn is_offered(&self, name: &str) -> bool {
+        let is_id = BlobId::parse(name).is_ok() || name.starts_with(FILE);
+        !is_id && self.has_files() && self.find(name).is_ok()
+    }
+
+    /// The advice to list the user's files in `input_blobs`, if arguments name some that are not
+    /// listed there: they stay text, because a program may want them as such.
+    pub(crate) fn unlisted(&self, call: &MethodCall) -> Option<String> {
+        let MethodCall::ExecuteSkill(params) = call else { return None };
+        let args = params.args.as_ref().filter(|_| self.has_files())?;
+        let named = texts(args.get()).filter(|text| text.starts_with(FILE));
+        let mut named: Vec<String> = named
+            .filter(|text| !params.input_blobs.contains(text) && self.find(text).is_ok())
+            .take(MAX_NAMED)
+            .map(|text| format!("`{text}`"))
+            .collect();
+        named.dedup();
+        let listed = if named.is_empty() { return None } else { named.join(" and ") };
+        Some(format!(
+            "; list {listed} in `input_blobs` as well, and its text becomes the id of its blob"
+        ))
     }
 
     /// Saves what a run has kept, and says where. `None` if there is nothing to say.
@@ -243,11 +352,7 @@ fn kept_by(run: &RunResult) -> Vec<KeptBlob> {
     }
     for id in &run.output_blobs {
         if kept.iter().all(|known| known.id != *id) {
-            let output = run.output.as_ref().map_or("", |output| output.get());
-            let called = match run.output_truncated {
-                true => Some("output".to_owned()).filter(|_| output.contains(&id.to_string())),
-                false => member_of(output, id),
-            };
+            let called = called_by(run, id);
             kept.push(KeptBlob { id: id.clone(), file: None, called });
         }
     }
@@ -322,6 +427,23 @@ async fn store(
     Ok(upload.finish().await.map_err(failed)?.blob_id)
 }
 
+/// The texts within JSON, members' names included.
+fn texts(json: &str) -> impl Iterator<Item = String> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        let text = rest.get(rest.find('"')?..)?;
+        let mut is_escaped = false;
+        let end = text.char_indices().skip(1).find(|(_, letter)| {
+            let is_end = *letter == '"' && !is_escaped;
+            is_escaped = *letter == '\\' && !is_escaped;
+            is_end
+        });
+        let (whole, after) = text.split_at_checked(end?.0.checked_add(1)?)?;
+        rest = after;
+        Some(serde_json::from_str(whole).unwrap_or_default())
+    })
+}
+
 /// Arguments with the id of a blob in the place of each text that is the name of its file.
 fn replaced(args: Box<RawValue>, written: &str, id: &BlobId) -> Box<RawValue> {
     let Ok(plain) = serde_json::to_string(written) else { return args };
@@ -371,5 +493,48 @@ mod tests {
         assert_eq!(path, Path::new("/none/at/all"));
         let none = LocalFolders::default().find("file:x").unwrap_err().body.message;
         assert!(none.contains("without `--files FOLDER`"), "{none}");
+    }
+
+    #[test]
+    fn a_name_in_two_folders_is_that_of_the_first_and_the_other_has_its_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let [fa, fb] = ["fa", "fb"].map(|name| place.path().join(name));
+        let other = place.path().join("deep/fb");
+        for (folder, text) in [(&fa, "1"), (&fb, "2"), (&other, "3")] {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("d.csv"), text).unwrap();
+        }
+        std::fs::write(fb.join("only.csv"), "4").unwrap();
+        let open = |paths: &[&PathBuf]| {
+            let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
+            LocalFolders::open(&paths, None).unwrap()
+        };
+        let folders = open(&[&fa, &fb, &other, &fa]);
+        let listed: Vec<String> = folders.listed().into_iter().map(|file| file.name).collect();
+        assert_eq!(listed, ["d.csv", "fb/d.csv", "only.csv", "fb (2)/d.csv"]);
+        let read = |folders: &LocalFolders, name: &str| {
+            io::read_to_string(folders.find(name).unwrap().0).unwrap()
+        };
+        for (name, text) in listed.iter().zip(["1", "2", "4", "3"]) {
+            assert_eq!(read(&folders, &format!("{FILE}{name}")), text);
+        }
+        assert_eq!(read(&folders, "file:fb%20(2)/d.csv"), "3");
+        assert!(folders.find("file:fb/../d.csv").is_err());
+        let same: Vec<_> = folders.same_names().into_iter().map(|same| same.other).collect();
+        assert_eq!(same, ["fb/d.csv", "fb (2)/d.csv"]);
+        // A folder's own files are never behind a label.
+        std::fs::create_dir(fa.join("fb")).unwrap();
+        std::fs::write(fa.join("fb/d.csv"), "5").unwrap();
+        let folders = open(&[&fa, &fb]);
+        assert_eq!(read(&folders, "file:fb/d.csv"), "5");
+        assert_eq!(read(&folders, "file:fb (2)/d.csv"), "2");
+    }
+
+    #[test]
+    fn texts_are_found_in_json_however_they_are_written() {
+        let json = r#"{"a\\": ["file:x", "say \"file:y\""], "b": {"c": "file:\u00e9"}, "d": ""}"#;
+        let found: Vec<String> = texts(json).collect();
+        assert_eq!(found, ["a\\", "file:x", "say \"file:y\"", "b", "c", "file:é", "d", ""]);
+        assert_eq!(texts(r#"{"broken"#).count(), 0);
     }
 }

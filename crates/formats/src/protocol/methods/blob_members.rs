@@ -2,6 +2,7 @@
 //!
 //! Outputs are searched as text: what comes from a guest becomes no tree here.
 
+use crate::protocol::methods::execution::RunResult;
 use wardian_vocabulary::ids::BlobId;
 
 /// Maximum length of a reported member's name, in bytes.
@@ -10,9 +11,19 @@ const MAX_NAME: usize = 80;
 /// Most ids of a list that are looked at to find the name of the list.
 const MAX_ITEMS: usize = 1_000;
 
+/// What a run's program calls this blob: the member of its output that has the id, or `output` if the
+/// blob is the whole output, which was too large for the result.
+pub fn called_by(run: &RunResult, id: &BlobId) -> Option<String> {
+    let output = run.output.as_ref().map_or("", |output| output.get());
+    match run.output_truncated {
+        true => Some("output".to_owned()).filter(|_| output.contains(&id.to_string())),
+        false => member_of(output, id),
+    }
+}
+
 /// The name of the member of `output`, which is JSON, that has this id: as its value, or in a list of
 /// ids that is its value. `None` if there is none, or if its name is long.
-pub fn member_of(output: &str, id: &BlobId) -> Option<String> {
+fn member_of(output: &str, id: &BlobId) -> Option<String> {
     let quoted = format!("\"{id}\"");
     let at = output.find(&quoted)?;
     let mut before = output.get(..at)?.trim_end();
