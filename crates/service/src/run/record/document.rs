@@ -49,6 +49,7 @@ pub(crate) fn inputs_of(
         kind: blob.kind.clone(),
         size_bytes: blob.size.as_u64(),
         name: blob.name.clone(),
+        other_names: blob.other_names.clone(),
     });
     let limits = &spec.limits;
     let inputs = RunInputs {
