@@ -380,7 +380,10 @@ mod tests {
         let ids = |listed: &[(&str, &str)]| {
             folded(listed.iter().map(|(text, id)| ((*text).into(), (*id).into())).collect())
         };
-        assert_eq!(ids(&[("file:a", "1"), ("2", "2"), ("file:b", "1"), ("file:c", "2")]), ["1", "2"]);
+        assert_eq!(
+            ids(&[("file:a", "1"), ("2", "2"), ("file:b", "1"), ("file:c", "2")]),
+            ["1", "2"]
+        );
         assert_eq!(ids(&[("file:a", "1"), ("1", "1")]), ["1"]);
         assert_eq!(ids(&[("file:a", "1"), ("file:a", "1")]), ["1", "1"], "it is refused later");
         assert_eq!(ids(&[("1", "1"), ("1", "1")]), ["1", "1"]);

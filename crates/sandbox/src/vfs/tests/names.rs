@@ -30,7 +30,10 @@ fn a_name_leads_to_the_blob_and_is_listed_in_the_workspace_alone() {
     assert_eq!(names_in_steps(&mut files, "/blobs", 9), [".", "..", "blob:abc"]);
     assert_eq!(left(&files), Vec::<String>::new());
     assert_eq!(read(&files, "/blobs/other.csv").unwrap_err(), Errno::NotFound);
-    assert_eq!(files.name_blob("/blobs/blob:gone", "x", NameInWorkspace::Listed, 5), Err(Errno::NotFound));
+    assert_eq!(
+        files.name_blob("/blobs/blob:gone", "x", NameInWorkspace::Listed, 5),
+        Err(Errno::NotFound)
+    );
     files.name_blob(BLOB, "module.py", NameInWorkspace::Absent, 5).unwrap();
     assert_eq!(read(&files, "/workspace/module.py").unwrap_err(), Errno::NotFound);
     assert_eq!(read(&files, "/blobs/module.py").unwrap(), CONTENT);

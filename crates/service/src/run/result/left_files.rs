@@ -85,9 +85,8 @@ impl Service {
     /// run wrote get one.
     pub(crate) async fn name_blobs(&self, caller: &Caller, named: NamedBlobs<'_>) {
         let NamedBlobs { files, chosen, written } = named;
-        let of_file = |file: &FileResult| {
-            Some((file.blob_id.clone()?, BlobName::of_path(&file.path)?))
-        };
+        let of_file =
+            |file: &FileResult| Some((file.blob_id.clone()?, BlobName::of_path(&file.path)?));
         let mut names: Vec<_> = files.iter().filter_map(of_file).collect();
         names.extend(chosen);
         let written: HashSet<&BlobId> = written.iter().collect();

@@ -16,10 +16,10 @@ use crate::run::result::output::{Output, Wrapping, head};
 use crate::run::result::{converted, left_files, logs};
 use crate::runs::active::StopReason;
 use wardian_dispatch::{CheckedPayload, FinishedRun};
+use wardian_formats::job::KeepFiles;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{Logs, RunFailure, RunOutcome};
 use wardian_formats::job::profile::ProfileText;
-use wardian_formats::job::KeepFiles;
 use wardian_formats::protocol::methods::execution::{
     FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
@@ -211,11 +211,7 @@ impl Service {
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
-        let named = NamedBlobs {
-            files: &files,
-            chosen: blob_names,
-            written: &output_blobs,
-        };
+        let named = NamedBlobs { files: &files, chosen: blob_names, written: &output_blobs };
         self.name_blobs(caller, named).await;
         let lost = form.lost(&files, files_total);
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
