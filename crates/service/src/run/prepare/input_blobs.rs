@@ -55,9 +55,9 @@ impl Service {
     }
 }
 
-/// Memory for the further names of blobs: in the order, its bytes, and the record.
+/// Memory for the names of blobs: in the order, its bytes, and the record.
 fn memory_of_names(mounts: &[BlobMount]) -> ByteCount {
-    let names = mounts.iter().flat_map(|mount| &mount.other_names);
+    let names = mounts.iter().flat_map(BlobMount::names);
     let sizes = names.map(|name| size_of::<BlobName>().saturating_add(name.as_str().len()));
     ByteCount::from(sizes.sum::<usize>().saturating_mul(NAME_COPIES))
 }
