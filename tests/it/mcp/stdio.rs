@@ -197,6 +197,7 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     assert_eq!(answer["structuredContent"]["output"]["result"], expected, "{answer}");
     let repeated = call(11, "1", json!({"input_blobs": ["file:copy.csv", "file:copy.csv"]}));
     assert!(repeated["content"][0]["text"].as_str().unwrap().contains("repeats"), "{repeated}");
+    fs::remove_file(folders.files.join("copy.csv")).unwrap();
     let missing = call(7, "1", json!({"input_blobs": ["file:seles.csv"]}));
     assert_eq!(missing["isError"], true, "{missing}");
     let told = missing["content"][0]["text"].as_str().unwrap();
