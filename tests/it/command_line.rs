@@ -143,6 +143,10 @@ fn files_go_in_and_come_out_under_their_names() {
     assert_eq!((read("0.log"), read("0 (2).log")), ("0".to_owned(), "other".to_owned()));
     let dropped = run_code(&place, "open('report.txt', 'w').write('x')", &[]).with(0);
     assert!(dropped.stderr.contains("made and dropped: report.txt; keep"), "{}", dropped.stderr);
+    place.file("copy.csv", "a,b\n1,2\n");
+    let code = "open('sales.csv').read() == open('copy.csv').read() == 'a,b\\n1,2\\n'";
+    let equal = run_code(&place, code, &["--file", "sales.csv", "--file", "copy.csv"]).with(0);
+    assert_eq!(equal.json()["result"], true, "{}", equal.stderr);
     place.file("other/sales.csv", "x");
     let twice = run_code(&place, "1", &["--file", "sales.csv", "--file", "other/sales.csv"]);
     assert!(twice.with(2).stderr.contains("two files are named `sales.csv`"));

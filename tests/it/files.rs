@@ -197,6 +197,59 @@ fn of_two_blobs_with_one_name_the_first_has_it() {
     assert!(summary.contains(&expected), "{summary}");
 }
 
+/// Stores a text under a name, and returns the id of its blob.
+fn store(content: &str, name: &str) -> String {
+    let params = json!({"content": content, "kind": "text/csv", "name": name});
+    client().call("create_blob", params).unwrap()["blob_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_blob_is_opened_by_the_names_of_all_files_of_its_content() {
+    let id = store("same,bytes\n", "january.csv");
+    assert_eq!(store("same,bytes\n", "february.csv"), id);
+    let code = "import glob\n[open(path).read() for path in ('january.csv', '/blobs/january.csv', 'february.csv', '/workspace/january.csv')] + glob.glob('*.csv')";
+    let result = client().run_with(code, json!({"input_blobs": [id]}));
+    let text = "same,bytes\n";
+    assert_eq!(output(&result)["result"], json!([text, text, text, text, "february.csv"]));
+    assert_eq!(result.get("files"), None, "{result:#}");
+    let shown = client().call("read_blob", json!({"blob_id": id})).unwrap();
+    assert_eq!(shown["name"], "february.csv");
+    // A changed file is the program's own, under a name that is not listed too.
+    let code = "open('january.csv', 'a').write('more\\n')\nopen('february.csv').read()";
+    let result = client().run_with(code, json!({"input_blobs": [id]}));
+    assert_eq!(output(&result)["result"], "same,bytes\n");
+    assert_eq!(paths(&result), ["january.csv"]);
+}
+
+#[test]
+fn callers_with_equal_files_have_their_own_names_at_the_same_time() {
+    std::thread::scope(|scope| {
+        for name in ["mine.csv", "yours.csv"] {
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let id = store("race,1\n", name);
+                    let code = format!("open('{name}').read()");
+                    let result = client().run_with(&code, json!({"input_blobs": [id]}));
+                    assert_eq!(output(&result)["result"], "race,1\n", "{result:#}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_a_copy_of_a_mounted_one_names_the_blob_too() {
+    let id = store("clean,already\n", "in.csv");
+    let copying = "import shutil\nshutil.copy('in.csv', 'cleaned.csv')\nNone";
+    let result = client().run_with(copying, json!({"input_blobs": [id]}));
+    assert_eq!(result["files"][0]["blob_id"].as_str(), Some(&*id), "{result:#}");
+    let name = || client().call("read_blob", json!({"blob_id": id})).unwrap()["name"].clone();
+    assert_eq!(name(), "cleaned.csv");
+    let result = client().run_with("open('in.csv').read()", json!({"input_blobs": [id]}));
+    assert_eq!(output(&result)["result"], "clean,already\n");
+    assert_eq!(name(), "cleaned.csv", "a mounted file that stays as it is changes no name");
+}
+
 #[test]
 fn a_missing_file_says_what_is_mounted() {
     let csv = client()

@@ -555,6 +555,24 @@ fn a_run_that_reads_by_name_and_leaves_files_repeats_elsewhere() {
     assert_eq!(other.run(&others).with(0).stdout, "identical\n", "the record has its own bounds");
 }
 
+#[test]
+fn a_run_that_reads_equal_files_by_two_names_repeats_elsewhere() {
+    let place = Command::new();
+    for path in ["in/sales.csv", "in/copy.csv"] {
+        place.file(path, "a,b\n1,2\n");
+    }
+    let code = "open('sales.csv').read() + open('copy.csv').read()";
+    let files = ["run", "-c", code, "--file", "in/sales.csv", "--file", "in/copy.csv"];
+    let record = record(&place, &files, 0);
+    assert_eq!(record["inputs"]["blobs"].as_array().unwrap().len(), 1, "{record}");
+    let blob = &record["inputs"]["blobs"][0];
+    assert_eq!((&blob["name"], &blob["other_names"]), (&json!("copy.csv"), &json!(["sales.csv"])));
+    place.run(&["bundle", "run.json", "-o", "run.tar", "--blobs", "in"]).with(0);
+    let other = Command::new();
+    other.file("run.tar", fs::read(place.folder().join("run.tar")).unwrap());
+    assert_eq!(other.run(&["verify", "run.tar"]).with(0).stdout, "identical\n");
+}
+
 /// The header of an entry whose name and size are short.
 fn entry(name: &str, content: &[u8], kind: u8) -> Vec<u8> {
     let mut head = vec![0; 512];

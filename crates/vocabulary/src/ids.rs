@@ -286,8 +286,11 @@ checked_text!(BlobId);
 /// Longest name of a blob, in bytes: the longest that file systems allow.
 pub const MAX_BLOB_NAME: usize = 255;
 
+/// Most names that one blob keeps: those that its owner gave it last.
+pub const MAX_NAMES_OF_BLOB: usize = 16;
+
 /// Name of a blob for people, such as `report.xlsx`. It identifies nothing: two blobs may have one
-/// name, and a blob may get another.
+/// name, and a blob may have several, because files of equal content are one blob.
 ///
 /// INVARIANT(safe-blob-name): one component of a path in UTF-8, without separators (`/`, `\`) and
 /// without letters that break a line, a header or the order of a text; never `.` or `..`.

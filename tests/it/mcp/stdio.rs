@@ -186,6 +186,18 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
         assert_eq!(told, format!("Saved in {}: {name}.", folders.saved.display()));
         assert_eq!(fs::read_to_string(folders.saved.join(name)).unwrap(), "a,b\n1,2\n");
     }
+    fs::write(folders.files.join("copy.csv"), "a,b\n1,2\n").unwrap();
+    let equal = json!({"input_blobs": ["file:sales of é.csv", "file:copy.csv"],
+        "args": {"files": ["file:copy.csv", "file:sales of é.csv"]}, "keep_files": false});
+    let code = "def main(args):\n    one, other = args['files']\n    \
+                texts = [open(path).read() for path in ('copy.csv', 'sales of é.csv')]\n    \
+                return [one == other, *texts]";
+    let answer = call(10, code, equal);
+    let expected = json!([true, "a,b\n1,2\n", "a,b\n1,2\n"]);
+    assert_eq!(answer["structuredContent"]["output"]["result"], expected, "{answer}");
+    let repeated = call(11, "1", json!({"input_blobs": ["file:copy.csv", "file:copy.csv"]}));
+    assert!(repeated["content"][0]["text"].as_str().unwrap().contains("repeats"), "{repeated}");
+    fs::remove_file(folders.files.join("copy.csv")).unwrap();
     let missing = call(7, "1", json!({"input_blobs": ["file:seles.csv"]}));
     assert_eq!(missing["isError"], true, "{missing}");
     let told = missing["content"][0]["text"].as_str().unwrap();

@@ -172,4 +172,14 @@ pub struct BlobMount {
     /// mounts of a run have the same.
     #[serde(default)]
     pub name: Option<BlobName>,
+    /// Other names by which the program can open it. They are in no listing of a folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<BlobName>,
+}
+
+impl BlobMount {
+    /// All names by which the program can open it, the shown one first.
+    pub fn names(&self) -> impl Iterator<Item = &BlobName> {
+        self.name.iter().chain(&self.other_names)
+    }
 }

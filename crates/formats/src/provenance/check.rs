@@ -11,6 +11,7 @@ use crate::provenance::document::{
     RunInputs, VERSION,
 };
 use crate::provenance::fault::ProvenanceError;
+use wardian_vocabulary::ids::MAX_NAMES_OF_BLOB;
 
 /// Most skills: those that a call mounts, and the one that it executes.
 const MAX_SKILLS: usize = MAX_MOUNTS + 1;
@@ -68,6 +69,11 @@ impl RunInputs {
         ensure(self.layers.len() <= MAX_LAYERS, "it names too many layers")?;
         ensure(!has_repetition(self.skills.iter().map(|one| &one.name)), "a skill appears twice")?;
         ensure(!has_repetition(self.blobs.iter().map(|one| &one.id)), "a blob appears twice")?;
+        let has_form = |blob: &DocumentBlob| match blob.name {
+            Some(_) => blob.other_names.len() < MAX_NAMES_OF_BLOB,
+            None => blob.other_names.is_empty(),
+        };
+        ensure(self.contents().all(has_form), "the names of a blob are not those of a run")?;
         ensure(!has_repetition(self.layers.iter().map(|one| one.digest)), "a layer appears twice")?;
         let names = self.entrypoint.iter().map(String::len);
         ensure(names.max().unwrap_or(0) <= MAX_NAME, "the name of the function is too long")?;

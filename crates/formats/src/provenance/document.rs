@@ -183,6 +183,10 @@ pub struct DocumentBlob {
     /// The name by which the run could open it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BlobName>,
+    /// Further names by which the run could open it. Absent if there are none, as in records of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<BlobName>,
 }
 
 /// The limits of a run. The time is no input: a run that ends by it has no record.

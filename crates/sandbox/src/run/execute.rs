@@ -25,13 +25,13 @@ use crate::run::meter::FuelMeter;
 use crate::run::profiling;
 use crate::run::timer::run_timer::{FueledTimer, RunTimer};
 use crate::run::watchdog::{Watchdog, Watched};
-use crate::vfs::{Errno, FileSystem, Mount, timestamp};
+use crate::vfs::{Errno, FileSystem, Mount, NameInWorkspace, timestamp};
 use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
 use wardian_formats::job::profile::ProfileOrder;
-use wardian_formats::job::{FuelRules, Program, RunSpec};
+use wardian_formats::job::{BlobMount, FuelRules, Program, RunSpec};
 use wardian_vocabulary::ids::{BlobName, RunId};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
@@ -161,10 +161,18 @@ fn prepare(
 fn name_blobs(wasi: &mut Wasi, spec: &RunSpec) -> Result<(), Errno> {
     let now = timestamp(wasi.clock_and_random.realtime());
     let is_skill = matches!(spec.program, Program::Skill { .. });
+    let mut add = |blob: &BlobMount, name: &BlobName, shown| {
+        let name = name.as_str();
+        let is_absent = is_skill && can_be_imported(name);
+        let shown = if is_absent { NameInWorkspace::Absent } else { shown };
+        wasi.files.name_blob(&blob_path(&blob.id), name, shown, now)
+    };
     for blob in &spec.blobs {
-        let Some(name) = blob.name.as_ref().map(BlobName::as_str) else { continue };
-        let is_in_workspace = !(is_skill && can_be_imported(name));
-        wasi.files.name_blob(&blob_path(&blob.id), name, is_in_workspace, now)?;
+        blob.name.iter().try_for_each(|name| add(blob, name, NameInWorkspace::Listed))?;
+    }
+    // What is shown has precedence where there is little room.
+    for blob in &spec.blobs {
+        blob.other_names.iter().try_for_each(|name| add(blob, name, NameInWorkspace::Unlisted))?;
     }
     Ok(())
 }

@@ -26,6 +26,17 @@ pub struct At<'a> {
     pub path: &'a str,
 }
 
+/// How the name of a blob is seen in the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameInWorkspace {
+    /// It is no file there.
+    Absent,
+    /// It can be opened.
+    Unlisted,
+    /// It can be opened, and listings show it.
+    Listed,
+}
+
 /// The files of one run.
 ///
 /// Every method that changes something takes the present time of the run's clock, because the file
@@ -105,9 +116,12 @@ impl FileSystem {
         }
     }
 
-    /// Lets the blob that is mounted at `path` be opened by `name` in the folder of blobs, and if
-    /// `is_in_workspace`, as a file of the workspace. There a program may change it: the file then
+    /// Lets the blob that is mounted at `path` be opened by `name` in the folder of blobs, and by
+    /// its `shown` as a file of the workspace. There a program may change it: the file then
     /// has a copy. A name for which the workspace has no room is only in the folder of blobs.
+    ///
+    /// A name that is not listed can be opened like the others, and listings pass it over until the
+    /// program changes the file. Such names leave half of the workspace to the program.
     ///
     /// # Errors
     ///
@@ -116,15 +130,21 @@ impl FileSystem {
         &mut self,
         path: &str,
         name: &str,
-        is_in_workspace: bool,
+        shown: NameInWorkspace,
         now: Timestamp,
     ) -> Result<(), Errno> {
         let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
         let content = Arc::clone(self.mounted_content(place)?.ok_or(Errno::NotFound)?);
         self.names.blob_names.insert(name.into(), place);
-        if is_in_workspace && self.names.child(self.workspace, name)?.is_none() {
+        let is_listed = match shown {
+            NameInWorkspace::Absent => return Ok(()),
+            NameInWorkspace::Unlisted if !self.quota.is_half_free() => return Ok(()),
+            NameInWorkspace::Unlisted => false,
+            NameInWorkspace::Listed => true,
+        };
+        if self.names.child(self.workspace, name)?.is_none() {
             let path = format!("{WORKSPACE}/{name}").into();
-            let file = NodeKind::Mounted { content, path };
+            let file = NodeKind::Mounted { content, path, is_listed };
             self.add_node(self.workspace, name, file, now).ok();
         }
         Ok(())

@@ -38,6 +38,7 @@ mod tests;
 
 pub use crate::vfs::descriptor::{Access, Fd};
 pub use crate::vfs::errno::Errno;
+pub(crate) use crate::vfs::file_system::NameInWorkspace;
 pub use crate::vfs::file_system::{At, FileSystem, timestamp};
 pub(crate) use crate::vfs::limits::MAX_PATH;
 pub use crate::vfs::limits::{MAX_DEPTH, MAX_LINKS, MAX_NAME};

@@ -8,7 +8,7 @@
 //! <root>/lock                      held while a server uses the store
 //! <root>/drafts/draft-<n>          being written; removed at the next start
 //! <root>/tenants/<tenant>/<id>     content, then a trailer with kind, size and time
-//! <root>/tenants/<tenant>/<id>.name  the name that the tenant gave the blob last
+//! <root>/tenants/<tenant>/<id>.name  the names that the tenant gave the blob
 //! <root>/keys/<tenant>             the secret of the tenant's ids; the tenant `local` has none
 //! <root>/quarantine/...            damaged files, set aside and never removed
 //! ```

@@ -59,9 +59,11 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         announced: Option<ByteCount>,
     ) -> Result<Box<dyn BlobWriter>, BlobError>;
 
-    /// Names blobs of a tenant. A later name replaces an earlier one, and other tenants do not see
-    /// it. Blobs that do not exist, or no longer, are passed over. When this returns, the names are
-    /// durable.
+    /// Names blobs of a tenant. A blob keeps the [`MAX_NAMES_OF_BLOB`] names that it was given last,
+    /// and the latest is the one that is shown. Other tenants do not see them. Blobs that do not
+    /// exist, or no longer, are passed over. When this returns, the names are durable.
+    ///
+    /// [`MAX_NAMES_OF_BLOB`]: wardian_vocabulary::ids::MAX_NAMES_OF_BLOB
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Files of the user who started this program: those that runs may read, as resources and by
 //! `input_blobs: ["file:NAME"]`, and the folder for what runs leave.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -263,14 +263,20 @@ impl LocalFolders {
             );
             return Err(Failure::of_kind(ErrorKind::InvalidParams, message));
         }
-        for blob in blobs.iter_mut().filter(|blob| blob.starts_with(FILE)) {
-            let (file, name) = self.find(blob)?;
-            let id = store(transfers, caller, file, &name).await?;
-            let written = std::mem::replace(blob, id.to_string());
-            if let Some(text) = args.take() {
-                *args = Some(replaced(text, &written, &id));
+        let mut mounted = Vec::with_capacity(blobs.len());
+        for written in std::mem::take(blobs) {
+            let mut id = written.clone();
+            if written.starts_with(FILE) {
+                let (file, name) = self.find(&written)?;
+                let stored = store(transfers, caller, file, &name).await?;
+                if let Some(text) = args.take() {
+                    *args = Some(replaced(text, &written, &stored));
+                }
+                id = stored.to_string();
             }
+            mounted.push((written, id));
         }
+        *blobs = folded(mounted);
         Ok(call)
     }
 
@@ -444,6 +450,18 @@ fn texts(json: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// The ids of the blobs of a call, each with what the call has for it. Files of equal content are
+/// one blob, which is mounted once. What the call itself repeats stays, and is refused.
+fn folded(mounted: Vec<(String, String)>) -> Vec<String> {
+    let mut firsts: HashMap<String, String> = HashMap::with_capacity(mounted.len());
+    let is_kept = |(written, id): &(String, String)| {
+        let first = firsts.entry(id.clone()).or_insert_with(|| written.clone());
+        first == written
+    };
+    let kept: Vec<_> = mounted.into_iter().filter(is_kept).collect();
+    kept.into_iter().map(|(_, id)| id).collect()
+}
+
 /// Arguments with the id of a blob in the place of each text that is the name of its file.
 fn replaced(args: Box<RawValue>, written: &str, id: &BlobId) -> Box<RawValue> {
     let Ok(plain) = serde_json::to_string(written) else { return args };
@@ -476,6 +494,20 @@ mod tests {
             let expected = expected.replace("ID", &id.to_string());
             assert_eq!(replaced(args, "file:é.csv", &id).get(), expected);
         }
+    }
+
+    #[test]
+    fn files_of_equal_content_are_mounted_once_and_repetitions_stay() {
+        let ids = |listed: &[(&str, &str)]| {
+            folded(listed.iter().map(|(text, id)| ((*text).into(), (*id).into())).collect())
+        };
+        assert_eq!(
+            ids(&[("file:a", "1"), ("2", "2"), ("file:b", "1"), ("file:c", "2")]),
+            ["1", "2"]
+        );
+        assert_eq!(ids(&[("file:a", "1"), ("1", "1")]), ["1"]);
+        assert_eq!(ids(&[("file:a", "1"), ("file:a", "1")]), ["1", "1"], "it is refused later");
+        assert_eq!(ids(&[("1", "1"), ("1", "1")]), ["1", "1"]);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::vfs::FileSystem;
 use crate::vfs::descriptor::{Descriptor, Fd};
 use crate::vfs::errno::Errno;
-use crate::vfs::tree::node::{FIRST_COOKIE, FileKind, Folder, Place};
+use crate::vfs::file_system::WORKSPACE;
+use crate::vfs::tree::node::{FIRST_COOKIE, FileKind, Folder, NodeKind, Place};
 
 /// One entry of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +93,9 @@ impl FileSystem {
         let start = after.as_deref().map_or(Unbounded, Excluded);
         let mut last = None;
         for (name, entry) in folder.entries.range::<str, _>((start, Unbounded)) {
+            if self.is_unlisted(index, name, entry.place)? {
+                continue;
+            }
             let (inode, kind) = self.inode_and_kind(entry.place)?;
             let shown = ListedEntry { name, inode, kind, next_cookie: entry.cookie };
             if visit(shown).is_break() {
@@ -100,6 +104,18 @@ impl FileSystem {
             last = Some((entry.cookie, name));
         }
         Ok(last.map(|(cookie, name)| (cookie, Arc::clone(name))))
+    }
+
+    /// True for an entry of a folder that is a further name of a blob.
+    fn is_unlisted(&self, folder: u32, name: &str, place: Place) -> Result<bool, Errno> {
+        match place {
+            Place::Own(file) if self.workspace == Place::Own(folder) => {
+                let kind = &self.names.nodes.find(file)?.kind;
+                Ok(matches!(kind, NodeKind::Mounted { is_listed: false, .. })
+                    && kind.is_unlisted(&format!("{WORKSPACE}/{name}")))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Visits the named entries of a mounted folder, whose cookies are consecutive.

@@ -103,7 +103,9 @@ impl FileSystem {
     /// Descriptors that are open on it go on reading the mount.
     fn make_own(&mut self, index: NodeIndex, how: OpenHow) -> Result<(), Errno> {
         let (nodes, quota) = (&mut self.names.nodes, &mut self.quota);
-        let NodeKind::Mounted { content, path } = &nodes.find(index)?.kind else { return Ok(()) };
+        let NodeKind::Mounted { content, path, .. } = &nodes.find(index)?.kind else {
+            return Ok(());
+        };
         let storage = match how.truncate {
             true => Storage::default(),
             false => Storage::copy_of(&**content, path, quota)?,

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use crate::vfs::tests::{BLOB, at, files, limited, names_in_steps, read, write};
-use crate::vfs::{Access, Errno, FileSystem, OpenHow};
+use crate::vfs::{Access, Errno, FileSystem, NameInWorkspace, OpenHow};
 use wardian_formats::job::limits::RunLimits;
 use wardian_vocabulary::units::ByteCount;
 
@@ -12,7 +12,7 @@ const CONTENT: &[u8] = b"a,b\n1,2\n";
 
 fn named() -> FileSystem {
     let mut files = files();
-    files.name_blob(BLOB, "sales.csv", true, 5).unwrap();
+    files.name_blob(BLOB, "sales.csv", NameInWorkspace::Listed, 5).unwrap();
     files
 }
 
@@ -30,10 +30,48 @@ fn a_name_leads_to_the_blob_and_is_listed_in_the_workspace_alone() {
     assert_eq!(names_in_steps(&mut files, "/blobs", 9), [".", "..", "blob:abc"]);
     assert_eq!(left(&files), Vec::<String>::new());
     assert_eq!(read(&files, "/blobs/other.csv").unwrap_err(), Errno::NotFound);
-    assert_eq!(files.name_blob("/blobs/blob:gone", "x", true, 5), Err(Errno::NotFound));
-    files.name_blob(BLOB, "module.py", false, 5).unwrap();
+    assert_eq!(
+        files.name_blob("/blobs/blob:gone", "x", NameInWorkspace::Listed, 5),
+        Err(Errno::NotFound)
+    );
+    files.name_blob(BLOB, "module.py", NameInWorkspace::Absent, 5).unwrap();
     assert_eq!(read(&files, "/workspace/module.py").unwrap_err(), Errno::NotFound);
     assert_eq!(read(&files, "/blobs/module.py").unwrap(), CONTENT);
+}
+
+#[test]
+fn a_further_name_is_opened_and_not_listed_until_its_file_is_changed() {
+    let mut files = named();
+    for name in ["copy.csv", "zebra.csv"] {
+        files.name_blob(BLOB, name, NameInWorkspace::Unlisted, 5).unwrap();
+    }
+    for path in ["/workspace/copy.csv", "/tmp/copy.csv", "/blobs/copy.csv", "copy.csv"] {
+        assert_eq!(read(&files, path).unwrap(), CONTENT, "{path}");
+    }
+    for step in [1, 2, 3, 9] {
+        assert_eq!(names_in_steps(&mut files, "/workspace", step), [".", "..", "sales.csv"]);
+    }
+    assert_eq!(left(&files), Vec::<String>::new());
+    files.rename(at("/workspace/zebra.csv"), at("/workspace/moved.csv"), 6).unwrap();
+    write(&mut files, "/workspace/copy.csv", b"new").unwrap();
+    let listed = [".", "..", "copy.csv", "moved.csv", "sales.csv"];
+    assert_eq!(names_in_steps(&mut files, "/workspace", 2), listed);
+    assert_eq!(left(&files), ["copy.csv", "moved.csv"]);
+    assert_eq!(read(&files, "/workspace/sales.csv").unwrap(), CONTENT, "the others stay");
+    assert_eq!(read(&files, "/blobs/copy.csv").unwrap(), CONTENT);
+    files.remove_file(at("/workspace/sales.csv"), 8).unwrap();
+    assert_eq!(read(&files, "/workspace/moved.csv").unwrap(), CONTENT);
+}
+
+#[test]
+fn further_names_leave_half_of_the_workspace_to_the_program() {
+    let mut files = limited(RunLimits { workspace_entries: 8, ..RunLimits::DEFAULT });
+    for number in 0..16 {
+        let name = format!("{number}.csv");
+        files.name_blob(BLOB, &name, NameInWorkspace::Unlisted, 5).unwrap();
+        assert_eq!(read(&files, &format!("/blobs/{name}")).unwrap(), CONTENT);
+    }
+    assert_eq!(files.workspace_usage().1, 4);
 }
 
 #[test]
@@ -60,7 +98,7 @@ fn a_written_file_has_bytes_of_its_own_and_readers_go_on() {
 fn a_mount_that_does_not_fit_is_read_and_not_written() {
     let limits = RunLimits { workspace: ByteCount::bytes(1_050), ..RunLimits::DEFAULT };
     let mut files = limited(limits);
-    files.name_blob(BLOB, "sales.csv", true, 5).unwrap();
+    files.name_blob(BLOB, "sales.csv", NameInWorkspace::Listed, 5).unwrap();
     let before = files.workspace_usage();
     let appending = OpenHow { access: Access { read: false, write: true }, ..OpenHow::READ };
     let refused = files.open(at("/workspace/sales.csv"), appending, 6);
@@ -68,7 +106,7 @@ fn a_mount_that_does_not_fit_is_read_and_not_written() {
     assert_eq!(files.workspace_usage(), before, "nothing stays charged");
     assert_eq!(read(&files, "/workspace/sales.csv").unwrap(), CONTENT);
     let mut full = limited(RunLimits { workspace_entries: 0, ..RunLimits::DEFAULT });
-    full.name_blob(BLOB, "sales.csv", true, 5).unwrap();
+    full.name_blob(BLOB, "sales.csv", NameInWorkspace::Listed, 5).unwrap();
     assert_eq!(read(&full, "/workspace/sales.csv").unwrap_err(), Errno::NotFound);
     assert_eq!(read(&full, "/blobs/sales.csv").unwrap(), CONTENT);
 }

@@ -135,7 +135,7 @@ impl Names {
         let place = match &mount.what {
             What::File(content) => {
                 let (content, path) = (Arc::clone(content), Arc::clone(&mount.path));
-                let kind = NodeKind::Mounted { content, path };
+                let kind = NodeKind::Mounted { content, path, is_listed: true };
                 let file = self.nodes.add(kind, Region::ReadOnly, MOUNT_TIME).map_err(taken)?;
                 self.nodes.add_link(file, MOUNT_TIME).map_err(taken)?;
                 Place::Own(file)

@@ -129,6 +129,9 @@ pub(crate) enum NodeKind {
     Mounted {
         content: Arc<dyn Content>,
         path: Arc<str>,
+        /// False for a further name of a blob: a program that reads all files of a folder reads
+        /// each blob once.
+        is_listed: bool,
     },
 }
 
@@ -139,6 +142,14 @@ impl NodeKind {
             Self::File(storage) => storage.size(),
             Self::Mounted { content, .. } => content.size(),
             Self::Folder(_) | Self::Link(_) => 0,
+        }
+    }
+
+    /// True for a further name of a blob, at its `path`.
+    pub(crate) fn is_unlisted(&self, path: &str) -> bool {
+        match self {
+            Self::Mounted { path: mounted, is_listed, .. } => !is_listed && **mounted == *path,
+            Self::File(_) | Self::Folder(_) | Self::Link(_) => false,
         }
     }
 

@@ -33,6 +33,11 @@ impl Quota {
         self.max_bytes.saturating_sub(self.bytes)
     }
 
+    /// True if at least half of the bytes and of the entries can still be charged.
+    pub(crate) const fn is_half_free(&self) -> bool {
+        self.bytes <= self.max_bytes / 2 && self.entries < self.max_entries / 2
+    }
+
     /// Bytes in use, bookkeeping included.
     pub(crate) const fn used_bytes(&self) -> u64 {
         self.bytes

@@ -40,6 +40,7 @@ impl NetworkRecord {
             kind: NETWORK_KIND.to_owned(),
             size_bytes: ByteCount::from(text.len()).as_u64(),
             name: None,
+            other_names: Vec::new(),
         };
         Ok(Self { document, text, blob })
     }

@@ -342,7 +342,8 @@ mod tests {
             read.map_err(BlobError::Content)?;
             let id = BlobId::of_digest(&Digest::of(&bytes));
             let created = Duration::ZERO;
-            Ok(StoredBlob { id, kind: kind.clone(), size, created, name: None })
+            let (name, other_names) = (None, Vec::new());
+            Ok(StoredBlob { id, kind: kind.clone(), size, created, name, other_names })
         }
 
         fn put(&self, _: &TenantId, _: &BlobKind, _: &[u8]) -> Result<StoredBlob, BlobError> {

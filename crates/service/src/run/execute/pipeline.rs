@@ -221,7 +221,7 @@ impl Service {
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let inputs = self.open_inputs(caller, plan.blobs, plan.document.as_ref()).await?;
         let InputBlobs { mounts, sources, note, held: _held } = inputs;
-        let mut form = ResultForm::of(&plan.keep_files, &mounts, note);
+        let mut form = ResultForm::of(&plan.keep_files, note);
         form.shows_duration = plan.reproducible.is_none();
         let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {

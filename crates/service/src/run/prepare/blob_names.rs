@@ -1,7 +1,9 @@
 //! The names by which a run can open its mounted blobs.
 //!
-//! INVARIANT(one-name-one-blob): no two blobs of a run can be opened by one name. The first of the
-//! call has it; the others have their ids, and the summary of the run says so.
+//! INVARIANT(one-name-one-blob): no two blobs of a run can be opened by one name. Names that blobs
+//! were given last come before earlier ones, so that a former name hides no present one; among
+//! either, the first of the call has it. The others have their ids, and the summary of the run says
+//! so.
 
 use std::collections::HashMap;
 
@@ -25,21 +27,28 @@ pub(crate) fn name_mounts(
         for mount in &mut *mounts {
             let recorded = expected.blobs.iter().find(|blob| blob.id == mount.id);
             mount.name = recorded.and_then(|blob| blob.name.clone());
+            mount.other_names = recorded.map(|blob| blob.other_names.clone()).unwrap_or_default();
         }
     }
     let mut taken: HashMap<BlobName, BlobId> = HashMap::new();
     let mut lost = Vec::new();
-    for mount in mounts {
-        let Some(name) = mount.name.take() else { continue };
+    let mut is_won = |id: &BlobId, name: &BlobName| {
         if name.as_str().starts_with(ID_PREFIX) {
-            continue;
+            return false;
         }
-        match taken.get(&name) {
-            Some(first) => lost.push((name, first.clone())),
-            None => {
-                taken.insert(name.clone(), mount.id.clone());
-                mount.name = Some(name);
-            }
+        let owner = taken.entry(name.clone()).or_insert_with(|| id.clone());
+        if owner != id {
+            lost.push((name.clone(), owner.clone()));
+        }
+        owner == id
+    };
+    for mount in &mut *mounts {
+        mount.name = mount.name.take().filter(|name| is_won(&mount.id, name));
+    }
+    for mount in mounts {
+        mount.other_names.retain(|name| is_won(&mount.id, name));
+        if mount.name.is_none() && !mount.other_names.is_empty() {
+            mount.name = Some(mount.other_names.remove(0));
         }
     }
     sentence(&lost)
@@ -67,6 +76,7 @@ mod tests {
             kind: "text/csv".to_owned(),
             size: ByteCount::bytes(1),
             name: name.map(|name| BlobName::parse(name).unwrap()),
+            other_names: Vec::new(),
         }
     }
 
@@ -88,6 +98,35 @@ mod tests {
             mounts[0].id
         );
         assert_eq!(text, expected);
+    }
+
+    /// A mount with names, the latest first.
+    fn known(content: &str, names: &[&str]) -> BlobMount {
+        let names = names.iter().map(|name| BlobName::parse(name).unwrap());
+        let mut names = names.collect::<Vec<_>>().into_iter();
+        BlobMount { name: names.next(), other_names: names.collect(), ..mount(content, None) }
+    }
+
+    fn names_of(mount: &BlobMount) -> Vec<&str> {
+        mount.names().map(BlobName::as_str).collect()
+    }
+
+    #[test]
+    fn one_name_one_blob_among_all_names() {
+        let mut mounts = [
+            known("1", &["old.csv", "in.csv", "shared.csv"]),
+            known("2", &["in.csv", "shared.csv", "own.csv"]),
+            known("3", &["in.csv", "spare.csv", "more.csv"]),
+        ];
+        let text = name_mounts(&mut mounts, None).unwrap();
+        assert_eq!(names_of(&mounts[0]), ["old.csv", "shared.csv"], "a former name yields");
+        assert_eq!(names_of(&mounts[1]), ["in.csv", "own.csv"], "the latest name of the second");
+        assert_eq!(names_of(&mounts[2]), ["spare.csv", "more.csv"], "it has what is left");
+        assert!(text.contains(&format!("`in.csv` is {}", mounts[1].id)), "{text}");
+        assert!(text.contains(&format!("`shared.csv` is {}", mounts[0].id)), "{text}");
+        let settled = mounts.clone();
+        assert_eq!(name_mounts(&mut mounts, None), None, "names of a record stay as they are");
+        assert_eq!(mounts, settled);
     }
 
     #[test]

@@ -11,8 +11,12 @@ use crate::run::prepare::blob_names::name_mounts;
 use crate::run::record::document::DocumentOrder;
 use wardian_dispatch::BlobSource;
 use wardian_formats::job::BlobMount;
-use wardian_stores::blobs::{BlobPin, BlobStore};
-use wardian_vocabulary::ids::{BlobId, TenantId};
+use wardian_stores::blobs::{BlobPin, BlobStore, StoredBlob};
+use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Copies of the names of blobs that are held at one time.
+const NAME_COPIES: usize = 4;
 
 /// The blobs of one run. They do not expire before this is dropped.
 #[derive(Default)]
@@ -46,8 +50,16 @@ impl Service {
         let (blobs, pins): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
         let note = name_mounts(&mut mounts, document);
+        caller.memory.reserve(memory_of_names(&mounts))?;
         Ok(InputBlobs { mounts, sources, note, held: (Some(permit), pins) })
     }
+}
+
+/// Memory for the names of blobs: in the order, its bytes, and the record.
+fn memory_of_names(mounts: &[BlobMount]) -> ByteCount {
+    let names = mounts.iter().flat_map(BlobMount::names);
+    let sizes = names.map(|name| size_of::<BlobName>().saturating_add(name.as_str().len()));
+    ByteCount::from(sizes.sum::<usize>().saturating_mul(NAME_COPIES))
 }
 
 fn open_blob(
@@ -60,5 +72,6 @@ fn open_blob(
     let kind = opened.blob.kind.as_str().to_owned();
     let file = Arc::new(opened.file);
     let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file, size };
-    Ok(((BlobMount { id, kind, size, name: opened.blob.name }, source), opened.pin))
+    let StoredBlob { name, other_names, .. } = opened.blob;
+    Ok(((BlobMount { id, kind, size, name, other_names }, source), opened.pin))
 }

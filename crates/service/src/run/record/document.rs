@@ -6,7 +6,7 @@
 
 use crate::error::ServiceError;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::job::{Program, RunSpec};
+use wardian_formats::job::{BlobMount, Program, RunSpec};
 use wardian_formats::protocol::methods::execution::{FileResult, RunResult, RunStatus};
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{
@@ -44,12 +44,7 @@ pub(crate) fn inputs_of(
     });
     let layers = spec.layers.iter();
     let layers = layers.map(|layer| DocumentLayer { digest: layer.digest, place: layer.place });
-    let blobs = spec.blobs.iter().map(|blob| DocumentBlob {
-        id: blob.id.clone(),
-        kind: blob.kind.clone(),
-        size_bytes: blob.size.as_u64(),
-        name: blob.name.clone(),
-    });
+    let blobs = spec.blobs.iter().map(blob_of);
     let limits = &spec.limits;
     let inputs = RunInputs {
         engine: toolchain.engine,
@@ -122,6 +117,16 @@ pub(crate) fn document_of(
         memory_peak_bytes: result.memory_peak_bytes,
     };
     RunDocument::new(toolchain.made_by.clone(), inputs, ending)
+}
+
+fn blob_of(mount: &BlobMount) -> DocumentBlob {
+    DocumentBlob {
+        id: mount.id.clone(),
+        kind: mount.kind.clone(),
+        size_bytes: mount.size.as_u64(),
+        name: mount.name.clone(),
+        other_names: mount.other_names.clone(),
+    }
 }
 
 fn file_of(file: &FileResult) -> DocumentFile {

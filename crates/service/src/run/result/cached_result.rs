@@ -217,13 +217,14 @@ mod tests {
 
     fn blob(content: &str) -> DocumentBlob {
         let id = BlobId::of_digest(&digest(content));
-        DocumentBlob { id, kind: "text/plain".into(), size_bytes: 3, name: None }
+        let (kind, other_names) = ("text/plain".into(), Vec::new());
+        DocumentBlob { id, kind, size_bytes: 3, name: None, other_names }
     }
 
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 41] = [
+        let changes: [fn(&mut RunInputs); 42] = [
             |i| i.fuel_rules = FuelRules::FIRST,
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
@@ -250,6 +251,7 @@ mod tests {
             |i| i.blobs.swap(0, 1),
             |i| drop(i.blobs.pop()),
             |i| i.blobs[0].name = Some(BlobName::parse("a.csv").unwrap()),
+            |i| i.blobs[0].other_names = vec![BlobName::parse("a.csv").unwrap()],
             |i| i.keep_files = KeepFiles::Usual(KeepBounds::NONE),
             |i| i.keep_files = KeepFiles::All,
             |i| i.strict_output = true,

@@ -75,22 +75,18 @@ pub(crate) struct NamedBlobs<'a> {
     pub chosen: Vec<(BlobId, BlobName)>,
     /// The blobs that it stored.
     pub written: &'a [BlobId],
-    /// The mounted blobs that have names.
-    pub inputs: &'a [BlobId],
 }
 
 impl Service {
     /// Names the blobs of a run: kept files by their paths, others as the program wanted. A copy of
-    /// a mounted blob does not rename it: its owner goes on using the name.
+    /// a mounted blob gives it one more name, and its owner can go on using the others.
     ///
     /// Like the files, the names come from a worker that may be compromised, so only blobs that this
     /// run wrote get one.
     pub(crate) async fn name_blobs(&self, caller: &Caller, named: NamedBlobs<'_>) {
-        let NamedBlobs { files, chosen, written, inputs } = named;
-        let of_file = |file: &FileResult| {
-            let id = file.blob_id.clone().filter(|id| !inputs.contains(id))?;
-            Some((id, BlobName::of_path(&file.path)?))
-        };
+        let NamedBlobs { files, chosen, written } = named;
+        let of_file =
+            |file: &FileResult| Some((file.blob_id.clone()?, BlobName::of_path(&file.path)?));
         let mut names: Vec<_> = files.iter().filter_map(of_file).collect();
         names.extend(chosen);
         let written: HashSet<&BlobId> = written.iter().collect();

@@ -16,10 +16,10 @@ use crate::run::result::output::{Output, Wrapping, head};
 use crate::run::result::{converted, left_files, logs};
 use crate::runs::active::StopReason;
 use wardian_dispatch::{CheckedPayload, FinishedRun};
+use wardian_formats::job::KeepFiles;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{Logs, RunFailure, RunOutcome};
 use wardian_formats::job::profile::ProfileText;
-use wardian_formats::job::{BlobMount, KeepFiles};
 use wardian_formats::protocol::methods::execution::{
     FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
@@ -106,21 +106,17 @@ pub(crate) struct ResultForm {
     pub(crate) tells_of_lost: bool,
     /// A sentence about the inputs for the end of the summary.
     pub(crate) of_inputs: Option<String>,
-    /// The mounted blobs that have names, which copies of them do not change.
-    pub(crate) named_inputs: Vec<BlobId>,
 }
 
 impl ResultForm {
-    /// The form of a run that keeps these files and has these inputs, with a `note` about them.
-    pub(crate) fn of(keep: &KeepFiles, inputs: &[BlobMount], note: Option<String>) -> Self {
-        let named = inputs.iter().filter(|mount| mount.name.is_some());
+    /// The form of a run that keeps these files, with a `note` about its inputs.
+    pub(crate) fn of(keep: &KeepFiles, note: Option<String>) -> Self {
         Self {
             whole_logs: false,
             shows_duration: true,
             keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
             tells_of_lost: *keep != KeepFiles::Figures,
             of_inputs: note,
-            named_inputs: named.map(|mount| mount.id.clone()).collect(),
         }
     }
 
@@ -215,12 +211,7 @@ impl Service {
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
-        let named = NamedBlobs {
-            files: &files,
-            chosen: blob_names,
-            written: &output_blobs,
-            inputs: &form.named_inputs,
-        };
+        let named = NamedBlobs { files: &files, chosen: blob_names, written: &output_blobs };
         self.name_blobs(caller, named).await;
         let lost = form.lost(&files, files_total);
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });

@@ -87,6 +87,7 @@ mod tests {
                 size: ByteCount::from(blob.len()),
                 created: Duration::ZERO,
                 name: None,
+                other_names: Vec::new(),
             },
             offset: from as u64,
             bytes: blob[from..to].to_vec(),

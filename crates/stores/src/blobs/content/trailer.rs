@@ -43,6 +43,9 @@ pub struct StoredBlob {
     /// The name that its owner gave it last. It is not in the trailer: see
     /// [`names`](crate::blobs::local::names).
     pub name: Option<BlobName>,
+    /// The other names that its owner gave it, the latest first: fewer than
+    /// [`MAX_NAMES_OF_BLOB`](wardian_vocabulary::ids::MAX_NAMES_OF_BLOB). Lists leave them out.
+    pub other_names: Vec<BlobName>,
 }
 
 impl StoredBlob {
@@ -80,6 +83,7 @@ impl StoredBlob {
             size: ByteCount::bytes(u64::from_le_bytes(*size)),
             created: Duration::from_millis(u64::from_le_bytes(created.try_into().ok()?)),
             name: None,
+            other_names: Vec::new(),
         })
     }
 }
@@ -103,6 +107,7 @@ mod tests {
             size: ByteCount::bytes(3),
             created: Duration::from_millis(1_790_000_000_123),
             name: None,
+            other_names: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::{Disk, FileStamp};
 use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};
 use crate::blobs::{
@@ -133,7 +134,11 @@ impl<D: Disk> LocalBlobStore<D> {
         };
         let stamp = self.disk.stamp(&file).map_err(failed("read"))?;
         let described = self.trailer(&id, &file, stamp.size).map_err(failed("read"))?;
-        let described = described.map(|blob| self.named(tenant_folder, blob));
+        let described = described.map(|blob| {
+            let named = self.named(tenant_folder, blob);
+            // A page has room for one name of each blob.
+            StoredBlob { other_names: Vec::new(), ..named }
+        });
         let size = ByteCount::bytes(usage_of(stamp.size).bytes);
         Ok(Some(ListedBlob { id, size, used: stamp.used, described }))
     }

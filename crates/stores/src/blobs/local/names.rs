@@ -1,17 +1,20 @@
-//! The names of blobs, one file each beside the blob's own.
+//! The names of blobs, in one file for each blob beside the blob's own.
 //!
-//! A name is set after its blob is stored and may change later, so it is not in the blob's file,
-//! which never changes. A store without names, or with names that are damaged, is read as ever.
+//! Files of equal content are one blob, so a blob has a name for each of them: those that it was
+//! given last. They are given after their blob is stored, so they are not in the blob's file, which
+//! never changes. A store without names, or with names that are damaged, is read as ever.
 //!
 //! ```text
-//! 20  "wardian blob name 1\n"
-//!  n  the name
+//! 20  "wardian blob name 1\n", or "wardian blob name 2\n" if there are several names
+//!  n  the names, the latest first, with "\n" between them
 //! 32  SHA-256 of the blob's id and everything above
 //! ```
 //!
 //! INVARIANT(names-of-one-tenant): a name is found by the tenant that set it, and only there.
 //!
-//! INVARIANT(name-or-none): after a crash or damage a blob has its old name, its new name or none.
+//! INVARIANT(name-or-none): after a crash or damage a blob has its old names, its new names or none.
+//!
+//! INVARIANT(no-name-lost): names that are given at the same time are all kept, up to the bound.
 
 use std::collections::HashSet;
 use std::io;
@@ -25,13 +28,20 @@ use crate::blobs::local::disk::{Disk, FolderEntry};
 use crate::blobs::local::tenant_folder::TenantFolder;
 use crate::blobs::local::write::BlobDraft;
 use crate::blobs::{BlobError, LocalBlobStore};
-use wardian_vocabulary::ids::{BlobId, BlobName, MAX_BLOB_NAME, TenantId};
+use wardian_vocabulary::ids::{BlobId, BlobName, MAX_BLOB_NAME, MAX_NAMES_OF_BLOB, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
-const MAGIC: &[u8; 20] = b"wardian blob name 1\n";
+/// The beginning of a file of one name. A blob with one name is as in stores of earlier versions.
+const ONE: &[u8; 20] = b"wardian blob name 1\n";
 
-/// Bytes of a file beside the name.
-const FRAME: usize = MAGIC.len() + 32;
+/// The beginning of a file of several names.
+const SEVERAL: &[u8; 20] = b"wardian blob name 2\n";
+
+/// The byte between names. No name has a control character.
+const BETWEEN: u8 = b'\n';
+
+/// Most bytes of a file.
+const MAX_FILE: usize = ONE.len() + MAX_NAMES_OF_BLOB * (MAX_BLOB_NAME + 1) + 32;
 
 /// The ending of the files of names. No blob's file has one.
 const ENDING: &str = ".name";
@@ -58,7 +68,8 @@ impl<D: Disk> LocalBlobStore<D> {
         if has_changed { self.sync_tenant_folder(&tenant_folder) } else { Ok(()) }
     }
 
-    /// Names a blob, and returns true if its name has changed. The name is not durable yet.
+    /// Makes a name the latest of a blob, and returns true if the names have changed. They are not
+    /// durable yet.
     fn set_name(
         &self,
         tenant_folder: &TenantFolder,
@@ -66,61 +77,82 @@ impl<D: Disk> LocalBlobStore<D> {
         name: &BlobName,
     ) -> Result<bool, BlobError> {
         let failed = BlobError::from_disk;
-        if self.find_name(tenant_folder, id).as_ref() == Some(name) {
-            return Ok(false);
+        loop {
+            let found = self.names_to_extend(tenant_folder, id)?;
+            if found.first() == Some(name) {
+                return Ok(false);
+            }
+            let mut draft = BlobDraft::create(self).map_err(failed("write to"))?;
+            draft.write(&encode(id, &with_latest(name, &found))).map_err(failed("write to"))?;
+            self.disk.sync_file(&draft.file).map_err(failed("write to"))?;
+            let _names = tenant_folder.lock();
+            match self.disk.open(&tenant_folder.path(id)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(failed("read")(error)),
+            }
+            // The disk is not waited for under the lock. Who was overtaken begins again: another
+            // name has been set then.
+            if self.names_to_extend(tenant_folder, id)? != found {
+                continue;
+            }
+            let path = path_of(tenant_folder, id);
+            self.disk.rename(&draft.path, &path).map_err(failed("write to"))?;
+            draft.is_kept = true;
+            return Ok(true);
         }
-        let mut draft = BlobDraft::create(self).map_err(failed("write to"))?;
-        draft.write(&encode(id, name)).map_err(failed("write to"))?;
-        self.disk.sync_file(&draft.file).map_err(failed("write to"))?;
-        let _names = tenant_folder.lock();
-        match self.disk.open(&tenant_folder.path(id)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(failed("read")(error)),
-        }
-        let path = path_of(tenant_folder, id);
-        self.disk.rename(&draft.path, &path).map_err(failed("write to"))?;
-        draft.is_kept = true;
-        Ok(true)
     }
 
-    /// The blob with its name.
+    /// The names of a blob that gets another one. Damaged names are none; names that the disk does
+    /// not hand out now must not be lost.
+    fn names_to_extend(
+        &self,
+        tenant_folder: &TenantFolder,
+        id: &BlobId,
+    ) -> Result<Vec<BlobName>, BlobError> {
+        match self.read_names(tenant_folder, id) {
+            Err(damaged) if damaged.kind() == io::ErrorKind::InvalidData => Ok(Vec::new()),
+            read => read.map_err(BlobError::from_disk("read")),
+        }
+    }
+
+    /// The blob with its names.
     pub fn named(&self, tenant_folder: &TenantFolder, blob: StoredBlob) -> StoredBlob {
-        let name = self.find_name(tenant_folder, &blob.id);
-        StoredBlob { name, ..blob }
+        let mut names = self.find_names(tenant_folder, &blob.id).into_iter();
+        StoredBlob { name: names.next(), other_names: names.collect(), ..blob }
     }
 
-    /// The name of a blob. A name that cannot be read is none: the content matters more.
-    fn find_name(&self, tenant_folder: &TenantFolder, id: &BlobId) -> Option<BlobName> {
-        let read = self.read_name(tenant_folder, id);
+    /// The names of a blob. Names that cannot be read are none: the content matters more.
+    fn find_names(&self, tenant_folder: &TenantFolder, id: &BlobId) -> Vec<BlobName> {
+        let read = self.read_names(tenant_folder, id);
         read.unwrap_or_else(|cause| {
-            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a blob's name cannot be read");
-            None
+            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a blob's names cannot be read");
+            Vec::new()
         })
     }
 
-    fn read_name(&self, tenant_folder: &TenantFolder, id: &BlobId) -> io::Result<Option<BlobName>> {
+    fn read_names(&self, tenant_folder: &TenantFolder, id: &BlobId) -> io::Result<Vec<BlobName>> {
         let file = match self.disk.open(&path_of(tenant_folder, id)) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         let size = ByteCount::bytes(self.disk.stamp(&file)?.size).as_usize();
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its file is damaged");
-        if size > FRAME.saturating_add(MAX_BLOB_NAME) {
+        if size > MAX_FILE {
             return Err(damaged());
         }
         let mut bytes = vec![0; size];
         self.read_exact(&file, &mut bytes, 0)?;
-        decode(id, &bytes).map(Some).ok_or_else(damaged)
+        decode(id, &bytes).ok_or_else(damaged)
     }
 
-    /// Removes the name of a blob that was removed. Called under the folder's lock. One that stays
-    /// is removed by a sweep.
+    /// Removes the names of a blob that was removed. Called under the folder's lock. What stays is
+    /// removed by a sweep.
     pub(crate) fn remove_name(&self, tenant_folder: &TenantFolder, id: &BlobId) {
         match self.disk.remove(&path_of(tenant_folder, id)) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a blob's name could not be removed");
+                warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a blob's names could not be removed");
             }
             _ => {}
         }
@@ -152,20 +184,37 @@ fn path_of(tenant_folder: &TenantFolder, id: &BlobId) -> PathBuf {
     tenant_folder.folder.join(format!("{}{ENDING}", id.letters()))
 }
 
-fn encode(id: &BlobId, name: &BlobName) -> Vec<u8> {
-    let mut bytes = [MAGIC.as_slice(), name.as_str().as_bytes()].concat();
+/// The names of a blob that got `name`.
+fn with_latest(name: &BlobName, earlier: &[BlobName]) -> Vec<BlobName> {
+    let others = earlier.iter().filter(|other| *other != name);
+    std::iter::once(name).chain(others).take(MAX_NAMES_OF_BLOB).cloned().collect()
+}
+
+fn encode(id: &BlobId, names: &[BlobName]) -> Vec<u8> {
+    let magic = if names.len() > 1 { SEVERAL } else { ONE };
+    let texts: Vec<&[u8]> = names.iter().map(|name| name.as_str().as_bytes()).collect();
+    let mut bytes = [magic.as_slice(), &texts.join(&BETWEEN)].concat();
     let checksum = checksum(id, &bytes);
     bytes.extend_from_slice(&checksum);
     bytes
 }
 
-fn decode(id: &BlobId, bytes: &[u8]) -> Option<BlobName> {
+fn decode(id: &BlobId, bytes: &[u8]) -> Option<Vec<BlobName>> {
     let (checked, sum) = bytes.split_last_chunk::<32>()?;
     if checksum(id, checked) != *sum {
         return None;
     }
-    let name = checked.strip_prefix(MAGIC)?;
-    BlobName::parse(std::str::from_utf8(name).ok()?).ok()
+    let (magic, names) = checked.split_first_chunk::<20>()?;
+    let names: Option<Vec<BlobName>> = names
+        .split(|byte| *byte == BETWEEN)
+        .map(|name| BlobName::parse(std::str::from_utf8(name).ok()?).ok())
+        .collect();
+    let fits = |count: usize| match magic {
+        ONE => count == 1,
+        SEVERAL => (2..=MAX_NAMES_OF_BLOB).contains(&count),
+        _ => false,
+    };
+    names.filter(|names| fits(names.len()))
 }
 
 fn checksum(id: &BlobId, checked: &[u8]) -> [u8; 32] {
@@ -217,6 +266,72 @@ mod tests {
         assert_eq!(listed.len(), 1, "a name is no blob");
         assert_eq!(listed[0].described.as_ref().unwrap().name, expected);
         assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
+        assert_eq!(test.files("drafts"), Vec::<String>::new());
+    }
+
+    fn names_of<D: Disk>(store: &LocalBlobStore<D>, id: &BlobId) -> Vec<String> {
+        let blob = store.stat(&TenantId::local(), id).unwrap();
+        blob.name.iter().chain(&blob.other_names).map(BlobName::to_string).collect()
+    }
+
+    #[test]
+    fn a_blob_keeps_its_last_names_the_latest_first() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        let give = |text: &str| test.store.set_names(&local, &[(id.clone(), name(text))]).unwrap();
+        ["january.csv", "february.csv", "january.csv", "march.csv"].into_iter().for_each(give);
+        assert_eq!(names_of(&test.store, &id), ["march.csv", "january.csv", "february.csv"]);
+        let test = test.reopened_at(START);
+        assert_eq!(names_of(&test.store, &id), ["march.csv", "january.csv", "february.csv"]);
+        let opened = test.store.open_content(&local, &id).unwrap().blob;
+        assert_eq!(opened.other_names, [name("january.csv"), name("february.csv")]);
+        let listed = test.store.list(&local, None, 9).unwrap().blobs.remove(0).described.unwrap();
+        assert_eq!((listed.name, listed.other_names), (Some(name("march.csv")), Vec::new()));
+        let longest = |n: usize| format!("{n:0>255}");
+        let given: Vec<_> = (0..40).map(|n| (id.clone(), name(&longest(n)))).collect();
+        test.store.set_names(&local, &given).unwrap();
+        let kept: Vec<String> = (24..40).rev().map(longest).collect();
+        assert_eq!(names_of(&test.store, &id), kept);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_read_and_one_name_is_written_like_it() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        let path = test.config.root.join(format!("tenants/local/{}.name", id.letters()));
+        let checked = b"wardian blob name 1\nold.csv";
+        let sum = Sha256::new().chain_update(id.as_str()).chain_update(checked).finalize();
+        let file = [&checked[..], &sum].concat();
+        fs::write(&path, &file).unwrap();
+        assert_eq!(names_of(&test.store, &id), ["old.csv"]);
+        test.store.set_names(&local, &[(id.clone(), name("new.csv"))]).unwrap();
+        assert_eq!(names_of(&test.store, &id), ["new.csv", "old.csv"]);
+        fs::remove_file(&path).unwrap();
+        test.store.set_names(&local, &[(id.clone(), name("old.csv"))]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), file);
+    }
+
+    #[test]
+    fn no_name_lost_of_those_given_at_the_same_time() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        let texts: Vec<String> = (0..MAX_NAMES_OF_BLOB).map(|n| format!("{n:02}.csv")).collect();
+        std::thread::scope(|scope| {
+            for texts in texts.chunks(4) {
+                let (store, local, id) = (&test.store, &local, &id);
+                scope.spawn(move || {
+                    for text in texts {
+                        store.set_names(local, &[(id.clone(), name(text))]).unwrap();
+                    }
+                });
+            }
+        });
+        let mut found = names_of(&test.store, &id);
+        found.sort();
+        assert_eq!(found, texts);
         assert_eq!(test.files("drafts"), Vec::<String>::new());
     }
 
@@ -280,7 +395,9 @@ mod tests {
         let test = TestStore::new();
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
-        test.store.set_names(&local, &[(id.clone(), name("a.csv"))]).unwrap();
+        for text in ["z.csv", "a.csv"] {
+            test.store.set_names(&local, &[(id.clone(), name(text))]).unwrap();
+        }
         let path = test.config.root.join(format!("tenants/local/{}.name", id.letters()));
         let bytes = fs::read(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -321,20 +438,20 @@ mod tests {
             turn += 1;
             (turn * lost + lost) % choices
         });
-        let found = name_of(&open(&disk), &acme, &id);
+        let found = open(&disk).stat(&acme, &id).unwrap();
+        let found: Vec<&str> =
+            found.name.iter().chain(&found.other_names).map(BlobName::as_str).collect();
+        let is_new = found == ["new", "old"];
         match set {
-            Ok(()) => assert_eq!(found.as_deref(), Some("new"), "{fault:?} at {at}: it was lost"),
-            Err(_) => assert!(
-                matches!(found.as_deref(), Some("old" | "new")),
-                "{fault:?} at {at}: {found:?}"
-            ),
+            Ok(()) => assert!(is_new, "{fault:?} at {at}: it was lost: {found:?}"),
+            Err(_) => assert!(is_new || found == ["old"], "{fault:?} at {at}: {found:?}"),
         }
     }
 
     #[test]
     fn an_acknowledged_name_is_durable() {
         for fault in [Fault::Once(libc::EIO), Fault::OnceAfterEffect(libc::EIO), Fault::PowerCut] {
-            for (at, lost) in (0..16).flat_map(|at| (0..3).map(move |lost| (at, lost))) {
+            for (at, lost) in (0..24).flat_map(|at| (0..3).map(move |lost| (at, lost))) {
                 check_fault(fault, at, lost);
             }
         }
@@ -342,10 +459,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_read_back(text in "\\PC{1,60}") {
+        fn names_read_back(texts in proptest::collection::vec("\\PC{1,60}", 1..20)) {
             let id = BlobId::of_digest(&Digest::of(b"x"));
-            if let Ok(name) = BlobName::parse(&text) {
-                prop_assert_eq!(decode(&id, &encode(&id, &name)), Some(name));
+            let names = texts.iter().filter_map(|text| BlobName::parse(text).ok());
+            let names = names.fold(Vec::new(), |names, name| with_latest(&name, &names));
+            if !names.is_empty() {
+                prop_assert_eq!(decode(&id, &encode(&id, &names)), Some(names));
             }
         }
 

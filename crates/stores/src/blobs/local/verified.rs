@@ -85,6 +85,7 @@ mod tests {
             size,
             created: Duration::ZERO,
             name: None,
+            other_names: Vec::new(),
         }
     }
 

@@ -163,7 +163,8 @@ impl<D: Disk> LocalBlobStore<D> {
         let Writing { room, mut draft, id, kind, size } = writing;
         let size = ByteCount::bytes(size);
         let (id, created) = (id.finish(), self.clock.now());
-        let blob = StoredBlob { id, kind, size, created, name: None };
+        let (name, other_names) = (None, Vec::new());
+        let blob = StoredBlob { id, kind, size, created, name, other_names };
         draft.write(&blob.encode()).map_err(written("write to"))?;
         self.disk.set_used(&draft.file, blob.created).map_err(written("write to"))?;
         self.disk.sync_file(&draft.file).map_err(written("write to"))?;
