@@ -268,6 +268,9 @@ def _path(blob_id: str | Blob) -> str:
         for blob in door.job.get("blobs", ()):
             if blob.get("name") == name:
                 return f"{places.BLOBS}/{blob['id']}"
+        earlier = f"{places.BLOBS}/{name}"  # one of the names that a blob was given earlier
+        if name and "/" not in name and "\0" not in name and os.path.isfile(earlier):
+            return earlier
     if not name.startswith(_PREFIX) or "/" in name or "\0" in name:
         raise _not_found(name)
     return f"{places.BLOBS}/{name}"

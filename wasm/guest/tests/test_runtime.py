@@ -82,6 +82,18 @@ class Blobs(Sandbox):
         report = self.fails("from runtime import blobs\nblobs.open('b.csv')", blobs=[blob])
         self.assertIn("(mounted: `sales.csv` = `blob:abc`)", report["message"])
 
+    def test_a_blob_is_read_by_each_of_its_names(self):
+        self.mount_blob("blob:abc", b"a,b\n")
+        self.mount_blob("january.csv", b"a,b\n")  # as the host does for earlier names
+        blob = {"id": "blob:abc", "kind": "text/csv", "size_bytes": 4, "name": "february.csv"}
+        source = (
+            "from runtime import blobs\n"
+            "[blobs.read_text(name) for name in ('february.csv', 'january.csv', 'blob:abc')]"
+        )
+        self.assertEqual(self.returns(source, blobs=[blob]), ["a,b\n"] * 3)
+        report = self.fails("from runtime import blobs\nblobs.read_text('../x')", blobs=[blob])
+        self.assertIn("no mounted blob is named `../x`", report["message"])
+
     def test_a_missing_file_says_what_is_mounted(self):
         blob = self.mount_blob("blob:abc", b"") | {"name": "sales.csv"}
         for source in ("open('data.csv')", "import os\nos.stat('./data.csv')"):
