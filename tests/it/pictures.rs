@@ -298,6 +298,40 @@ def bomb(width, height):
 ";
 
 #[test]
+fn what_is_shown_is_left_once() {
+    let client = TestServer::shared().client();
+    for (code, names) in [
+        // As models write it: saved, then shown.
+        (
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.png')\nplt.show()",
+            &["mine.png"][..],
+        ),
+        // No picture of what is shown, or of what it has become.
+        (
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.pdf')\nplt.show()",
+            &["figure-1.png", "mine.pdf"],
+        ),
+        (
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.png')\n\
+             plt.title('changed')\nplt.show()",
+            &["figure-1.png", "mine.png"],
+        ),
+        (
+            "from PIL import Image\np = Image.new('RGB', (4, 4))\np.show()\n\
+             p.putpixel((1, 1), (255, 0, 0))\np.show()",
+            &["image-1.png", "image-2.png"],
+        ),
+    ] {
+        let result = client.run(code);
+        assert_eq!(result["status"], "completed", "{result}");
+        let files = result["files"].as_array().unwrap();
+        let mut left: Vec<&str> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+        left.sort_unstable();
+        assert_eq!(left, names, "{code}");
+    }
+}
+
+#[test]
 fn bombs_are_refused_and_the_server_stays() {
     let client = TestServer::shared().client();
     let whole = format!("{BOMB}def main(args): Image.open(bomb(65500, 65500)).load()\n");

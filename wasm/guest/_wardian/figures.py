@@ -2,7 +2,8 @@
 
 The host keeps pictures that a program leaves there, so the caller gets the figures. That is so for
 
-- `plt.show()` and `Figure.show()`, where a screen would show them;
+- `plt.show()`, `Figure.show()` and `Image.show()` of Pillow, where a screen would show them; not for a
+  figure that was saved as a picture and has not changed since;
 - a figure or a picture in the value that the program returns, which has the name of the file then;
 - figures that are still open when a program ends, as in a notebook, unless they were saved before.
 """
@@ -82,7 +83,10 @@ def _show_one(self: Any) -> None:
 
 
 def _save(figure: Any) -> None:
-    figure.savefig(_new_path("figure", "png"), format="png")
+    name = getattr(figure, _FILE, None)
+    is_shown = type(name) is str and name.rpartition(".")[2].lower() in _SHOWN
+    if not is_shown or figure.stale or not os.path.isfile(f"{places.WORKSPACE}/{name}"):
+        figure.savefig(_new_path("figure", "png"), format="png")
 
 
 def _new_path(name: str, ending: str) -> str:
@@ -107,7 +111,16 @@ def _note_saved(figure: Any, file: Any) -> None:
         pass  # a program may do with its figures as it likes
 
 
-_PICTURES = frozenset(("avif", "gif", "jpeg", "jpg", "pdf", "png", "svg", "webp"))
+_SHOWN = frozenset(("gif", "jpeg", "jpg", "png", "webp"))
+_PICTURES = _SHOWN | {"avif", "pdf", "svg"}
+
+
+def show_picture(self: Any, title: str | None = None) -> None:
+    """Replaces `Image.show` of Pillow. A picture that is shown again may have changed."""
+    if len(_made) >= MAX_PICTURES:
+        _tell(f"a picture was not saved: a run makes {MAX_PICTURES} pictures; save it with save()")
+    else:
+        _save_picture(self)
 
 
 def register(leaves: dict[int, Leaf], branches: dict[int, Branch]) -> None:
@@ -174,22 +187,27 @@ def _picture(work: Converter, value: Any, place: Place, above: tuple[int, ...]) 
         if len(_made) >= MAX_PICTURES:
             work.notes.add(place, "PIL.Image", f"null: a run makes {MAX_PICTURES} pictures")
             return None
-        ending = "tiff" if value.mode == "F" else "png"
-        path = _new_path("image", ending)
         try:
-            drawn = value if value.mode in _MODES else value.convert("RGB")
-            drawn.save(path)
+            name = _save_picture(value)
         except MemoryError:
             raise
         except Exception as error:
             raise Unfit(f"{place} is a picture that cannot be saved ({_words(error)})") from error
-        name = path.removeprefix(f"{places.WORKSPACE}/")
-        _made.append(name)
         try:
             setattr(value, _FILE, name)
         except Exception:
             pass
     work.notes.add(place, "PIL.Image", "TIFF file" if name.endswith(".tiff") else "PNG file")
+    return name
+
+
+def _save_picture(picture: Any) -> str:
+    """Saves a picture of Pillow, and returns the name of its file."""
+    path = _new_path("image", "tiff" if picture.mode == "F" else "png")
+    drawn = picture if picture.mode in _MODES else picture.convert("RGB")
+    drawn.save(path)
+    name = path.removeprefix(f"{places.WORKSPACE}/")
+    _made.append(name)
     return name
 
 

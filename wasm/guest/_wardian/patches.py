@@ -13,6 +13,7 @@ from typing import Any
 from _wardian import (
     avif,
     blake,
+    figures,
     fonts,
     import_hooks,
     jpeg,
@@ -29,6 +30,7 @@ from _wardian import (
 def _image(module: Any) -> None:
     jpeg.add_codecs(module)
     pillow.advise(module)
+    module.Image.show = figures.show_picture
 
 
 _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
