@@ -322,11 +322,10 @@ mod tests {
         std::thread::scope(|scope| {
             for texts in texts.chunks(4) {
                 let (store, local, id) = (&test.store, &local, &id);
-                scope.spawn(move || {
-                    for text in texts {
-                        store.set_names(local, &[(id.clone(), name(text))]).unwrap();
-                    }
-                });
+                let give = move |text: &String| {
+                    store.set_names(local, &[(id.clone(), name(text))]).unwrap();
+                };
+                scope.spawn(move || texts.iter().for_each(give));
             }
         });
         let mut found = names_of(&test.store, &id);
