@@ -29,6 +29,9 @@ pub(crate) const FILE: &str = "file:";
 const MAX_LISTED: usize = 500;
 const MAX_NAMED: usize = 20;
 
+/// Maximum number of texts in arguments that are looked up as files, for advice.
+const MAX_LOOKED_UP: usize = 100;
+
 /// Most files of one run that are saved.
 const MAX_SAVED: usize = 100;
 
@@ -291,7 +294,7 @@ impl LocalFolders {
     pub(crate) fn unlisted(&self, call: &MethodCall) -> Option<String> {
         let MethodCall::ExecuteSkill(params) = call else { return None };
         let args = params.args.as_ref().filter(|_| self.has_files())?;
-        let named = texts(args.get()).filter(|text| text.starts_with(FILE));
+        let named = texts(args.get()).filter(|text| text.starts_with(FILE)).take(MAX_LOOKED_UP);
         let mut named: Vec<String> = named
             .filter(|text| !params.input_blobs.contains(text) && self.find(text).is_ok())
             .take(MAX_NAMED)
