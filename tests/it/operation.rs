@@ -353,12 +353,16 @@ fn idle_connections_of_an_address_make_room_for_its_new_ones() {
     let mut other = connect_from(OTHER, &server);
     assert_eq!(other.post(HEADERS, GUIDE).status, 200);
     let mut all: Vec<Connection> = (0..3).map(|_| connect_from(ONE, &server)).collect();
+    // A connection is idle shortly after its answer has arrived: the server notes it in a task of its own.
+    let pause = || std::thread::sleep(Duration::from_millis(100));
     for connection in &mut all {
         assert_eq!(connection.post(HEADERS, GUIDE).status, 200);
+        pause();
     }
     for longest_idle in 0..3 {
         let mut new = connect_from(ONE, &server);
         assert_eq!(new.post(HEADERS, GUIDE).status, 200);
+        pause();
         assert_eq!(all[longest_idle].rest(), b"", "{longest_idle}");
         all.push(new);
     }
