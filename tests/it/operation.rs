@@ -354,7 +354,7 @@ fn idle_connections_of_an_address_make_room_for_its_new_ones() {
     assert_eq!(other.post(HEADERS, GUIDE).status, 200);
     let mut all: Vec<Connection> = (0..3).map(|_| connect_from(ONE, &server)).collect();
     // A connection is idle shortly after its answer has arrived: the server notes it in a task of its own.
-    let pause = || std::thread::sleep(Duration::from_millis(100));
+    let pause = || std::thread::park_timeout(Duration::from_millis(100));
     for connection in &mut all {
         assert_eq!(connection.post(HEADERS, GUIDE).status, 200);
         pause();
