@@ -25,9 +25,9 @@ use crate::run::record::run_record::DraftRecord;
 use crate::run::result::log_line::{RunLog, RunPurpose};
 use crate::run::result::run_result::{Performed, ResultForm};
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
-use wardian_dispatch::{DispatchError, FinishedRun, Job, SkillContent};
+use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job, SkillContent};
 use wardian_formats::job::image::ImageContent;
-use wardian_formats::job::{Program, RunSpec, SkillMount};
+use wardian_formats::job::{Program, Setup, SkillMount, Turn};
 use wardian_formats::provenance::RunInputs;
 use wardian_images::NotReproducible;
 use wardian_stores::records::{Recorder, RunKind};
@@ -224,34 +224,42 @@ impl Service {
         let mut form = ResultForm::of(&plan.keep_files, note);
         form.shows_duration = plan.reproducible.is_none();
         let (skills, contents) = mounts_and_contents(plan.skills);
-        let spec = RunSpec {
-            run_id: run_id.clone(),
+        let (limits, turn_limits) = plan.limits.split();
+        let setup = Setup {
             tenant: caller.tenant.clone(),
+            image: image.digest(),
+            skills,
+            layers: layer_mounts,
+            blobs: mounts,
+            hides_modules: matches!(plan.program, Program::Skill { .. }),
+            environment: std::mem::take(&mut secrets.environment),
+            reproducible: plan.reproducible,
+            counts_fuel: plan.limits.fuel.is_some(),
+            limits,
+        };
+        let turn = Turn {
+            id: run_id.clone(),
             program: plan.program,
             entrypoint: plan.entrypoint,
             args: plan.args,
-            skills,
-            blobs: mounts,
-            layers: layer_mounts,
-            image: image.digest(),
-            environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
             strict_output: plan.strict_output,
             // Reports of progress are sent with them.
             stream_logs: plan.listener.is_some() || plan.detach.is_some(),
-            reproducible: plan.reproducible,
             profile: plan.profile,
-            limits: plan.limits,
+            limits: turn_limits,
         };
-        let (key, kept) = self.kept_for(caller, takes_kept, &spec).await?;
+        let (key, kept) = self.kept_for(caller, takes_kept, (&setup, &turn)).await?;
         if let Some(kept) = kept {
             return Ok(kept);
         }
-        let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
+        let inputs = inputs_of(plan.document.as_ref(), (&setup, &turn), &self.toolchain)?;
         form.whole_logs = plan.whole_logs || inputs.is_some();
-        let prepared = (&spec, &*image, secrets.masks.as_ref());
+        let prepared = ((&setup, &turn), &*image, secrets.masks.as_ref());
         self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
-        let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
+        let setup = Box::new(setup);
+        let guest = GuestSpec { setup, image, skills: contents, layers, blobs: sources };
+        let job = Job { guest, turn: Box::new(turn) };
         let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
         log.watch(&network);
         let mut host = self.host_of(
@@ -364,12 +372,12 @@ impl Service {
     async fn note_prepared(
         &self,
         log: &mut RunLog,
-        (spec, image, masks): (&RunSpec, &ImageContent, Option<&Arc<Masks>>),
+        (order, image, masks): ((&Setup, &Turn), &ImageContent, Option<&Arc<Masks>>),
         detach: Option<&DetachOrder>,
     ) -> Result<(), ServiceError> {
         log.note_prepared();
         let Some(record) = log.record() else { return Ok(()) };
-        record.note_prepared(spec, image, masks);
+        record.note_prepared(order, image, masks);
         match detach {
             Some(order) => self.note_detached(order, &record.if_interrupted()).await,
             None => Ok(()),

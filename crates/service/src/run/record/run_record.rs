@@ -20,7 +20,7 @@ use wardian_dispatch::FinishedRun;
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::outcome::{LogChunk, Logs};
-use wardian_formats::job::{Program, RunSpec, SkillMount};
+use wardian_formats::job::{Program, Setup, SkillMount, Turn};
 use wardian_formats::protocol::error_codes::WireError;
 use wardian_formats::protocol::methods::execution::{RunError, RunResult};
 use wardian_stores::records::{
@@ -162,7 +162,7 @@ impl DraftRecord {
     /// Notes the run as it is about to wait for a worker.
     pub(crate) fn note_prepared(
         &mut self,
-        spec: &RunSpec,
+        (setup, turn): (&Setup, &Turn),
         image: &ImageContent,
         masks: Option<&Arc<Masks>>,
     ) {
@@ -170,19 +170,19 @@ impl DraftRecord {
         self.prepared = Some(now);
         let record = &mut *self.record;
         record.phases_us.prepare = Some(microseconds(now.duration_since(self.opened)));
-        record.layers = spec.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
+        record.layers = setup.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
         record.image =
             Some(RecordedImage { name: image.name().to_owned(), digest: image.digest() });
         if let (Some(masks), Some(label)) = (masks, &mut record.label) {
             masks.cover_text(label);
         }
         if let Some(content) = &mut self.content {
-            content.note_arguments(&spec.args, masks);
+            content.note_arguments(&turn.args, masks);
         }
-        if self.recorder.config().keeps_arguments && spec.args.get().len() <= MAX_VALUE {
+        if self.recorder.config().keeps_arguments && turn.args.get().len() <= MAX_VALUE {
             record.arguments.value = match masks {
-                None => Some(spec.args.clone()),
-                Some(masks) => covered(&spec.args, masks),
+                None => Some(turn.args.clone()),
+                Some(masks) => covered(&turn.args, masks),
             };
         }
     }

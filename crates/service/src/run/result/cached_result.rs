@@ -13,8 +13,8 @@ use crate::error::ServiceError;
 use crate::parts::Service;
 use crate::run::record::document::{DocumentOrder, inputs_of};
 use crate::run::result::run_result::Performed;
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::outcome::Logs;
+use wardian_formats::job::{Setup, Turn};
 use wardian_formats::protocol::methods::execution::{ConvertedValue, RunResult};
 use wardian_formats::provenance::canonical::canonical;
 use wardian_formats::provenance::{DocumentProgram, MadeBy, RunInputs, Toolchain};
@@ -56,13 +56,13 @@ impl Service {
         &self,
         caller: &Caller,
         takes_kept: bool,
-        spec: &RunSpec,
+        (setup, turn): (&Setup, &Turn),
     ) -> Result<(Option<Digest>, Option<Performed>), ServiceError> {
         if !takes_kept {
             return Ok((None, None));
         }
-        let key = self.key_of_result(caller, spec, &self.toolchain)?;
-        let kept = self.kept_result(caller, key.as_ref(), &spec.run_id).await?;
+        let key = self.key_of_result(caller, (setup, turn), &self.toolchain)?;
+        let kept = self.kept_result(caller, key.as_ref(), &turn.id).await?;
         Ok((key, kept))
     }
 
@@ -70,10 +70,10 @@ impl Service {
     fn key_of_result(
         &self,
         caller: &Caller,
-        spec: &RunSpec,
+        (setup, turn): (&Setup, &Turn),
         toolchain: &Toolchain,
     ) -> Result<Option<Digest>, ServiceError> {
-        let texts = spec.args.get().len().saturating_add(match &spec.program {
+        let texts = turn.args.get().len().saturating_add(match &turn.program {
             wardian_formats::job::Program::Code { source, .. } => source.len(),
             wardian_formats::job::Program::Skill { .. } => 0,
         });
@@ -81,7 +81,7 @@ impl Service {
         if caller.memory.reserve(memory).is_err() {
             return Ok(None);
         }
-        let inputs = inputs_of(Some(&DocumentOrder::default()), spec, toolchain)?;
+        let inputs = inputs_of(Some(&DocumentOrder::default()), (setup, turn), toolchain)?;
         Ok(inputs.and_then(|inputs| key_of(&caller.tenant, &toolchain.made_by, *inputs)))
     }
 
