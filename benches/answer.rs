@@ -34,13 +34,13 @@ fn main() -> Result<()> {
 }
 
 fn answer(workshop: &mut Workshop, source: &str) -> Result<Value> {
-    let order = workshop.order(source)?;
+    let (setup, turn) = workshop.order(source)?;
     let began = Instant::now();
-    let mut finished = workshop.sandbox.run(&order.0, &order.1, Box::new(support::Forgetful))?;
+    let sandbox = &mut workshop.sandbox;
+    let (guest, ended) = sandbox.run(setup, &turn, Box::new(support::Forgetful))?;
     let ran = began.elapsed();
-    let output = std::mem::take(&mut finished.output);
-    let end = finished.outcome.end.clone();
-    drop(finished);
+    let (output, end) = (ended.output, ended.outcome.end);
+    sandbox.close(guest)?;
     let all = began.elapsed();
     Ok(match end {
         Ok(()) => json!({

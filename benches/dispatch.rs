@@ -63,7 +63,13 @@ fn main() -> Result<ExitCode> {
 fn job(image: Arc<ImageContent>) -> Result<Job> {
     let (setup, turn) = order::order(EMPTY, image.digest())?;
     let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());
-    let guest = GuestSpec { setup: Box::new(setup), image, skills, layers, blobs };
+    let guest = GuestSpec {
+        setup: Box::new(Arc::into_inner(setup).context("shared")?),
+        image,
+        skills,
+        layers,
+        blobs,
+    };
     Ok(Job { guest, turn: Box::new(turn) })
 }
 

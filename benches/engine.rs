@@ -1,6 +1,7 @@
 //! What a run costs at the level of the engine: from the order to the outcome, and back to the
 //! image.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -76,7 +77,7 @@ fn touched_memory(criterion: &mut Criterion, workshop: &mut Workshop) -> Result<
 #[expect(clippy::panic, reason = "a program that fails has no duration worth knowing")]
 fn total(
     sandbox: &mut Sandbox,
-    order: &(Setup, Turn),
+    order: &(Arc<Setup>, Turn),
     rounds: u64,
     part: impl Fn((Duration, Duration)) -> Duration,
 ) -> Duration {
@@ -88,12 +89,13 @@ fn total(
 }
 
 /// The duration of one run, and of the reset after it.
-fn measured(sandbox: &mut Sandbox, order: &(Setup, Turn)) -> Result<(Duration, Duration)> {
+fn measured(sandbox: &mut Sandbox, order: &(Arc<Setup>, Turn)) -> Result<(Duration, Duration)> {
     let began = Instant::now();
-    let finished = sandbox.run(&order.0, &order.1, Box::new(support::Forgetful))?;
+    let (setup, turn) = order;
+    let (guest, end) = sandbox.run(Arc::clone(setup), turn, Box::new(support::Forgetful))?;
     let run = began.elapsed();
-    finished.outcome.end.clone().ok().context("the program failed")?;
+    end.outcome.end.ok().context("the program failed")?;
     let ended = Instant::now();
-    drop(finished);
+    sandbox.close(guest)?;
     Ok((run, ended.elapsed()))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use criterion::{Bencher, Criterion, Throughput};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 use wardian_sandbox::vfs::tree::content::{Content, SharedBytes};
 use wardian_sandbox::vfs::tree::immutable::ImmutableTree;
 use wardian_sandbox::vfs::{At, Errno, Fd, FileSystem, Mount, OpenHow};
@@ -22,9 +22,9 @@ fn main() -> Result<()> {
     let mounts = mounts()?;
     let mut group = criterion.benchmark_group("filesystem");
     group.bench_function("made for a run", |bencher| {
-        bencher.iter(|| FileSystem::for_run(&RunLimits::DEFAULT, &mounts, 0));
+        bencher.iter(|| FileSystem::for_run(&SetupLimits::DEFAULT, &mounts, 0));
     });
-    let mut files = FileSystem::for_run(&RunLimits::DEFAULT, &mounts, 0)?;
+    let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &mounts, 0)?;
     let path = At { folder: ROOT, path: "/skills/acme.report/data/f500.csv" };
     group.bench_function("open and close", |bencher| {
         repeat(bencher, || open_and_close(&mut files, path));

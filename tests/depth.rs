@@ -128,13 +128,12 @@ fn run(source: &str, variant: Variant) -> Ended {
         let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = guest.spawn_scoped(scope, || {
             let mut sandbox = sandbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            // A fault of an earlier reset comes back here as an error.
-            let finished = sandbox.run(&setup, &turn, Box::new(Forgetful)).unwrap();
-            let output = String::from_utf8_lossy(&finished.output).into_owned();
-            let failure = finished.outcome.end.as_ref().err();
+            let (guest, ended) = sandbox.run(setup.into(), &turn, Box::new(Forgetful)).unwrap();
+            let output = String::from_utf8_lossy(&ended.output).into_owned();
+            let failure = ended.outcome.end.as_ref().err();
             let end = failure.map_or(output, |failure| RunFailure::error_type(failure).to_owned());
             let touched = resident_stack();
-            drop(finished);
+            sandbox.close(guest).unwrap();
             Ended { end, touched, kept: resident_stack() }
         });
         running.unwrap().join().unwrap()

@@ -109,9 +109,10 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = guest.spawn_scoped(scope, || {
-            // A fault of an earlier reset comes back here as an error.
-            let finished = SANDBOX.lock().unwrap().run(&setup, &turn, Box::new(Forgetful)).unwrap();
-            (finished.outcome.clone(), finished.output.clone())
+            let mut sandbox = SANDBOX.lock().unwrap();
+            let (guest, end) = sandbox.run(setup.into(), &turn, Box::new(Forgetful)).unwrap();
+            sandbox.close(guest).unwrap();
+            (end.outcome, end.output)
         });
         running.unwrap().join().unwrap()
     })

@@ -59,7 +59,7 @@ impl Workshop {
     }
 
     /// The order to run `main` of `source` on the image with what it imports.
-    pub(crate) fn order(&mut self, source: &str) -> Result<(Setup, Turn)> {
+    pub(crate) fn order(&mut self, source: &str) -> Result<(Arc<Setup>, Turn)> {
         let packages = PackageSet::of_source(source);
         let digest = match self.attached.get(&packages) {
             Some(digest) => *digest,

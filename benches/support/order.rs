@@ -1,6 +1,7 @@
 //! An order to run a program.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Result;
 use serde_json::value::RawValue;
@@ -9,7 +10,7 @@ use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
 /// The order to run `main` of `source` without arguments, as `image`.
-pub(crate) fn order(source: &str, image: Digest) -> Result<(Setup, Turn)> {
+pub(crate) fn order(source: &str, image: Digest) -> Result<(Arc<Setup>, Turn)> {
     let (limits, turn_limits) = RunLimits::DEFAULT.split();
     let setup = Setup {
         tenant: TenantId::local(),
@@ -34,5 +35,5 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<(Setup, Turn)> {
         profile: None,
         limits: turn_limits,
     };
-    Ok((setup, turn))
+    Ok((Arc::new(setup), turn))
 }

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 use wardian_sandbox::vfs::tree::content::{Content, SharedBytes};
 use wardian_sandbox::vfs::tree::immutable::ImmutableTree;
 use wardian_sandbox::vfs::{
@@ -25,11 +25,11 @@ const WORKSPACE: Fd = 4;
 /// First descriptor that a script can open: three streams, three folders, one mounted tree.
 const FIRST: Fd = 7;
 
-const LIMITS: RunLimits = RunLimits {
+const LIMITS: SetupLimits = SetupLimits {
     workspace: ByteCount::kibibytes(64),
     workspace_entries: 40,
     open_files: 16,
-    ..RunLimits::DEFAULT
+    ..SetupLimits::DEFAULT
 };
 
 /// Every mounted file and what it holds. The workspace never holds these bytes by itself.

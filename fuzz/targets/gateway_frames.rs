@@ -26,8 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
             }) => {
                 check_tree(&files);
             }
-            ToWorker::Run(setup, turn) => {
-                let printed = format!("{setup:?} {turn:?}");
+            ToWorker::Run(setup, _) | ToWorker::Open(setup) => {
+                let printed = format!("{setup:?}");
                 let secrets = setup.environment.values().filter(|secret| secret.expose().len() > 60);
                 assert!(secrets.into_iter().all(|secret| !printed.contains(secret.expose())));
             }

@@ -15,22 +15,22 @@ use libfuzzer_sys::fuzz_target;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_formats::job::host::{Host, IsCancelled};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::{SetupLimits, TurnLimits};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
 use wardian_sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
-use wardian_sandbox::host_call::account::{HostCallAccount, ProgramEnd};
+use wardian_sandbox::host_call::account::{HostCallAccount, ProgramReport};
 use wardian_sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use wardian_sandbox::run::capture::Capture;
 use wardian_sandbox::run::deadline::Deadline;
 use wardian_sandbox::vfs::{At, FileSystem, OpenHow};
 use wardian_vocabulary::units::ByteCount;
 
-const LIMITS: RunLimits = RunLimits {
+const LIMITS: TurnLimits = TurnLimits {
     logs: ByteCount::bytes(200),
     host_calls: 6,
     host_bytes: ByteCount::bytes(300),
-    ..RunLimits::DEFAULT
+    ..TurnLimits::DEFAULT
 };
 
 /// What the host was asked.
@@ -60,7 +60,7 @@ fuzz_target!(|script: &[u8]| {
     let asked = Asked::default();
     let mut account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
     let mut capture = Capture::new(LIMITS.logs);
-    let mut files = FileSystem::for_run(&LIMITS, &[], 1).unwrap();
+    let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &[], 1).unwrap();
     let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
     files.write(file, &[b'x'; 100], 1).unwrap();
 
@@ -87,7 +87,7 @@ fuzz_target!(|script: &[u8]| {
     let kept: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
     // One byte that is no text becomes three.
     assert!(kept <= 3 * LIMITS.logs.as_usize());
-    let returned = check_ending(account.take_ending().0);
+    let returned = check_report(account.take_report().0);
     assert!(asked.bytes.get() + returned <= LIMITS.host_bytes.as_usize());
 });
 
@@ -124,16 +124,16 @@ fn check_answer(operation: u8, bytes: &[u8]) {
 }
 
 /// The length of the returned value, if the program returned one.
-fn check_ending(ending: Option<ProgramEnd>) -> usize {
+fn check_report(report: Option<ProgramReport>) -> usize {
     match ending {
-        Some(ProgramEnd::Returned(value, _)) => return value.len(),
-        Some(ProgramEnd::Raised(raised)) => {
+        Some(ProgramReport::Returned(value, _)) => return value.len(),
+        Some(ProgramReport::Raised(raised)) => {
             let failure = raised.into_failure(&LIMITS, false);
             assert!((1..=MAX_CLASS).contains(&failure.error_type().len()));
             assert!(failure.to_string().len() <= MAX_MESSAGE);
             assert!(failure.traceback().is_none_or(|text| text.len() <= MAX_TRACEBACK));
         }
-        Some(ProgramEnd::Unreadable) | None => {}
+        Some(ProgramReport::Unreadable) | None => {}
     }
     0
 }

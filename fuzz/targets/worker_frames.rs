@@ -15,16 +15,15 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use wardian_dispatch::check_outcome;
 use wardian_formats::job::frame;
-use wardian_formats::job::TurnLimits;
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::{SetupLimits, TurnLimits};
 use wardian_formats::job::message::{FromWorker, INLINE_MAX, Payload};
 use wardian_formats::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunOutcome};
 use wardian_vocabulary::units::ByteCount;
 
 const LIMITS: TurnLimits =
-    TurnLimits { logs: ByteCount::bytes(64), host_calls: 4, ..RunLimits::DEFAULT.split().1 };
+    TurnLimits { logs: ByteCount::bytes(64), host_calls: 4, ..TurnLimits::DEFAULT };
 
-const MEMORY: ByteCount = RunLimits::DEFAULT.memory;
+const MEMORY: ByteCount = SetupLimits::DEFAULT.memory;
 
 const ELAPSED: Duration = Duration::from_millis(5);
 
@@ -36,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
             Payload::Shared(..) => panic!("a descriptor out of nowhere"),
         }
         stream::assert_reads_back(&message);
-        if let FromWorker::Done(outcome) = message {
+        if let FromWorker::Done { outcome, .. } = message {
             if let Ok(outcome) = check_outcome(*outcome, MEMORY, &LIMITS, (ELAPSED, Some(ELAPSED))) {
                 check(&outcome);
             }

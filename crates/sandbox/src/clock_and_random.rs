@@ -40,18 +40,16 @@ pub enum ClockAndRandomMode {
         seed: [u8; 32],
         /// The first time of day, since the Unix epoch.
         realtime: Duration,
-        /// The fuel that the run starts with.
-        budget: u64,
     },
 }
 
 impl ClockAndRandomMode {
-    /// The mode of a reproducible run that starts with so much fuel.
+    /// The mode of a reproducible guest.
     #[must_use]
-    pub fn of_reproducible(run: Reproducible, Fuel(budget): Fuel) -> Self {
+    pub fn of_reproducible(run: Reproducible) -> Self {
         let seed = Sha256::new().chain_update(b"wardian seed\0");
         let seed = seed.chain_update(run.seed.to_le_bytes()).finalize().into();
-        Self::Fueled { seed, realtime: run.epoch, budget }
+        Self::Fueled { seed, realtime: run.epoch }
     }
 }
 
@@ -67,7 +65,7 @@ impl fmt::Debug for ClockAndRandomMode {
     }
 }
 
-/// The clocks and the randomness of one run.
+/// The clocks and the randomness of one guest. They go on from turn to turn.
 #[derive(Debug)]
 pub struct ClockAndRandom {
     source: Source,
@@ -131,7 +129,7 @@ impl Pace {
 }
 
 impl ClockAndRandom {
-    /// The clocks of a run that starts now. `clock` is the time of day of a live run.
+    /// The clocks of a guest that starts now. `clock` is the time of day of a live run.
     #[must_use]
     pub fn new(mode: ClockAndRandomMode, clock: Clock) -> Self {
         let seeded = |seed, realtime, pace| Source::Seeded {
@@ -147,8 +145,8 @@ impl ClockAndRandom {
             ClockAndRandomMode::Seeded { seed, realtime } => {
                 (seeded(seed, realtime, Pace::Readings), DEFAULT_RESOLUTION)
             }
-            ClockAndRandomMode::Fueled { seed, realtime, budget } => {
-                let pace = Pace::Fuel { budget, left: budget };
+            ClockAndRandomMode::Fueled { seed, realtime } => {
+                let pace = Pace::Fuel { budget: 0, left: 0 };
                 (seeded(seed, realtime, pace), Duration::from_nanos(1))
             }
         };
@@ -185,6 +183,16 @@ impl ClockAndRandom {
     #[must_use]
     pub(crate) const fn counts_fuel(&self) -> bool {
         matches!(self.source, Source::Seeded { pace: Pace::Fuel { .. }, .. })
+    }
+
+    /// Gives clocks that count fuel a new budget. They go on where they are.
+    pub(crate) fn refuel(&mut self, Fuel(more): Fuel) {
+        if let Source::Seeded { passed, pace, .. } = &mut self.source
+            && let Pace::Fuel { .. } = pace
+        {
+            *passed = passed.saturating_add(pace.of_work());
+            *pace = Pace::Fuel { budget: more, left: more };
+        }
     }
 
     /// Advances clocks that count fuel to the moment at which so much of it is left.
@@ -446,8 +454,10 @@ mod tests {
         let epoch = Duration::from_secs(500);
         let clocks = |seed| {
             let run = Reproducible { seed, epoch, fuel_rules: FuelRules::PRESENT };
-            let mode = ClockAndRandomMode::of_reproducible(run, Fuel(u64::MAX));
-            ClockAndRandom::new(mode, Clock::System)
+            let mode = ClockAndRandomMode::of_reproducible(run);
+            let mut clocks = ClockAndRandom::new(mode, Clock::System);
+            clocks.refuel(Fuel(u64::MAX));
+            clocks
         };
         let (mut other, mut clocks) = (clocks(4), clocks(3));
         assert!(clocks.counts_fuel() && !seeded().counts_fuel());
@@ -462,6 +472,20 @@ mod tests {
             765_432_109
         );
         assert_ne!(take(&mut other, 32), take(&mut clocks, 32));
+    }
+
+    #[test]
+    fn clocks_that_count_fuel_go_on_with_the_fuel_of_the_next_turn() {
+        let run = Reproducible { seed: 3, epoch: Duration::ZERO, fuel_rules: FuelRules::PRESENT };
+        let mode = ClockAndRandomMode::of_reproducible(run);
+        let mut clocks = ClockAndRandom::new(mode, Clock::System);
+        assert_eq!(clocks.read_realtime(), Duration::ZERO);
+        for turn in 1..=3 {
+            clocks.refuel(Fuel(1_000));
+            assert_eq!(clocks.read_realtime(), Duration::from_nanos(700 * (turn - 1)));
+            clocks.note_fuel(300);
+            assert_eq!(clocks.read_realtime(), Duration::from_nanos(700 * turn));
+        }
     }
 
     #[test]

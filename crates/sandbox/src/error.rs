@@ -38,6 +38,9 @@ pub enum SandboxError {
     /// A turn has a limit on fuel and its guest's code does not count it, or the other way round.
     #[error("a turn's limit on fuel does not fit its guest's code")]
     Fuel,
+    /// A turn for a guest that was closed, or that a turn before did not leave whole.
+    #[error("the guest cannot have another turn")]
+    Over,
     /// A job cannot be written as JSON.
     #[error("a job cannot be written as JSON")]
     Job(#[source] serde_json::Error),

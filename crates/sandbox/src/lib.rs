@@ -27,5 +27,7 @@ pub use crate::config::SandboxConfig;
 pub use crate::error::SandboxError;
 pub use crate::loaded::Sandbox;
 pub use crate::run::code::CodeSpec;
-pub use crate::run::execute::Finished;
+pub use crate::run::guest::OpenGuest;
+pub use crate::run::stopwatch::Stopwatch;
+pub use crate::run::turn::TurnEnd;
 pub use crate::warm_up::{Preset, WarmUp, warm_up};

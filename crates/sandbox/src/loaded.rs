@@ -158,8 +158,8 @@ impl Sandbox {
         self.codes.iter().find(|code| code.variant() == variant)
     }
 
-    /// Checks that the memory of the runs so far has returned to its images. Call it after the last
-    /// [`Finished`](crate::Finished) was dropped. Costs no system call.
+    /// Checks that the memory of the runs so far has returned to its images. [`Self::close`] does it,
+    /// and so does [`Self::open`]. Costs no system call.
     ///
     /// # Errors
     ///

@@ -11,12 +11,13 @@ use crate::attached::library::Library;
 use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::host_call::account::HostCallAccount;
 use crate::memory::{DirtyPages, SlotRules, Verify};
-use crate::preview1::StringTable;
+use crate::preview1::{StringTable, TurnIo};
 use crate::run::capture::Capture;
 use crate::run::code::{CodeSpec, LoadedCode};
 use crate::run::deadline::Deadline;
-use crate::run::execute::wasi_for;
-use crate::run::guest::{self, Guest};
+use crate::run::guest::calls;
+use crate::run::guest::open::process_for;
+use crate::run::guest::state::{Guest, TurnState};
 use crate::vfs::ImageDescriptors;
 use wardian_engine::CStack;
 use wardian_formats::job::host::{Host, IsCancelled};
@@ -90,7 +91,7 @@ impl Warmed {
     /// The memory, a multiple of a wasm page.
     #[must_use]
     pub fn memory(&self) -> &[u8] {
-        guest::memory_of(&self.store)
+        calls::memory_of(&self.store)
     }
 
     /// The files that are open.
@@ -129,21 +130,26 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     // The interpreter must not remember a time that is later than the start of a run.
     let clock_and_random =
         ClockAndRandom::new(clock_and_random, Clock::System).with_monotonic_start(Duration::ZERO);
-    let mut wasi =
-        wasi_for(&limits, library.mounts(), clock_and_random, Deadline::after(limits.wall_time))?;
+    let (setup_limits, turn_limits) = limits.split();
+    let mut process = process_for(&setup_limits, library.mounts(), clock_and_random)?;
     let variables = environment.iter().map(|(name, value)| format!("{name}={value}"));
-    wasi.environment = StringTable::new(variables).map_err(nul)?;
-    wasi.arguments = StringTable::new(["python"]).map_err(nul)?;
-    let account = HostCallAccount::new(Box::new(Nobody), b"{}", &limits);
+    process.environment = StringTable::new(variables).map_err(nul)?;
+    process.arguments = StringTable::new(["python"]).map_err(nul)?;
 
-    let mut store = Store::new(code.engine(), Guest::new(wasi, account, &limits, image.length()));
-    store.limiter(|guest| &mut guest.ceiling);
+    let guest = Guest::new(process, &setup_limits, image.length());
+    let mut store = Store::new(code.engine(), guest);
+    store.limiter(|guest| &mut guest.lasting.ceiling);
     // Sources that belong to this program need no poll page.
     let made = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
-    guest::attach(&mut store, &made.instance, &made.pages).map_err(SandboxError::Engine)?;
+    calls::attach(&mut store, &made.instance, &made.pages).map_err(SandboxError::Engine)?;
+    let capture = Capture::new(turn_limits.logs);
+    let io = TurnIo::new(capture, Deadline::after(turn_limits.wall_time));
+    let turn = TurnState::new(io, HostCallAccount::new(Box::new(Nobody), b"{}", &turn_limits));
+    calls::begin_turn(&mut store, (&made.instance, &made.pages), turn, turn_limits.fuel)
+        .map_err(SandboxError::Engine)?;
     for preset in &presets {
-        preset.ensure_expected(guest::memory_of(&store))?;
-        guest::preset(&mut store, preset.address, &preset.after).map_err(SandboxError::Engine)?;
+        preset.ensure_expected(calls::memory_of(&store))?;
+        calls::preset(&mut store, preset.address, &preset.after).map_err(SandboxError::Engine)?;
     }
     for export in ["_initialize", "wizer.initialize"] {
         call(&mut store, &made.instance, export)?;
@@ -151,13 +157,13 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     let set = set_c_stack(&mut store, &made.instance, c_stack);
     ensure_quiet(&mut store, set)?;
     for source in &sources {
-        let end = guest::turn(&mut store, source.as_bytes());
+        let end = calls::turn(&mut store, source.as_bytes());
         ensure_quiet(&mut store, end)?;
     }
     for export in ["reset_preopens", "clear_unused_stack"] {
         call(&mut store, &made.instance, export)?;
     }
-    let carried = store.data_mut().wasi.files.image_descriptors();
+    let carried = store.data_mut().lasting.process.files.image_descriptors();
     let descriptors = carried.map_err(|open| SandboxError::WarmUp { reason: open.to_string() })?;
     Ok(Warmed { store, descriptors })
 }
@@ -188,9 +194,11 @@ fn set_c_stack(
 
 /// Takes the interpreter's output as the reason of a failed call. A failed call makes no image.
 fn ensure_quiet(store: &mut Store<Guest>, end: wasmtime::Result<i32>) -> Result<(), SandboxError> {
-    let capture = &mut store.data_mut().wasi.capture;
-    let said = std::mem::replace(capture, Capture::new(ByteCount::mebibytes(1))).into_logs();
-    let said: String = said.chunks.into_iter().map(|chunk| chunk.text).collect();
+    let next = Capture::new(ByteCount::mebibytes(1));
+    let turn = store.data_mut().turn.as_mut();
+    let said = turn.map(|turn| std::mem::replace(&mut turn.io.capture, next).into_logs());
+    let said = said.map_or_else(Vec::new, |logs| logs.chunks);
+    let said: String = said.into_iter().map(|chunk| chunk.text).collect();
     match end {
         Ok(0) => Ok(()),
         Ok(_) => Err(SandboxError::WarmUp { reason: said }),

@@ -1,4 +1,7 @@
-//! The main loop of a worker: carries out the gateway's orders, one run at a time.
+//! The main loop of a worker: carries out the gateway's orders, for one guest at a time.
+//!
+//! A session opens a guest, gives it turns, and closes it. A run is the same with one turn, in one
+//! message.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,9 +11,10 @@ use crate::error::WorkerError;
 use crate::host::ChannelHost;
 use crate::link::channel::Channel;
 use crate::runner::{Runner, RunnerError};
+use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
 use wardian_formats::job::message::{FromWorker, Payload, ToWorker};
-use wardian_formats::job::{Setup, Turn};
+use wardian_sandbox::{Stopwatch, TurnEnd};
 
 /// Carries out the gateway's messages until the gateway closes its end.
 ///
@@ -20,6 +24,7 @@ use wardian_formats::job::{Setup, Turn};
 pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerError> {
     let channel = Rc::new(RefCell::new(channel));
     let mut last_reset = None;
+    let mut open = None;
     loop {
         let received = channel.borrow_mut().receive()?;
         let Some((message, payload)) = received else { return Ok(()) };
@@ -31,14 +36,32 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
-            ToWorker::Run(setup, turn) => {
-                last_reset = Some(perform(&channel, runner, (*setup, *turn), last_reset)?);
+            ToWorker::Open(setup) if open.is_none() => {
+                open = Some(runner.open((*setup).into()).map_err(WorkerError::Sandbox)?);
+            }
+            ToWorker::Turn(turn) => {
+                let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
+                let watch = Stopwatch::start();
+                perform(&channel, runner, (guest, *turn), (watch, last_reset.take()))?;
+            }
+            ToWorker::Close => {
+                let guest = open.take().ok_or(WorkerError::Unexpected)?;
+                last_reset = Some(close(&channel, runner, guest)?);
+            }
+            ToWorker::Run(setup, turn) if open.is_none() => {
+                let watch = Stopwatch::start();
+                let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
+                perform(&channel, runner, (&mut guest, *turn), (watch, last_reset.take()))?;
+                // The gateway has its answer, so cleaning up does not delay the caller.
+                last_reset = Some(close(&channel, runner, guest)?);
             }
             // The cancelled run ended while the message was on its way.
             ToWorker::Cancel => {}
-            ToWorker::BlobStored { .. } | ToWorker::NetworkAnswered | ToWorker::Refused(_) => {
-                return Err(WorkerError::Unexpected);
-            }
+            ToWorker::Open(_)
+            | ToWorker::Run(..)
+            | ToWorker::BlobStored { .. }
+            | ToWorker::NetworkAnswered
+            | ToWorker::Refused(_) => return Err(WorkerError::Unexpected),
         }
     }
 }
@@ -49,27 +72,32 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
     if files.iter().all(fits) { Ok(()) } else { Err(WorkerError::Unexpected) }
 }
 
-/// Performs a run, and returns how long the reset after it took. Its outcome says how long that
-/// before it did.
-fn perform(
+/// Performs a turn and sends its outcome, which says how long the last reset before it took.
+fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
-    runner: &mut impl Runner,
-    (setup, turn): (Setup, Turn),
-    last_reset: Option<Duration>,
-) -> Result<Duration, WorkerError> {
+    runner: &mut R,
+    (guest, turn): (&mut R::Guest, Turn),
+    (watch, last_reset): (Stopwatch, Option<Duration>),
+) -> Result<(), WorkerError> {
     let host = ChannelHost::new(channel);
-    let mut ended = runner.run(&setup, &turn, host.clone()).map_err(WorkerError::Sandbox)?;
+    let end = runner.turn(guest, &turn, host.clone(), watch).map_err(WorkerError::Sandbox)?;
     host.close()?;
-    // Values are overwritten, so that they do not stay in freed memory.
-    drop((setup, turn));
-    let output = ended.output.unwrap_or_default();
-    ended.outcome.usage.last_reset = last_reset;
-    channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
-    // The gateway has its answer, so cleaning up does not delay the caller.
-    let answered = Instant::now();
-    drop(ended.remains);
-    runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))?;
-    Ok(answered.elapsed())
+    let TurnEnd { mut outcome, output, can_go_on } = end;
+    outcome.usage.last_reset = last_reset;
+    let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
+    channel.borrow_mut().send(&done, &output)?;
+    Ok(())
+}
+
+/// Closes a guest, and returns how long that took.
+fn close<R: Runner>(
+    channel: &Rc<RefCell<Channel>>,
+    runner: &mut R,
+    guest: R::Guest,
+) -> Result<Duration, WorkerError> {
+    let begun = Instant::now();
+    runner.close(guest).map_err(|error| decline(&mut channel.borrow_mut(), error))?;
+    Ok(begun.elapsed())
 }
 
 /// Ends the worker before it takes more work. The gateway may have sent the next run already. The
@@ -154,7 +182,7 @@ mod tests {
 
         fn outcome(&mut self) -> (RunOutcome, Payload) {
             match self.hear() {
-                (FromWorker::Done(outcome), output) => (*outcome, output),
+                (FromWorker::Done { outcome, .. }, output) => (*outcome, output),
                 (other, _) => panic!("said something else: {other:?}"),
             }
         }
@@ -179,6 +207,72 @@ mod tests {
         let (_, output) = gateway.outcome();
         assert!(matches!(output, Payload::Shared(_, size) if size == ByteCount::from(large)));
         assert!(gateway.close().is_ok());
+    }
+
+    fn turn_of(source: &str) -> ToWorker {
+        ToWorker::Turn(script(source).1)
+    }
+
+    #[test]
+    fn a_guest_keeps_its_state_from_turn_to_turn_until_it_is_closed() {
+        let mut gateway = Gateway::open();
+        for kept in ["one", "two"] {
+            gateway.tell(&ToWorker::Open(script("").0));
+            let turns = [
+                (format!("keep {kept}\nreturn {{}}"), true),
+                ("keep more\nblob text/plain x".to_owned(), true),
+                ("kept\nreturn {}".to_owned(), true),
+                ("kept\ntrap".to_owned(), false),
+            ];
+            for (number, (source, is_whole)) in turns.iter().enumerate() {
+                gateway.tell(&turn_of(source));
+                if number == 1 {
+                    // A turn that ends with an exception leaves the guest whole.
+                    gateway.hear();
+                    let refusal = Refusal { error_type: "X".into(), message: "no".into() };
+                    gateway.tell(&ToWorker::Refused(refusal));
+                }
+                let (FromWorker::Done { outcome, can_go_on }, _) = gateway.hear() else {
+                    panic!("said something else");
+                };
+                assert_eq!(can_go_on, *is_whole, "{source}");
+                let logs: Vec<&str> =
+                    outcome.logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+                let expected = format!("{kept} more");
+                assert_eq!(logs.first().copied().unwrap_or(&expected), expected, "{source}");
+                assert_eq!(logs.len(), usize::from(number > 1));
+                let is_first = number == 0 && kept == "two";
+                assert_eq!(outcome.usage.last_reset.is_some(), is_first, "{number} {kept}");
+            }
+            gateway.tell(&ToWorker::Close);
+        }
+        gateway.run("kept\nreturn {}");
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "a run has a guest of its own");
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn one_guest_at_a_time() {
+        let setup = || script("").0;
+        let spare = || ToWorker::Open(setup());
+        let fails: [Vec<ToWorker>; 5] = [
+            vec![turn_of("return {}")],
+            vec![ToWorker::Close],
+            vec![spare(), spare()],
+            vec![spare(), run_of("return {}")],
+            vec![spare(), ToWorker::Close, ToWorker::Close],
+        ];
+        for messages in fails {
+            let gateway = Gateway::open();
+            let mut bytes = Vec::new();
+            for message in &messages {
+                frame::encode_into(&mut bytes, message, &[], false).unwrap();
+            }
+            gateway.send(&bytes);
+            let Gateway { socket: _socket, end, .. } = gateway;
+            let ended = end.recv_timeout(Duration::from_secs(10)).expect("it went on");
+            assert!(matches!(ended, Err(WorkerError::Unexpected)), "{messages:?}: {ended:?}");
+        }
     }
 
     #[test]

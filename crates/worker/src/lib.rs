@@ -6,6 +6,8 @@
 //!
 //! INVARIANT(fail-stop): after an error or a panic the process ends. It never runs another guest in
 //! an unknown state; the gateway starts a fresh worker instead.
+//! INVARIANT(one-guest): a worker has at most one guest: a second is not opened before the first is
+//! closed.
 //! INVARIANT(ends-with-gateway): an idle or busy worker ends when its gateway is gone.
 //!
 //! # Why one thread does everything
@@ -35,5 +37,5 @@ pub use crate::attend::attend;
 pub use crate::error::WorkerError;
 pub use crate::link::channel::Channel;
 pub use crate::lockdown::{LockdownPlan, MissingWalls};
-pub use crate::runner::{Ended, Runner};
+pub use crate::runner::Runner;
 pub use crate::serve::{GUEST_STACK, serve, serve_forks, socket_from_standard_input};

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::host::ChannelHost;
-use crate::runner::{Abilities, Ended, Runner, RunnerError};
+use crate::runner::{Abilities, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
@@ -14,7 +15,8 @@ use wardian_formats::job::message::Payload;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::memory::Verify;
 use wardian_sandbox::{
-    CodeSpec, Finished, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
+    CodeSpec, ImageSpec, Library, OpenGuest, Sandbox, SandboxConfig, SandboxError, Stopwatch,
+    TurnEnd,
 };
 use wardian_vocabulary::units::ByteCount;
 
@@ -98,6 +100,8 @@ fn inherited(descriptor: RawFd) -> Result<OwnedFd, RunnerError> {
 }
 
 impl Runner for PythonRunner {
+    type Guest = OpenGuest;
+
     fn abilities(&self) -> Abilities {
         let code = self.sandbox.variants().map(|variant| variant.to_string()).collect();
         Abilities { code, reset: self.sandbox.reset_method().to_owned() }
@@ -139,13 +143,21 @@ impl Runner for PythonRunner {
         self.sandbox.detach(key);
     }
 
-    fn check(&mut self) -> Result<(), RunnerError> {
-        Ok(self.sandbox.check()?)
+    fn open(&mut self, setup: Arc<Setup>) -> Result<OpenGuest, RunnerError> {
+        Ok(self.sandbox.open(setup)?)
     }
 
-    fn run(&mut self, setup: &Setup, turn: &Turn, host: ChannelHost) -> Result<Ended, RunnerError> {
-        let mut finished: Finished = self.sandbox.run(setup, turn, Box::new(host))?;
-        let output = finished.outcome.end.is_ok().then(|| std::mem::take(&mut finished.output));
-        Ok(Ended { outcome: finished.outcome.clone(), output, remains: Box::new(finished) })
+    fn turn(
+        &mut self,
+        guest: &mut OpenGuest,
+        turn: &Turn,
+        host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError> {
+        Ok(self.sandbox.turn(guest, turn, Box::new(host), watch)?)
+    }
+
+    fn close(&mut self, guest: OpenGuest) -> Result<(), RunnerError> {
+        Ok(self.sandbox.close(guest)?)
     }
 }

@@ -1,15 +1,14 @@
 //! The interface between the worker's main loop and a sandbox.
 
-use std::any::Any;
 use std::error::Error;
-use std::fmt;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use crate::host::ChannelHost;
 use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
-use wardian_formats::job::outcome::RunOutcome;
 use wardian_formats::job::{Setup, Turn};
+use wardian_sandbox::{Stopwatch, TurnEnd};
 
 /// The reason why a sandbox cannot go on. The worker ends with it, and the gateway starts another
 /// one.
@@ -20,6 +19,10 @@ pub(crate) type RunnerError = Box<dyn Error + Send + Sync>;
 /// A guest that misbehaves is an outcome. After an `Err` or a panic this process is no longer
 /// trusted: it ends, and the run in progress with it.
 pub trait Runner: Send {
+    /// A guest between its opening and its closing. Dropping one instead of closing it cleans up as
+    /// well, and reports nothing.
+    type Guest;
+
     /// Its abilities, for the gateway's report.
     fn abilities(&self) -> Abilities;
 
@@ -49,20 +52,34 @@ pub trait Runner: Send {
     /// Drops an attachment. Does nothing if it is not attached.
     fn detach(&mut self, key: &AttachmentKey);
 
-    /// Checks that another guest may run here. Called after everything of the last guest was
-    /// dropped, and before the next message is received.
-    ///
-    /// # Errors
-    ///
-    /// The worker ends with it. A run that the gateway has sent meanwhile was not begun.
-    fn check(&mut self) -> Result<(), RunnerError>;
-
-    /// Runs one program to its end and cleans up after it.
+    /// Makes a guest. A guest that cannot be made within its limits is no error: its first turn ends
+    /// with the reason.
     ///
     /// # Errors
     ///
     /// The worker ends with it.
-    fn run(&mut self, setup: &Setup, turn: &Turn, host: ChannelHost) -> Result<Ended, RunnerError>;
+    fn open(&mut self, setup: Arc<Setup>) -> Result<Self::Guest, RunnerError>;
+
+    /// Runs one program in a guest, to its end. Its time began with `watch`.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn turn(
+        &mut self,
+        guest: &mut Self::Guest,
+        turn: &Turn,
+        host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError>;
+
+    /// Ends a guest and cleans up after it, so that another one may be opened. Called before the next
+    /// message is received.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it. A run that the gateway has sent meanwhile was not begun.
+    fn close(&mut self, guest: Self::Guest) -> Result<(), RunnerError>;
 }
 
 /// The abilities of a [`Runner`].
@@ -72,20 +89,4 @@ pub struct Abilities {
     pub code: Vec<String>,
     /// The way in which dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
-}
-
-/// The end of one run, with the value that the guest returned.
-pub struct Ended {
-    /// The outcome.
-    pub outcome: RunOutcome,
-    /// JSON text of the returned value, if the guest completed.
-    pub output: Option<Vec<u8>>,
-    /// The rest of the run. It is dropped, and so cleaned up, after the gateway has its answer.
-    pub remains: Box<dyn Any>,
-}
-
-impl fmt::Debug for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ended").field("end", &self.outcome.end).finish_non_exhaustive()
-    }
 }

@@ -14,6 +14,8 @@
 //! hang                  waits for ever
 //! compute               computes until it is cancelled
 //! panic, abort, break   ends the worker in one of three ways
+//! keep TEXT             notes a text in the guest
+//! kept                  logs what was noted in the guest, in this turn or before
 //! spoil MILLISECONDS    makes cleaning up take this long and fail
 //! complain COUNT        writes COUNT lines to standard error
 //! return TEXT           ends the run with this output
@@ -27,6 +29,7 @@ use std::env;
 use std::io::{Read as _, Write as _};
 use std::os::fd::RawFd;
 use std::panic::panic_any;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -34,7 +37,7 @@ use std::{io, thread};
 use rustix::io::Errno;
 
 use crate::host::ChannelHost;
-use crate::runner::{Abilities, Ended, Runner, RunnerError};
+use crate::runner::{Abilities, Runner, RunnerError};
 use crate::template::HARNESS_THREADS;
 use crate::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
 use wardian_formats::job::attachment::{
@@ -46,6 +49,7 @@ use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
 use wardian_formats::job::{Program, Setup, Turn};
+use wardian_sandbox::{Stopwatch, TurnEnd};
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_vocabulary::secret_text::SecretText;
 
@@ -61,16 +65,12 @@ pub(crate) struct ScriptedRunner {
     spoils: Option<Duration>,
 }
 
-/// The rest of a run, and the time that cleaning it up takes.
-struct Remains(Duration);
-
-impl Drop for Remains {
-    fn drop(&mut self) {
-        let until = Instant::now() + self.0;
-        while let Some(rest) = until.checked_duration_since(Instant::now()) {
-            thread::park_timeout(rest);
-        }
-    }
+/// A guest of scripts.
+#[derive(Debug)]
+pub(crate) struct ScriptedGuest {
+    setup: Arc<Setup>,
+    kept: Vec<String>,
+    can_go_on: bool,
 }
 
 enum Step {
@@ -83,7 +83,7 @@ impl ScriptedRunner {
     fn step(
         &mut self,
         line: &str,
-        (setup, turn): (&Setup, &Turn),
+        (guest, turn): (&mut ScriptedGuest, &Turn),
         host: &mut ChannelHost,
         logs: &mut Logs,
     ) -> Result<Step, RunnerError> {
@@ -108,7 +108,14 @@ impl ScriptedRunner {
             }
             "log" => log(rest.to_owned()),
             "log-of" => log("l".repeat(rest.parse().unwrap())),
-            "secret" => log(setup.environment.get(rest).map_or("", SecretText::expose).to_owned()),
+            "secret" => {
+                log(guest.setup.environment.get(rest).map_or("", SecretText::expose).to_owned())
+            }
+            "keep" => {
+                guest.kept.push(rest.to_owned());
+                Ok(Step::Next)
+            }
+            "kept" => log(guest.kept.join(" ")),
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
             "wait" => {
@@ -155,6 +162,8 @@ impl ScriptedRunner {
 }
 
 impl Runner for ScriptedRunner {
+    type Guest = ScriptedGuest;
+
     fn abilities(&self) -> Abilities {
         Abilities { code: vec!["scripted".into()], reset: "none".into() }
     }
@@ -199,30 +208,34 @@ impl Runner for ScriptedRunner {
         }
     }
 
-    fn check(&mut self) -> Result<(), RunnerError> {
-        self.spoils.map_or(Ok(()), |_| Err("a reset that failed as was asked for".into()))
+    fn open(&mut self, setup: Arc<Setup>) -> Result<ScriptedGuest, RunnerError> {
+        Ok(ScriptedGuest { setup, kept: Vec::new(), can_go_on: true })
     }
 
-    fn run(
+    fn turn(
         &mut self,
-        setup: &Setup,
+        guest: &mut ScriptedGuest,
         turn: &Turn,
         mut host: ChannelHost,
-    ) -> Result<Ended, RunnerError> {
-        let started = Instant::now();
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError> {
         let Program::Code { source, .. } = &turn.program else {
             return Err("only scripts can be run".into());
         };
-        let (mut logs, mut output, mut end) = (Logs::default(), None, Ok(()));
+        if !guest.can_go_on {
+            return Err("the guest cannot have another turn".into());
+        }
+        let (mut logs, mut output, mut end) = (Logs::default(), Vec::new(), Ok(()));
         for line in source.lines() {
-            match self.step(line, (setup, turn), &mut host, &mut logs)? {
+            match self.step(line, (guest, turn), &mut host, &mut logs)? {
                 Step::Next => continue,
-                Step::Return(bytes) => output = Some(bytes),
+                Step::Return(bytes) => output = bytes,
                 Step::Fail(failure) => end = Err(failure),
             }
             break;
         }
-        let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
+        guest.can_go_on = matches!(end, Ok(()) | Err(RunFailure::Exception { .. }));
+        let usage = RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() };
         let outcome = RunOutcome {
             end,
             logs,
@@ -232,8 +245,17 @@ impl Runner for ScriptedRunner {
             usage,
             profile: None,
         };
-        let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
-        Ok(Ended { outcome, output, remains })
+        Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
+    }
+
+    fn close(&mut self, guest: ScriptedGuest) -> Result<(), RunnerError> {
+        drop(guest);
+        let Some(time) = self.spoils else { return Ok(()) };
+        let until = Instant::now() + time;
+        while let Some(rest) = until.checked_duration_since(Instant::now()) {
+            thread::park_timeout(rest);
+        }
+        Err("a reset that failed as was asked for".into())
     }
 }
 

@@ -83,7 +83,7 @@ fn printed(text: &str) -> FromWorker {
 fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
     let chunk = LogChunk { stream: Stream::Log, text: log.to_owned() };
     let logs = Logs { chunks: vec![chunk], dropped: 0 };
-    FromWorker::Done(Box::new(RunOutcome {
+    let outcome = RunOutcome {
         end,
         logs,
         files: LeftFiles::default(),
@@ -91,7 +91,8 @@ fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
         usage: RunUsage::default(),
         conversions: Conversions::default(),
         profile: None,
-    }))
+    };
+    FromWorker::Done { outcome: Box::new(outcome), can_go_on: true }
 }
 
 fn header(message: u32, inline: u32, flags: u32) -> Vec<u8> {

@@ -105,7 +105,7 @@ pub(crate) async fn perform(
                 exchange.count_printed(&chunk)?;
                 host.hear(chunk);
             }
-            (FromWorker::Done(outcome), output) => {
+            (FromWorker::Done { outcome, .. }, output) => {
                 let (elapsed, since_last) =
                     (exchange.clock.elapsed(), exchange.worker.since_last_order());
                 let memory = job.guest.setup.limits.memory;

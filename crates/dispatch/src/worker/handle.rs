@@ -185,7 +185,7 @@ impl Worker {
     /// Waits for the next message.
     pub(crate) async fn hear(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         let heard = self.channel.receive().await?;
-        if matches!(heard.0, FromWorker::Done(_)) {
+        if matches!(heard.0, FromWorker::Done { .. }) {
             self.has_run = false;
         }
         Ok(heard)

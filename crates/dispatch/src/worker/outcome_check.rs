@@ -126,11 +126,11 @@ fn can_be_listed(files: &LeftFiles) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wardian_formats::job::limits::RunLimits;
+    use wardian_formats::job::SetupLimits;
     use wardian_formats::job::outcome::Conversions;
 
-    const LIMITS: TurnLimits = RunLimits::DEFAULT.split().1;
-    const MEMORY: ByteCount = RunLimits::DEFAULT.memory;
+    const LIMITS: TurnLimits = TurnLimits::DEFAULT;
+    const MEMORY: ByteCount = SetupLimits::DEFAULT.memory;
 
     fn failed(failure: RunFailure) -> Result<RunOutcome, ImplausibleOutcome> {
         let outcome = RunOutcome {

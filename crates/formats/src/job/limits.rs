@@ -86,6 +86,9 @@ pub struct SetupLimits {
 }
 
 impl SetupLimits {
+    /// The lasting half of [`RunLimits::DEFAULT`].
+    pub const DEFAULT: Self = RunLimits::DEFAULT.split().0;
+
     /// Bytes that a guest may hold: the memory of its program and the files of its workspace.
     #[must_use]
     pub const fn held(&self) -> ByteCount {
@@ -107,6 +110,11 @@ pub struct TurnLimits {
     pub host_calls: u32,
     /// As [`RunLimits::host_bytes`].
     pub host_bytes: ByteCount,
+}
+
+impl TurnLimits {
+    /// The passing half of [`RunLimits::DEFAULT`].
+    pub const DEFAULT: Self = RunLimits::DEFAULT.split().1;
 }
 
 impl RunLimits {

@@ -18,8 +18,16 @@ pub enum ToWorker {
     Attach(Attachment),
     /// Drop this attachment.
     Detach(AttachmentKey),
-    /// Run this program. The worker may send requests and reports meanwhile, and ends with
-    /// [`FromWorker::Done`].
+    /// Make a guest and keep it until it is closed. A worker has one at a time. Nothing answers it: a
+    /// guest that cannot be made is the end of its first turn.
+    Open(Box<Setup>),
+    /// Run this program in the open guest. The worker may send requests and reports meanwhile, and
+    /// ends with [`FromWorker::Done`].
+    Turn(Box<Turn>),
+    /// Drop the open guest, and give its memory back to its image. Nothing answers it.
+    Close,
+    /// Open a guest, give it this turn, and close it: a whole run in one message. The worker answers
+    /// as to [`Self::Turn`], and closes the guest after its answer.
     Run(Box<Setup>, Box<Turn>),
     /// Answers [`FromWorker::WriteBlob`].
     BlobStored {
@@ -34,11 +42,15 @@ pub enum ToWorker {
     Cancel,
 }
 
-/// [`ToWorker::Run`] of halves that the gateway goes on using.
+/// Messages of [`ToWorker`] whose parts the gateway goes on using.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order<'job> {
-    /// Run this.
+    /// As [`ToWorker::Open`].
+    Open(&'job Setup),
+    /// As [`ToWorker::Turn`].
+    Turn(&'job Turn),
+    /// As [`ToWorker::Run`].
     Run(&'job Setup, &'job Turn),
 }
 
@@ -58,8 +70,13 @@ pub enum FromWorker {
     AskNetwork,
     /// Output of the program; sent only if [`Turn::stream_logs`] is set.
     Printed(LogChunk),
-    /// The run is over; its output follows as a payload if it completed.
-    Done(Box<RunOutcome>),
+    /// The turn is over; its output follows as a payload if it completed.
+    Done {
+        /// Its outcome.
+        outcome: Box<RunOutcome>,
+        /// True if the guest can have another turn. It is of no use after a trap or a stop.
+        can_go_on: bool,
+    },
     /// The worker cannot start, or cannot run another guest, and exits. A run for which this is the
     /// only answer was not begun.
     Failed {
@@ -193,6 +210,16 @@ mod tests {
         assert_eq!(read_turn.args.get(), turn.args.get());
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
+        for (order, kind) in [(Order::Open(&setup), "open"), (Order::Turn(&turn), "turn")] {
+            let text = serde_json::to_string(&order).unwrap();
+            let read = serde_json::from_str::<ToWorker>(&text).unwrap();
+            let is_it = match (&read, kind) {
+                (ToWorker::Open(read), "open") => read.limits == setup.limits,
+                (ToWorker::Turn(read), "turn") => read.id == turn.id,
+                _ => false,
+            };
+            assert!(is_it, "read as something else: {text}");
+        }
         let printed = format!("{:?}", Order::Run(&setup, &turn));
         assert!(!printed.contains("hunter2"), "a secret was printed");
     }

@@ -14,11 +14,10 @@ pub mod message;
 pub mod network;
 pub mod outcome;
 pub mod profile;
-mod reproducible;
+mod setup;
 pub mod socket;
 pub mod template;
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -26,54 +25,10 @@ use serde_json::value::RawValue;
 
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
-pub use crate::job::reproducible::{FuelRules, Reproducible};
-use wardian_vocabulary::ids::{BlobId, BlobName, Digest, RunId, SkillName, SkillVersion, TenantId};
-use wardian_vocabulary::secret_text::SecretText;
-use wardian_vocabulary::units::ByteCount;
-
-/// The lasting half of an order: what a guest is made with, before it runs anything.
-///
-/// It decides everything that one turn leaves to the next: the memory and the files, where the
-/// guest's clocks and its randomness begin, and how its code is compiled. A session keeps one guest
-/// for many [turns](Turn); a run is a guest with a single turn. Nothing is looked up later.
-#[derive(Serialize, Deserialize)]
-pub struct Setup {
-    /// The tenant that the guest belongs to, for its whole life.
-    pub tenant: TenantId,
-    /// The image that the guest begins as, attached to the worker before. It affects the speed of
-    /// its turns and never their results.
-    pub image: Digest,
-    /// Skills to mount under `/skills`, each attached to the worker before.
-    pub skills: Vec<SkillMount>,
-    /// Layers of packages to mount, attached before. Earlier ones are searched first.
-    pub layers: Vec<LayerMount>,
-    /// Blobs to mount under `/blobs`, each attached to the worker before.
-    pub blobs: Vec<BlobMount>,
-    /// True if blobs that Python would import are left out of the working folder. Whoever calls a
-    /// skill chooses names and contents of blobs, and must not choose code that the skill imports.
-    pub hides_modules: bool,
-    /// Environment variables beyond the fixed ones: declared secrets and nothing else.
-    pub environment: BTreeMap<String, SecretText>,
-    /// The inputs of time and randomness; `None` for those of the machine. They belong to the guest
-    /// and not to a turn, because clocks and generators go on from one turn to the next.
-    pub reproducible: Option<Reproducible>,
-    /// True if the guest's code counts fuel. Code is chosen when the guest is made, so each turn of
-    /// such a guest has a limit on fuel, and no turn of another. Reproducible guests need it.
-    pub counts_fuel: bool,
-    /// Ceilings on what lasts: memory and files.
-    pub limits: SetupLimits,
-}
-
-/// Prints identifiers only: the environment never reaches a log.
-impl fmt::Debug for Setup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setup")
-            .field("tenant", &self.tenant)
-            .field("image", &self.image)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+pub use crate::job::setup::Setup;
+pub use crate::job::setup::mounts::{BlobMount, Entrypoint, LayerMount, LayerPlace, SkillMount};
+pub use crate::job::setup::reproducible::{FuelRules, Reproducible};
+use wardian_vocabulary::ids::{RunId, SkillName};
 
 /// The passing half of an order: one program for a guest that was made by a [`Setup`].
 ///
@@ -139,77 +94,5 @@ impl fmt::Debug for Program {
             }
             Self::Skill { name } => f.debug_struct("Skill").field("name", name).finish(),
         }
-    }
-}
-
-/// A skill that a run mounts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SkillMount {
-    /// Folder below `/skills`, and dotted module path below `skills`.
-    pub name: SkillName,
-    /// The version that is mounted.
-    pub version: SkillVersion,
-    /// Digest of the snapshot: names the attached content.
-    pub digest: Digest,
-    /// The entry point of its code; `None` for a skill without code.
-    pub entrypoint: Option<Entrypoint>,
-    /// Names the attached bytecode of its Python files, if they were compiled. Attached like a
-    /// skill. It affects only the speed of the import.
-    pub bytecode: Option<Digest>,
-}
-
-/// A layer of packages that a run mounts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerMount {
-    /// Names the attached layer.
-    pub digest: Digest,
-    /// Names the attached bytecode of its modules, if they were compiled. It affects only the speed
-    /// of imports.
-    pub bytecode: Option<Digest>,
-    /// Its place among the packages of the run.
-    pub place: LayerPlace,
-}
-
-/// The place of a layer among the packages of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LayerPlace {
-    /// The packages of mounted skills: searched behind those of the engine.
-    Skill,
-    /// The batteries: searched behind those of skills.
-    Batteries,
-}
-
-/// The entry point of a skill's code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entrypoint {
-    /// Path of the module below the skill's root, such as `code/main.py`.
-    pub path: String,
-    /// Function in it.
-    pub export: String,
-}
-
-/// A blob that a run mounts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlobMount {
-    /// File name below `/blobs`.
-    pub id: BlobId,
-    /// MIME type.
-    pub kind: String,
-    /// Length of the content.
-    pub size: ByteCount,
-    /// The name by which the program can open it: in its working folder, and below `/blobs`. No two
-    /// mounts of a run have the same.
-    #[serde(default)]
-    pub name: Option<BlobName>,
-    /// Other names by which the program can open it. They are in no listing of a folder.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub other_names: Vec<BlobName>,
-}
-
-impl BlobMount {
-    /// All names by which the program can open it, the shown one first.
-    pub fn names(&self) -> impl Iterator<Item = &BlobName> {
-        self.name.iter().chain(&self.other_names)
     }
 }

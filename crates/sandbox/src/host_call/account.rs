@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::host_call::replies::{done, refused};
 use crate::vfs::OpenedFile;
+use wardian_formats::job::TurnLimits;
 use wardian_formats::job::host::{Host, IsCancelled};
-use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES};
@@ -25,7 +25,7 @@ const REPORT_MAX: usize = 1 << 20;
 
 /// The program's report about its end. The last one counts.
 #[derive(Debug)]
-pub enum ProgramEnd {
+pub enum ProgramReport {
     /// JSON text of the value, and what was converted for it.
     Returned(Vec<u8>, Conversions),
     /// An exception that the program did not catch.
@@ -38,7 +38,7 @@ pub enum ProgramEnd {
 pub struct HostCallAccount {
     host: Box<dyn Host>,
     job: Arc<[u8]>,
-    ending: Option<ProgramEnd>,
+    report: Option<ProgramReport>,
     calls: u32,
     bytes: u64,
     largest: usize,
@@ -50,11 +50,11 @@ pub struct HostCallAccount {
 impl HostCallAccount {
     /// An account for a run of `job`, the text that the guest's runner reads.
     #[must_use]
-    pub fn new(host: Box<dyn Host>, job: &[u8], limits: &RunLimits) -> Self {
+    pub fn new(host: Box<dyn Host>, job: &[u8], limits: &TurnLimits) -> Self {
         Self {
             host,
             job: done(job).into(),
-            ending: None,
+            report: None,
             calls: 0,
             bytes: 0,
             largest: 0,
@@ -65,8 +65,8 @@ impl HostCallAccount {
     }
 
     /// The program's last report about its end, and the number of its calls.
-    pub fn take_ending(&mut self) -> (Option<ProgramEnd>, u32) {
-        (self.ending.take(), self.calls)
+    pub fn take_report(&mut self) -> (Option<ProgramReport>, u32) {
+        (self.report.take(), self.calls)
     }
 
     /// The answer with the job.
@@ -93,13 +93,13 @@ impl HostCallAccount {
             return refused(&self.too_many_bytes());
         }
         self.largest = self.largest.max(value.len());
-        self.ending = Some(ProgramEnd::Returned(value.to_vec(), conversions));
+        self.report = Some(ProgramReport::Returned(value.to_vec(), conversions));
         done(&[])
     }
 
     /// Takes a report that no runner sends.
     pub(crate) fn unreadable(&mut self) -> Vec<u8> {
-        self.ending = Some(ProgramEnd::Unreadable);
+        self.report = Some(ProgramReport::Unreadable);
         done(&[])
     }
 
@@ -107,7 +107,7 @@ impl HostCallAccount {
     pub(crate) fn raised(&mut self, report: &[u8]) -> Vec<u8> {
         let is_bounded = report.len() <= REPORT_MAX;
         let raised = is_bounded.then(|| serde_json::from_slice::<Raised>(report).ok()).flatten();
-        self.ending = Some(raised.map_or(ProgramEnd::Unreadable, ProgramEnd::Raised));
+        self.report = Some(raised.map_or(ProgramReport::Unreadable, ProgramReport::Raised));
         done(&[])
     }
 
@@ -134,8 +134,8 @@ impl HostCallAccount {
 
     /// Bytes that the run may still send, in addition to the value that it has reported.
     pub(crate) fn bytes_left(&self) -> u64 {
-        let reported = match &self.ending {
-            Some(ProgramEnd::Returned(value, _)) => ByteCount::from(value.len()).as_u64(),
+        let reported = match &self.report {
+            Some(ProgramReport::Returned(value, _)) => ByteCount::from(value.len()).as_u64(),
             _ => 0,
         };
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
@@ -255,7 +255,7 @@ mod tests {
 
     fn account(calls: u32, bytes: u64) -> HostCallAccount {
         let host_bytes = ByteCount::bytes(bytes);
-        let limits = RunLimits { host_calls: calls, host_bytes, ..RunLimits::DEFAULT };
+        let limits = TurnLimits { host_calls: calls, host_bytes, ..TurnLimits::DEFAULT };
         HostCallAccount::new(Box::new(Nobody), b"{}", &limits)
     }
 
@@ -370,7 +370,7 @@ mod tests {
         let mut account = account(9, 99);
         account.returned(b"1", Conversions::default());
         account.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);
-        assert!(matches!(account.take_ending(), (Some(ProgramEnd::Raised(_)), 0)));
+        assert!(matches!(account.take_report(), (Some(ProgramReport::Raised(_)), 0)));
     }
 
     #[test]
@@ -379,10 +379,10 @@ mod tests {
             let mut account = account(9, 99);
             let message = "m".repeat(length);
             account.raised(format!(r#"{{"type": "E", "message": "{message}"}}"#).as_bytes());
-            account.take_ending().0
+            account.take_report().0
         };
-        assert!(matches!(report(REPORT_MAX - 100), Some(ProgramEnd::Raised(_))));
-        assert!(matches!(report(REPORT_MAX), Some(ProgramEnd::Unreadable)));
+        assert!(matches!(report(REPORT_MAX - 100), Some(ProgramReport::Raised(_))));
+        assert!(matches!(report(REPORT_MAX), Some(ProgramReport::Unreadable)));
     }
 
     proptest! {

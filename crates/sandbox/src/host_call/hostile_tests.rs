@@ -15,15 +15,18 @@ use crate::host_call::account::HostCallAccount;
 use crate::memory::{
     ControlPages, DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify,
 };
+use crate::preview1::TurnIo;
+use crate::run::capture::Capture;
 use crate::run::deadline::Deadline;
-use crate::run::execute::wasi_for;
-use crate::run::guest::{self, Guest};
+use crate::run::guest::calls;
+use crate::run::guest::open::process_for;
+use crate::run::guest::state::{Guest, TurnState};
 use wardian_engine::code::compile::{self, MAX_WASM_STACK};
 use wardian_engine::code::instrumentation::Variant;
 use wardian_engine::code::polls::with_polls;
 use wardian_formats::job::host::{Host, IsCancelled};
-use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
+use wardian_formats::job::{SetupLimits, TurnLimits};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest};
 
@@ -129,20 +132,23 @@ impl Hostile {
         let pool = SlotPool::new(image, rules);
         // One guest serves thousands of calls, each of which is compared byte by byte.
         let wall_time = Duration::from_secs(600);
-        let limits = RunLimits { host_calls: 1_000, wall_time, ..RunLimits::DEFAULT };
+        let limits = TurnLimits { host_calls: 1_000, wall_time, ..TurnLimits::DEFAULT };
         let mode = ClockAndRandomMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
         let clock_and_random = ClockAndRandom::new(mode, Clock::System);
-        let wasi =
-            wasi_for(&limits, &[], clock_and_random, Deadline::after(limits.wall_time)).unwrap();
+        let process = process_for(&SetupLimits::DEFAULT, &[], clock_and_random).unwrap();
+        let io = TurnIo::new(Capture::new(limits.logs), Deadline::after(limits.wall_time));
         let account = HostCallAccount::new(Box::new(Forgetful), b"{}", &limits);
-        let guest = Guest::new(wasi, account, &limits, SIZE.unsigned_abs() as usize);
+        let size = SIZE.unsigned_abs() as usize;
+        let guest = Guest::new(process, &SetupLimits::DEFAULT, size);
         let mut store = Store::new(engine, guest);
-        store.limiter(|guest| &mut guest.ceiling);
-        let linker = guest::linker(engine).unwrap();
+        store.limiter(|guest| &mut guest.lasting.ceiling);
+        let linker = calls::linker(engine).unwrap();
         let (instance, pages) =
             memories.assign_image(&pool, || linker.instantiate(&mut store, module).unwrap());
         let pages = pages.unwrap();
-        guest::attach(&mut store, &instance, &pages).unwrap();
+        calls::attach(&mut store, &instance, &pages).unwrap();
+        let turn = TurnState::new(io, account);
+        calls::begin_turn(&mut store, (&instance, &pages), turn, None).unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
         Self { store, instance, memory, pages }
     }
@@ -314,7 +320,7 @@ fn a_hundred_thousand_calls_are_answered_and_refused_beyond_the_limit() {
             br#"{"type":"HostCallLimit","message":"the run made more than 1000 host calls"}"#;
         assert_eq!(refused[0], 1);
         assert_eq!(refused[1..=message.len()], *message);
-        let (ending, calls) = guest.store.data_mut().account.take_ending();
+        let (ending, calls) = guest.store.data_mut().turn.as_mut().unwrap().account.take_report();
         assert!(ending.is_none());
         assert_eq!(calls, 300_001);
     });

@@ -57,22 +57,30 @@ impl SlotRules {
 
 /// The slots of one image.
 ///
-/// A memory that is dropped by its store is reset at once. A slot that cannot be reset is unmapped
-/// instead, and the fault is kept for [`SlotRules::fault`].
+/// A memory that is dropped by its store leaves its slot as it is. [`Self::reset`] makes it free for
+/// the next guest. A slot that cannot be reset is unmapped instead, and the fault is kept for
+/// [`SlotRules::fault`].
+///
+/// INVARIANT(reset-before-reuse): only [`Self::reset`] makes a slot free, and a guest gets a free one
+/// or a new one.
 pub(crate) struct SlotPool {
     image: Arc<MemoryImage>,
     rules: Arc<SlotRules>,
+    /// Slots whose memory is that of the image.
     free: Mutex<Vec<Slot>>,
+    /// Slots that guests have left.
+    used: Mutex<Vec<Slot>>,
 }
 
 impl SlotPool {
-    /// A pool without slots. The first run makes the first slot.
+    /// A pool without slots. The first guest makes the first slot.
     #[must_use]
     pub(crate) fn new(image: MemoryImage, rules: Arc<SlotRules>) -> Arc<Self> {
-        Arc::new(Self { image: Arc::new(image), rules, free: Mutex::default() })
+        let (free, used) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { image: Arc::new(image), rules, free, used })
     }
 
-    /// Bytes of private memory that slots keep for the next run.
+    /// Bytes of private memory that slots keep for the next guest.
     #[must_use]
     pub(crate) fn kept(&self) -> usize {
         self.free.lock().iter().map(Slot::kept).sum()
@@ -84,15 +92,39 @@ impl SlotPool {
         drop(released);
     }
 
-    /// Leaves a slot behind whose last run has written to one page.
+    /// Gives the slots that guests have left the bytes of the image again.
+    pub(crate) fn reset(&self) {
+        let SlotRules { keep, verify, dirty, fault } = &*self.rules;
+        while let Some(mut slot) = self.next_used() {
+            let reset = slot.reset(dirty, *keep).and_then(|_| match verify {
+                Verify::Never => Ok(()),
+                Verify::Always => slot.verify(),
+            });
+            match reset {
+                Ok(()) => self.free.lock().push(slot),
+                Err(found) => {
+                    fault.lock().get_or_insert(found);
+                }
+            }
+        }
+    }
+
+    fn next_used(&self) -> Option<Slot> {
+        self.used.lock().pop()
+    }
+
+    /// Leaves a slot behind whose last guest has written to one page.
     #[cfg(test)]
     pub(crate) fn dirty_a_slot(&self) {
         let slot = self.take(1 << 20, crate::memory::PAGE).unwrap();
         slot.write_a_byte();
-        self.give_back(slot);
+        self.leave(slot);
+        self.reset();
     }
 
     fn take(&self, reservation: usize, guard: usize) -> Result<Slot, MemoryError> {
+        // A store that was dropped without a reset must not cost its addresses and its memory.
+        self.reset();
         let free = self.free.lock().pop();
         match free.filter(|slot| slot.is_like(reservation, guard)) {
             Some(slot) => Ok(slot),
@@ -100,18 +132,9 @@ impl SlotPool {
         }
     }
 
-    fn give_back(&self, mut slot: Slot) {
-        let SlotRules { keep, verify, dirty, fault } = &*self.rules;
-        let reset = slot.reset(dirty, *keep).and_then(|_| match verify {
-            Verify::Never => Ok(()),
-            Verify::Always => slot.verify(),
-        });
-        match reset {
-            Ok(()) => self.free.lock().push(slot),
-            Err(found) => {
-                fault.lock().get_or_insert(found);
-            }
-        }
+    /// Takes a slot back as its guest has left it.
+    fn leave(&self, slot: Slot) {
+        self.used.lock().push(slot);
     }
 }
 
@@ -121,6 +144,43 @@ impl fmt::Debug for SlotPool {
     }
 }
 
+/// The memories that wasmtime asks for to make a guest, told apart by their declared types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MemoryKind {
+    /// The memory that the engine's module declares: a slot.
+    Guest,
+    /// The memory that metered code counts in: a page of the guest's slot.
+    Counter,
+    /// The heap of wasmtime's collector, in which exceptions of C code live.
+    Heap,
+}
+
+impl MemoryKind {
+    /// The kind of a memory of `minimum` and `maximum` bytes. The engine's own declares `declared`
+    /// bytes. The counter is the only one whose size is fixed to its length.
+    fn of(minimum: usize, maximum: Option<usize>, declared: usize) -> Self {
+        if (minimum, maximum) == (COUNTER_LENGTH, Some(COUNTER_LENGTH)) {
+            Self::Counter
+        } else if minimum == declared {
+            Self::Guest
+        } else {
+            Self::Heap
+        }
+    }
+}
+
+/// How far the instantiation of a guest is.
+#[derive(Debug, Default)]
+enum Making {
+    /// No guest is being made.
+    #[default]
+    Nothing,
+    /// The next guest begins as the image of this pool.
+    Assigned(Arc<SlotPool>),
+    /// The guest has its memory. These pages control it.
+    HasMemory(Arc<ControlPages>),
+}
+
 /// Gives an engine its memories. Give it to the engine with `Config::with_host_memory`.
 ///
 /// INVARIANT(image-assigned): a guest begins as the image that was assigned for it, or is not made.
@@ -128,12 +188,9 @@ impl fmt::Debug for SlotPool {
 /// cannot reach another.
 #[derive(Debug)]
 pub(crate) struct SlotMemories {
-    /// Length of the memory that the module declares. It distinguishes the guest's memory from
-    /// others.
+    /// Length of the memory that the engine's module declares.
     declared: usize,
-    assigned: Mutex<Option<Arc<SlotPool>>>,
-    /// The control pages of the guest that took the last assigned image.
-    taken: Mutex<Option<Arc<ControlPages>>>,
+    making: Mutex<Making>,
     plain: Arc<PlainMemories>,
 }
 
@@ -141,8 +198,7 @@ impl SlotMemories {
     /// Memories for a module that declares `declared` bytes.
     #[must_use]
     pub(crate) fn new(declared: usize) -> Arc<Self> {
-        let (assigned, taken, plain) = (Mutex::default(), Mutex::default(), Arc::default());
-        Arc::new(Self { declared, assigned, taken, plain })
+        Arc::new(Self { declared, making: Mutex::default(), plain: Arc::default() })
     }
 
     /// Lets the guest that `instantiate` makes begin as the image of `pool`. Returns the control
@@ -152,10 +208,31 @@ impl SlotMemories {
         pool: &Arc<SlotPool>,
         instantiate: impl FnOnce() -> T,
     ) -> (T, Option<Arc<ControlPages>>) {
-        *self.assigned.lock() = Some(Arc::clone(pool));
+        *self.making.lock() = Making::Assigned(Arc::clone(pool));
         let made = instantiate();
-        self.assigned.lock().take();
-        (made, self.taken.lock().take())
+        match std::mem::take(&mut *self.making.lock()) {
+            Making::HasMemory(pages) => (made, Some(pages)),
+            Making::Nothing | Making::Assigned(_) => (made, None),
+        }
+    }
+
+    /// The memory of a guest that begins as the assigned image.
+    fn guest_memory(&self, reserved: usize, guard: usize) -> Result<GuestMemory, String> {
+        let mut making = self.making.lock();
+        let Making::Assigned(pool) = std::mem::take(&mut *making) else {
+            return Err("no image was assigned for this guest".to_owned());
+        };
+        let slot = pool.take(reserved, guard).map_err(|error| error.to_string())?;
+        *making = Making::HasMemory(Arc::clone(slot.control_pages()));
+        Ok(GuestMemory { slot: Some(slot), pool })
+    }
+
+    /// The counter of the guest that is being made.
+    fn counter(&self) -> Result<CounterMemory, String> {
+        match &*self.making.lock() {
+            Making::HasMemory(pages) => Ok(CounterMemory(Arc::clone(pages))),
+            Making::Nothing | Making::Assigned(_) => Err("a counter without a guest".to_owned()),
+        }
     }
 }
 
@@ -163,9 +240,15 @@ impl SlotMemories {
 #[derive(Debug)]
 pub(crate) struct MemoryHandle(pub Arc<SlotMemories>);
 
-// SAFETY: each memory owns its addresses alone, has the reservation and the guard that it was
-// asked for, does not move, and begins as the image that stands for the module's data segments
-// (of which it has none of its own) with zeros after it. The guard is inaccessible on both sides.
+// SAFETY: each memory owns its addresses alone and does not move. Compiled code checks no bounds: it
+// relies on the reservation and the guard that were asked for. By kind:
+// - `Guest`: a slot reserves both, inaccessible on both sides. It begins as the image that stands for
+//   the module's data segments (of which it has none of its own), with zeros after it.
+// - `Heap`: reserves both as well, and begins as zeros.
+// - `Counter`: has 64 KiB of zeros and NEITHER reservation nor guard behind them. It is sound because
+//   no code can reach past its first bytes: a module that declares a second memory is not metered, so
+//   that no instruction of the engine's names this one, and the instructions that metering adds
+//   have a constant address, INVARIANT(counter-in-bounds) of the engine's `metering::transform`.
 unsafe impl MemoryCreator for MemoryHandle {
     fn new_memory(
         &self,
@@ -175,29 +258,20 @@ unsafe impl MemoryCreator for MemoryHandle {
         reserved: Option<usize>,
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
+        let Self(memories) = self;
         let reserved = reserved.unwrap_or(minimum);
-        if (minimum, maximum) == (COUNTER_LENGTH, Some(COUNTER_LENGTH))
-            && let Some(pages) = &*self.0.taken.lock()
-        {
-            // Of the memories of a module, the guest's own comes first.
-            return Ok(Box::new(CounterMemory(Arc::clone(pages))));
+        match MemoryKind::of(minimum, maximum, memories.declared) {
+            MemoryKind::Guest => Ok(Box::new(memories.guest_memory(reserved, guard)?)),
+            MemoryKind::Counter => Ok(Box::new(memories.counter()?)),
+            MemoryKind::Heap => {
+                let lent = memories.plain.lend(minimum, reserved, guard);
+                Ok(Box::new(lent.map_err(|error| error.to_string())?))
+            }
         }
-        if minimum != self.0.declared {
-            // wasmtime also requests the collector's heap for exceptions here.
-            let memory = self.0.plain.lend(minimum, reserved, guard);
-            return memory
-                .map(|memory| Box::new(memory) as Box<dyn LinearMemory>)
-                .map_err(|error| error.to_string());
-        }
-        let pool = self.0.assigned.lock().take();
-        let pool = pool.ok_or_else(|| "no image was assigned for this guest".to_owned())?;
-        let slot = pool.take(reserved, guard).map_err(|error| error.to_string())?;
-        *self.0.taken.lock() = Some(Arc::clone(slot.control_pages()));
-        Ok(Box::new(GuestMemory { slot: Some(slot), pool }))
     }
 }
 
-/// The linear memory of one run.
+/// The linear memory of one guest.
 #[derive(Debug)]
 struct GuestMemory {
     slot: Option<Slot>,
@@ -230,7 +304,7 @@ unsafe impl LinearMemory for GuestMemory {
 impl Drop for GuestMemory {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
-            self.pool.give_back(slot);
+            self.pool.leave(slot);
         }
     }
 }
@@ -299,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_begins_as_the_image_and_leaves_nothing() {
+    fn reset_before_reuse_a_guest_begins_as_the_image_and_leaves_nothing() {
         let fixture = Fixture::new(Verify::Always);
         let module = module(&fixture.engine);
         for round in 0..20 {
@@ -315,9 +389,52 @@ mod tests {
                 let fall = instance.get_typed_func::<(), ()>(&mut store, "fall").unwrap();
                 assert!(fall.call(&mut store, ()).is_err());
             }
+            drop(store);
+            // The next guest finds a slot that nobody has reset, and resets it first.
+            if round % 3 > 0 {
+                assert_eq!(fixture.pool.free.lock().len(), 0, "a drop is no reset");
+                fixture.pool.reset();
+                assert_eq!(fixture.pool.free.lock().len(), 1);
+            }
         }
+        fixture.pool.reset();
         assert!(fixture.rules.fault().is_none());
         assert_eq!(fixture.pool.free.lock().len(), 1, "one slot served every run");
+    }
+
+    #[test]
+    fn memories_are_told_apart_by_their_declared_types() {
+        let (declared, other) = (640 * WASM_PAGE, 3 * WASM_PAGE);
+        for (minimum, maximum, kind) in [
+            (declared, None, MemoryKind::Guest),
+            (declared, Some(declared), MemoryKind::Guest),
+            (COUNTER_LENGTH, Some(COUNTER_LENGTH), MemoryKind::Counter),
+            (COUNTER_LENGTH, None, MemoryKind::Heap),
+            (COUNTER_LENGTH, Some(other), MemoryKind::Heap),
+            (0, None, MemoryKind::Heap),
+            (other, Some(declared), MemoryKind::Heap),
+        ] {
+            assert_eq!(MemoryKind::of(minimum, maximum, declared), kind, "{minimum} {maximum:?}");
+        }
+        // Small modules in tests declare a page, and no maximum.
+        assert_eq!(MemoryKind::of(WASM_PAGE, None, WASM_PAGE), MemoryKind::Guest);
+    }
+
+    #[test]
+    fn a_counter_is_that_of_the_guest_that_is_being_made() {
+        let memories = SlotMemories::new(2 * WASM_PAGE);
+        assert!(memories.counter().is_err(), "no guest is being made");
+        let rules = SlotRules::new(1 << 20, Verify::Never, DirtyPages::best());
+        let (counters, pages) = memories.assign_image(&pool(&rules, 7), || {
+            let early = memories.counter().is_err();
+            let memory = memories.guest_memory(1 << 20, PAGE).unwrap();
+            let counter = memories.counter().unwrap();
+            (early, counter.as_ptr(), memory)
+        });
+        let (early, base, _memory) = counters;
+        assert!(early, "the guest has no memory yet");
+        assert_eq!(base, pages.unwrap().counter_base());
+        assert!(memories.counter().is_err(), "the guest was made");
     }
 
     #[test]
@@ -340,6 +457,7 @@ mod tests {
         put.call(&mut one, (70_000, 200)).unwrap();
         assert_eq!(get(&mut two, &second, 70_000).unwrap(), 70_000 % 7);
         drop((one, two));
+        fixture.pool.reset();
         assert_eq!(fixture.pool.free.lock().len(), 2);
     }
 
@@ -376,6 +494,8 @@ mod tests {
             let put = instance.get_typed_func::<(i32, i32), ()>(&mut store, "put").unwrap();
             put.call(&mut store, (150_000, 99)).unwrap();
             drop(store);
+            assert!(fixture.rules.fault().is_none());
+            fixture.pool.reset();
             assert!(fixture.pool.free.lock().is_empty(), "the slot was kept");
             let fault = fixture.rules.fault().expect("the fault was not kept");
             assert!(matches!(fault, MemoryError::System { .. }), "{fault}");
@@ -391,6 +511,7 @@ mod tests {
         let put = instance.get_typed_func::<(i32, i32), ()>(&mut store, "put").unwrap();
         put.call(&mut store, (150_000, 99)).unwrap();
         drop(store);
+        fixture.pool.reset();
         assert_eq!(fixture.pool.kept(), PAGE);
         fixture.pool.release();
         assert_eq!(fixture.pool.kept(), 0);

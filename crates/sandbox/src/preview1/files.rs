@@ -47,7 +47,7 @@ impl WasiCall<'_> {
     ) -> Result<(), Errno> {
         self.memory.ensure_vectors(vectors)?;
         self.memory.ensure(out, 4)?;
-        let is_random = self.wasi.files.is_random(fd)?;
+        let is_random = self.process.files.is_random(fd)?;
         let most = if is_random { MAX_RANDOM } else { MAX_TRANSFER };
         let mut total = 0_u32;
         for index in 0..vectors.len.max(1) {
@@ -59,11 +59,11 @@ impl WasiCall<'_> {
             let into = self.memory.bytes_mut(vector)?;
             let read = match position.plus(total)? {
                 _ if is_random => {
-                    let filled = self.wasi.clock_and_random.fill(into);
+                    let filled = self.process.clock_and_random.fill(into);
                     filled.map(|()| into.len()).ok().ok_or(Errno::InputOutput)
                 }
-                Position::Own => self.wasi.files.read(fd, into),
-                Position::At(offset) => self.wasi.files.read_at(fd, into, offset),
+                Position::Own => self.process.files.read(fd, into),
+                Position::At(offset) => self.process.files.read_at(fd, into, offset),
             };
             let Some(read) = keep_going(read, total)? else { break };
             total = total.saturating_add(read);
@@ -78,7 +78,7 @@ impl WasiCall<'_> {
 
     /// Adds to the fuel that the function costs.
     pub(crate) fn charge(&mut self, bytes: u64, for_each: u64) {
-        self.wasi.cost = self.wasi.cost.saturating_add(bytes.saturating_mul(for_each));
+        self.turn.cost = self.turn.cost.saturating_add(bytes.saturating_mul(for_each));
     }
 
     pub(crate) fn fd_write(
@@ -90,8 +90,8 @@ impl WasiCall<'_> {
     ) -> Result<(), Errno> {
         self.memory.ensure_vectors(vectors)?;
         self.memory.ensure(out, 4)?;
-        let stream = self.wasi.files.output_stream(fd)?;
-        let now = if stream.is_some() { 0 } else { self.wasi.now() };
+        let stream = self.process.files.output_stream(fd)?;
+        let now = if stream.is_some() { 0 } else { self.process.now() };
         let mut total = 0_u32;
         for index in 0..vectors.len.max(1) {
             let vector = match vectors.len {
@@ -102,12 +102,12 @@ impl WasiCall<'_> {
             let from = self.memory.bytes(vector)?;
             let written = match (stream, position.plus(total)?) {
                 (Some(stream), Position::Own) => {
-                    self.wasi.capture.write(stream, from);
+                    self.turn.capture.write(stream, from);
                     Ok(from.len())
                 }
                 (Some(_), Position::At(_)) => Err(Errno::NotSeekable),
-                (None, Position::Own) => self.wasi.files.write(fd, from, now),
-                (None, Position::At(offset)) => self.wasi.files.write_at(fd, from, offset, now),
+                (None, Position::Own) => self.process.files.write(fd, from, now),
+                (None, Position::At(offset)) => self.process.files.write_at(fd, from, offset, now),
             };
             let Some(written) = keep_going(written, total)? else { break };
             total = total.saturating_add(written);
@@ -127,31 +127,31 @@ impl WasiCall<'_> {
         out: u32,
     ) -> Result<(), Errno> {
         self.memory.ensure(out, 8)?;
-        self.wasi.files.descriptor_stat(fd)?;
+        self.process.files.descriptor_stat(fd)?;
         let whence = match whence {
             0 => Whence::Start,
             1 => Whence::Current,
             2 => Whence::End,
             _ => return Err(Errno::Invalid),
         };
-        let position = self.wasi.files.seek(fd, delta, whence)?;
+        let position = self.process.files.seek(fd, delta, whence)?;
         self.memory.put_u64(out, position)
     }
 
     pub(crate) fn fd_tell(&mut self, fd: u32, out: u32) -> Result<(), Errno> {
-        let position = self.wasi.files.tell(fd)?;
+        let position = self.process.files.tell(fd)?;
         self.memory.put_u64(out, position)
     }
 
     /// Succeeds for every open file: files are in memory, so there is nothing to sync.
     pub(crate) fn fd_sync(&self, fd: u32) -> Result<(), Errno> {
-        self.wasi.files.descriptor_stat(fd).map(|_| ())
+        self.process.files.descriptor_stat(fd).map(|_| ())
     }
 
     /// Succeeds for every open file and folder: everything is in memory already.
     pub(crate) fn fd_advise(&self, fd: u32, size: u64, advice: u32) -> Result<(), Errno> {
-        if self.wasi.files.descriptor_stat(fd)?.kind != FileKind::Folder {
-            self.wasi.files.tell(fd)?;
+        if self.process.files.descriptor_stat(fd)?.kind != FileKind::Folder {
+            self.process.files.tell(fd)?;
         }
         let is_negative = i64::try_from(size).is_err();
         if is_negative || advice > 5 { Err(Errno::Invalid) } else { Ok(()) }
@@ -159,7 +159,7 @@ impl WasiCall<'_> {
 
     /// Refuses to reserve room in a file. Other descriptors are an error of their own.
     pub(crate) fn refuse_allocation(&self, fd: u32) -> Result<(), Errno> {
-        match self.wasi.files.descriptor_stat(fd)?.kind {
+        match self.process.files.descriptor_stat(fd)?.kind {
             FileKind::File => Err(Errno::NotSupported),
             _ => Err(Errno::BadDescriptor),
         }
@@ -167,13 +167,13 @@ impl WasiCall<'_> {
 
     /// Refuses to give up rights, which are not enforced here.
     pub(crate) fn refuse_rights(&self, fd: u32) -> Result<(), Errno> {
-        self.wasi.files.descriptor_stat(fd)?;
+        self.process.files.descriptor_stat(fd)?;
         Err(Errno::NotSupported)
     }
 
     pub(crate) fn fd_fdstat_get(&mut self, fd: u32, out: u32) -> Result<(), Errno> {
         self.memory.ensure(out, FDSTAT_SIZE)?;
-        let stat = self.wasi.files.descriptor_stat(fd)?;
+        let stat = self.process.files.descriptor_stat(fd)?;
         self.memory.put(out, layout::fdstat(&stat))
     }
 
@@ -183,23 +183,23 @@ impl WasiCall<'_> {
         if flags & !fdflags::ALL != 0 {
             return Err(Errno::Invalid);
         }
-        self.wasi.files.set_nonblocking(fd, flags & fdflags::NONBLOCK != 0)?;
+        self.process.files.set_nonblocking(fd, flags & fdflags::NONBLOCK != 0)?;
         if flags & fdflags::APPEND != 0 {
-            self.wasi.files.append_always(fd)
+            self.process.files.append_always(fd)
         } else {
-            self.wasi.files.append_no_more(fd)
+            self.process.files.append_no_more(fd)
         }
     }
 
     pub(crate) fn fd_filestat_get(&mut self, fd: u32, out: u32) -> Result<(), Errno> {
         self.memory.ensure(out, FILESTAT_SIZE)?;
-        let stat = self.wasi.files.stat_open(fd)?;
+        let stat = self.process.files.stat_open(fd)?;
         self.memory.put(out, layout::filestat(&stat))
     }
 
     pub(crate) fn fd_filestat_set_size(&mut self, fd: u32, size: u64) -> Result<(), Errno> {
-        let now = self.wasi.now();
-        self.wasi.files.set_size(fd, size, now)
+        let now = self.process.now();
+        self.process.files.set_size(fd, size, now)
     }
 
     pub(crate) fn fd_filestat_set_times(
@@ -209,20 +209,20 @@ impl WasiCall<'_> {
         modified: u64,
         flags: u32,
     ) -> Result<(), Errno> {
-        let now = self.wasi.now();
+        let now = self.process.now();
         let flags = u16::try_from(flags).ok().ok_or(Errno::Invalid)?;
         let times = layout::set_times(accessed, modified, flags, now)?;
-        self.wasi.files.set_times_open(fd, times, now)
+        self.process.files.set_times_open(fd, times, now)
     }
 
     pub(crate) fn fd_prestat_get(&mut self, fd: u32, out: u32) -> Result<(), Errno> {
-        let length = self.wasi.files.preopened_path(fd)?.len();
+        let length = self.process.files.preopened_path(fd)?.len();
         let length = u32::try_from(length).ok().ok_or(Errno::Overflow)?;
         self.memory.put(out, layout::prestat(length))
     }
 
     pub(crate) fn fd_prestat_dir_name(&mut self, fd: u32, into: Span) -> Result<(), Errno> {
-        let path = self.wasi.files.preopened_path(fd)?.as_bytes();
+        let path = self.process.files.preopened_path(fd)?.as_bytes();
         let to = self.memory.bytes_mut(into)?.get_mut(..path.len());
         to.ok_or(Errno::NameTooLong)?.copy_from_slice(path);
         Ok(())
@@ -240,7 +240,7 @@ impl WasiCall<'_> {
         self.memory.ensure(out, 4)?;
         let buffer = self.memory.bytes_mut(into)?;
         let mut used = 0;
-        self.wasi.files.list(fd, cookie, |entry| {
+        self.process.files.list(fd, cookie, |entry| {
             let head = layout::dirent(&entry);
             for part in [head.as_slice(), entry.name.as_bytes()] {
                 let room = buffer.get_mut(used..).unwrap_or_default();
@@ -261,7 +261,7 @@ impl WasiCall<'_> {
 
     /// Refuses socket operations: no descriptor is a socket.
     pub(crate) fn refuse_socket(&self, fd: u32) -> Result<(), Errno> {
-        self.wasi.files.descriptor_stat(fd)?;
+        self.process.files.descriptor_stat(fd)?;
         Err(Errno::NotSocket)
     }
 }

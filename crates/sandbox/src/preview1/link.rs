@@ -59,8 +59,8 @@ fn link_files<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
         fd_seek(fd: u32, delta: i64, whence: u32, out: u32) =
             |call| call.fd_seek(fd, delta, whence, out);
         fd_tell(fd: u32, out: u32) = |call| call.fd_tell(fd, out);
-        fd_close(fd: u32) = |call| call.wasi.files.close(fd);
-        fd_renumber(from: u32, to: u32) = |call| call.wasi.files.renumber(from, to);
+        fd_close(fd: u32) = |call| call.process.files.close(fd);
+        fd_renumber(from: u32, to: u32) = |call| call.process.files.renumber(from, to);
         fd_sync(fd: u32) = |call| call.fd_sync(fd);
         fd_datasync(fd: u32) = |call| call.fd_sync(fd);
         fd_advise(fd: u32, _offset: u64, size: u64, advice: u32) =
@@ -196,30 +196,32 @@ fn link_ends<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Runs one function on the guest's memory and the run's state.
+/// Runs one function on the guest's memory and state. Outside of a turn it is `EFAULT`.
 fn enter<T: Preview1, E: From<Errno>>(
     caller: &mut Caller<'_, T>,
     function: impl FnOnce(&mut WasiCall<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let memory = caller.data().memory().ok_or(Errno::Fault)?;
-    if caller.data_mut().wasi().clock_and_random.counts_fuel()
+    let (process, _) = caller.data_mut().parts();
+    if process.clock_and_random.counts_fuel()
         && let Some(left) = T::fuel_left(caller)
     {
-        caller.data_mut().wasi().clock_and_random.note_fuel(left);
+        caller.data_mut().parts().0.clock_and_random.note_fuel(left);
     }
     let (bytes, state) = memory.data_and_store_mut(caller);
-    let wasi = state.wasi();
-    wasi.calls = wasi.calls.saturating_add(1);
-    wasi.cost = 0;
-    wasi.files.take_steps();
-    function(&mut WasiCall { memory: GuestMemory::new(bytes), wasi })
+    let (process, turn) = state.parts();
+    let turn = turn.ok_or(Errno::Fault)?;
+    turn.calls = turn.calls.saturating_add(1);
+    turn.cost = 0;
+    process.files.take_steps();
+    function(&mut WasiCall { memory: GuestMemory::new(bytes), process, turn })
 }
 
 /// Takes the fuel that the last function cost.
 fn charge<T: Preview1>(caller: &mut Caller<'_, T>) -> wasmtime::Result<()> {
-    let wasi = caller.data_mut().wasi();
-    let steps = wasi.files.take_steps().saturating_mul(STEP_FUEL);
-    let cost = std::mem::take(&mut wasi.cost).saturating_add(steps);
+    let (process, turn) = caller.data_mut().parts();
+    let steps = process.files.take_steps().saturating_mul(STEP_FUEL);
+    let cost = turn.map_or(0, |turn| std::mem::take(&mut turn.cost)).saturating_add(steps);
     if cost == 0 { Ok(()) } else { caller.data_mut().charge_fuel(cost) }
 }
 

@@ -40,8 +40,8 @@ pub(crate) use crate::preview1::process::StringTable;
 
 /// The state of a store that runs guests.
 pub(crate) trait Preview1: 'static {
-    /// The run's WASI state.
-    fn wasi(&mut self) -> &mut Wasi;
+    /// The process, and the turn that it has; no turn before the first one and after the last.
+    fn parts(&mut self) -> (&mut Process, Option<&mut TurnIo>);
 
     /// The guest's memory, looked up once when the guest was instantiated; without it every call
     /// answers `EFAULT`.
@@ -82,54 +82,26 @@ pub(crate) struct Exited {
     pub code: u32,
 }
 
-/// Everything that WASI functions of one run can reach.
-pub(crate) struct Wasi {
-    /// The guest's files.
+/// The lasting half of what the functions can reach: the guest as a process. One turn leaves it to
+/// the next.
+pub(crate) struct Process {
+    /// The guest's files and its open descriptors.
     pub files: FileSystem,
-    /// The guest's output.
-    pub(crate) capture: Capture,
     /// Its clocks and its randomness.
     pub clock_and_random: ClockAndRandom,
-    /// The end of its time.
-    pub deadline: Deadline,
     /// `argv`, the program's name first.
     pub arguments: StringTable,
     /// Environment variables, as `NAME=value`.
     pub environment: StringTable,
     file_clock: FileClock,
-    calls: u64,
-    /// The fuel that the present function costs.
-    cost: u64,
 }
 
-impl Wasi {
-    /// The state of a run without arguments and environment.
+impl Process {
+    /// A process without arguments and environment.
     #[must_use]
-    pub(crate) fn new(
-        files: FileSystem,
-        capture: Capture,
-        clock_and_random: ClockAndRandom,
-        deadline: Deadline,
-    ) -> Self {
+    pub(crate) fn new(files: FileSystem, clock_and_random: ClockAndRandom) -> Self {
         let (arguments, environment) = (StringTable::default(), StringTable::default());
-        let file_clock = FileClock::default();
-        Self {
-            files,
-            capture,
-            clock_and_random,
-            deadline,
-            arguments,
-            environment,
-            file_clock,
-            calls: 0,
-            cost: 0,
-        }
-    }
-
-    /// The number of functions that the guest has called.
-    #[cfg(test)]
-    pub(crate) const fn calls(&self) -> u64 {
-        self.calls
+        Self { files, clock_and_random, arguments, environment, file_clock: FileClock::default() }
     }
 
     /// The time of a change of the file system, later than that of the change before.
@@ -139,20 +111,42 @@ impl Wasi {
     }
 }
 
-/// Prints sizes only: arguments, environment, output and files belong to a tenant.
-impl fmt::Debug for Wasi {
+/// Prints sizes only: arguments, environment and files belong to a tenant.
+impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wasi")
-            .field("files", &self.files)
-            .field("capture", &self.capture)
-            .field("deadline", &self.deadline)
-            .field("calls", &self.calls)
-            .finish_non_exhaustive()
+        f.debug_struct("Process").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
-/// One call of the guest: its memory and the run's state.
+/// The passing half of what the functions can reach: it begins and ends with a turn.
+#[derive(Debug)]
+pub(crate) struct TurnIo {
+    /// The output of the turn.
+    pub(crate) capture: Capture,
+    /// The end of its time.
+    pub deadline: Deadline,
+    calls: u64,
+    /// The fuel that the present function costs.
+    cost: u64,
+}
+
+impl TurnIo {
+    /// A turn that has done nothing yet.
+    #[must_use]
+    pub(crate) const fn new(capture: Capture, deadline: Deadline) -> Self {
+        Self { capture, deadline, calls: 0, cost: 0 }
+    }
+
+    /// The number of functions that the guest has called.
+    #[cfg(test)]
+    pub(crate) const fn calls(&self) -> u64 {
+        self.calls
+    }
+}
+
+/// One call of the guest: its memory, and both halves of its state.
 pub(crate) struct WasiCall<'a> {
     pub memory: GuestMemory<'a>,
-    pub wasi: &'a mut Wasi,
+    pub process: &'a mut Process,
+    pub turn: &'a mut TurnIo,
 }

@@ -65,24 +65,24 @@ impl WasiCall<'_> {
     ) -> Result<(), Errno> {
         self.memory.ensure(out, 4)?;
         let how = request.parse()?;
-        let now = self.wasi.now();
-        let fd = self.wasi.files.open(path.at(&self.memory)?, how, now)?;
+        let now = self.process.now();
+        let fd = self.process.files.open(path.at(&self.memory)?, how, now)?;
         self.memory.put_u32(out, fd)
     }
 
     pub(crate) fn path_create_directory(&mut self, path: GuestPath) -> Result<(), Errno> {
-        let now = self.wasi.now();
-        self.wasi.files.make_folder(path.at(&self.memory)?, now)
+        let now = self.process.now();
+        self.process.files.make_folder(path.at(&self.memory)?, now)
     }
 
     pub(crate) fn path_remove_directory(&mut self, path: GuestPath) -> Result<(), Errno> {
-        let now = self.wasi.now();
-        self.wasi.files.remove_folder(path.at(&self.memory)?, now)
+        let now = self.process.now();
+        self.process.files.remove_folder(path.at(&self.memory)?, now)
     }
 
     pub(crate) fn path_unlink_file(&mut self, path: GuestPath) -> Result<(), Errno> {
-        let now = self.wasi.now();
-        self.wasi.files.remove_file(path.at(&self.memory)?, now)
+        let now = self.process.now();
+        self.process.files.remove_file(path.at(&self.memory)?, now)
     }
 
     pub(crate) fn path_filestat_get(
@@ -92,7 +92,7 @@ impl WasiCall<'_> {
         out: u32,
     ) -> Result<(), Errno> {
         self.memory.ensure(out, FILESTAT_SIZE)?;
-        let stat = self.wasi.files.stat(path.at(&self.memory)?, last_link(lookup_flags)?)?;
+        let stat = self.process.files.stat(path.at(&self.memory)?, last_link(lookup_flags)?)?;
         self.memory.put(out, layout::filestat(&stat))
     }
 
@@ -104,11 +104,11 @@ impl WasiCall<'_> {
         modified: u64,
         flags: u32,
     ) -> Result<(), Errno> {
-        let now = self.wasi.now();
+        let now = self.process.now();
         let flags = u16::try_from(flags).ok().ok_or(Errno::Invalid)?;
         let times = layout::set_times(accessed, modified, flags, now)?;
         let at = path.at(&self.memory)?;
-        self.wasi.files.set_times(at, last_link(lookup_flags)?, times, now)
+        self.process.files.set_times(at, last_link(lookup_flags)?, times, now)
     }
 
     pub(crate) fn path_link(
@@ -117,20 +117,20 @@ impl WasiCall<'_> {
         from: GuestPath,
         to: GuestPath,
     ) -> Result<(), Errno> {
-        let now = self.wasi.now();
+        let now = self.process.now();
         let (from, to) = (from.at(&self.memory)?, to.at(&self.memory)?);
-        self.wasi.files.add_name(from, last_link(lookup_flags)?, to, now)
+        self.process.files.add_name(from, last_link(lookup_flags)?, to, now)
     }
 
     pub(crate) fn path_rename(&mut self, from: GuestPath, to: GuestPath) -> Result<(), Errno> {
-        let now = self.wasi.now();
-        self.wasi.files.rename(from.at(&self.memory)?, to.at(&self.memory)?, now)
+        let now = self.process.now();
+        self.process.files.rename(from.at(&self.memory)?, to.at(&self.memory)?, now)
     }
 
     pub(crate) fn path_symlink(&mut self, target: Span, link: GuestPath) -> Result<(), Errno> {
-        let now = self.wasi.now();
+        let now = self.process.now();
         let target = path_text(&self.memory, target)?;
-        self.wasi.files.make_link(target, link.at(&self.memory)?, now)
+        self.process.files.make_link(target, link.at(&self.memory)?, now)
     }
 
     /// Writes as much of the target as fits, as `readlink` does.
@@ -142,7 +142,7 @@ impl WasiCall<'_> {
     ) -> Result<(), Errno> {
         self.memory.ensure(out, 4)?;
         self.memory.ensure(into.start, into.len)?;
-        let target = self.wasi.files.read_link(path.at(&self.memory)?)?.as_bytes();
+        let target = self.process.files.read_link(path.at(&self.memory)?)?.as_bytes();
         let buffer = self.memory.bytes_mut(into)?;
         let fits = target.len().min(buffer.len());
         if let (Some(to), Some(from)) = (buffer.get_mut(..fits), target.get(..fits)) {

@@ -71,8 +71,8 @@ impl WasiCall<'_> {
                 Wait::For(time) => time,
             });
         }
-        if !shortest.is_zero() && !self.wasi.clock_and_random.skip(shortest) {
-            self.wasi.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
+        if !shortest.is_zero() && !self.process.clock_and_random.skip(shortest) {
+            self.turn.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
         }
         Ok(shortest)
     }
@@ -94,7 +94,7 @@ impl WasiCall<'_> {
                 Wait::For(_) => continue,
             };
             let readable = match subscription.awaited {
-                Awaited::Readable(fd) => self.wasi.files.readable_bytes(fd).unwrap_or(0),
+                Awaited::Readable(fd) => self.process.files.readable_bytes(fd).unwrap_or(0),
                 Awaited::Clock { .. } | Awaited::Writable(_) => 0,
             };
             let at = events.saturating_add(reported.saturating_mul(EVENT_SIZE));
@@ -118,14 +118,14 @@ impl WasiCall<'_> {
                 absolute: false,
             } => Duration::from_nanos(timeout),
             Awaited::Clock { id: clockid::REALTIME, timeout, .. } => {
-                self.wasi.clock_and_random.until_realtime(Duration::from_nanos(timeout))
+                self.process.clock_and_random.until_realtime(Duration::from_nanos(timeout))
             }
             Awaited::Clock { id: clockid::MONOTONIC, timeout, .. } => {
-                self.wasi.clock_and_random.until_monotonic(Duration::from_nanos(timeout))
+                self.process.clock_and_random.until_monotonic(Duration::from_nanos(timeout))
             }
             Awaited::Clock { .. } => return Wait::None(Some(Errno::Invalid)),
             Awaited::Readable(fd) | Awaited::Writable(fd) => {
-                return Wait::None(self.wasi.files.descriptor_stat(fd).err());
+                return Wait::None(self.process.files.descriptor_stat(fd).err());
             }
         };
         if time.is_zero() { Wait::None(None) } else { Wait::For(time) }

@@ -71,8 +71,8 @@ impl WasiCall<'_> {
         size_out: u32,
     ) -> Result<(), Errno> {
         let table = match texts {
-            Texts::Arguments => &self.wasi.arguments,
-            Texts::Environment => &self.wasi.environment,
+            Texts::Arguments => &self.process.arguments,
+            Texts::Environment => &self.process.environment,
         };
         let (count, size) = (table.starts.len(), table.bytes.len());
         self.memory.put_count(count_out, count)?;
@@ -81,8 +81,8 @@ impl WasiCall<'_> {
 
     pub(crate) fn texts(&mut self, texts: Texts, pointers: u32, buffer: u32) -> Result<(), Errno> {
         let table = match texts {
-            Texts::Arguments => &self.wasi.arguments,
-            Texts::Environment => &self.wasi.environment,
+            Texts::Arguments => &self.process.arguments,
+            Texts::Environment => &self.process.environment,
         };
         let size = u32::try_from(table.bytes.len()).ok().ok_or(Errno::Overflow)?;
         self.memory.bytes_mut(Span::new(buffer, size))?.copy_from_slice(&table.bytes);
@@ -98,16 +98,16 @@ impl WasiCall<'_> {
         if clock > clockid::THREAD_CPUTIME {
             return Err(Errno::Invalid);
         }
-        self.memory.put_u64(out, timestamp(self.wasi.clock_and_random.resolution()))
+        self.memory.put_u64(out, timestamp(self.process.clock_and_random.resolution()))
     }
 
     /// A guest is alone on its thread, so its processor time is the time since its start.
     pub(crate) fn clock_time_get(&mut self, clock: u32, out: u32) -> Result<(), Errno> {
         let time: Duration = match clock {
-            clockid::REALTIME => self.wasi.clock_and_random.read_realtime(),
-            clockid::MONOTONIC => self.wasi.clock_and_random.read_monotonic(),
+            clockid::REALTIME => self.process.clock_and_random.read_realtime(),
+            clockid::MONOTONIC => self.process.clock_and_random.read_monotonic(),
             clockid::PROCESS_CPUTIME | clockid::THREAD_CPUTIME => {
-                self.wasi.clock_and_random.read_elapsed()
+                self.process.clock_and_random.read_elapsed()
             }
             _ => return Err(Errno::Invalid),
         };
@@ -119,7 +119,7 @@ impl WasiCall<'_> {
         if into.len > MAX_RANDOM {
             return Err(Errno::Invalid);
         }
-        self.wasi.clock_and_random.fill(bytes).ok().ok_or(Errno::InputOutput)?;
+        self.process.clock_and_random.fill(bytes).ok().ok_or(Errno::InputOutput)?;
         self.charge(into.len.into(), RANDOM_FUEL);
         Ok(())
     }

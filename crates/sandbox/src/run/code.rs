@@ -9,7 +9,7 @@ use wasmtime::{Engine, Instance, InstancePre, Store};
 use crate::SandboxError;
 use crate::attached::image::LoadedImage;
 use crate::memory::{ControlPages, MemoryHandle, SlotMemories, WASM_PAGE};
-use crate::run::guest::{self, Guest};
+use crate::run::guest::{Guest, calls};
 use crate::run::interrupter::Interrupter;
 use wardian_engine::code::compile::{self, CodeOptions};
 use wardian_engine::code::instrumentation::{Instrumentation, Variant};
@@ -38,6 +38,7 @@ pub struct LoadedCode {
 }
 
 /// A guest that was made.
+#[derive(Clone)]
 pub(crate) struct MadeGuest {
     pub(crate) instance: Instance,
     /// The pages that control it.
@@ -59,7 +60,7 @@ impl LoadedCode {
         settings.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
         let engine = Engine::new(&settings).map_err(SandboxError::Engine)?;
         let module = compile::load(&engine, spec.native)?;
-        let template = guest::linker(&engine)
+        let template = calls::linker(&engine)
             .and_then(|linker| linker.instantiate_pre(&module))
             .map_err(SandboxError::Engine)?;
         Ok(Self { checks: spec.options.checks, engine, template, memories })

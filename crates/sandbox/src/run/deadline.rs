@@ -25,6 +25,7 @@ struct Signal {
 
 /// The end of one run's time. Sleeps of the guest end at it, so that sleeping code stops as exactly
 /// as computing code.
+#[derive(Clone)]
 pub struct Deadline {
     end: Instant,
     signal: Arc<Signal>,

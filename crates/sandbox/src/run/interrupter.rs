@@ -7,6 +7,7 @@ use wasmtime::Engine;
 use crate::memory::{ControlPages, MemoryError};
 
 /// The way to interrupt the guest that runs.
+#[derive(Clone)]
 pub(crate) enum Interrupter {
     /// Closes the pages that the guest's polls and charges use.
     Pages(Arc<ControlPages>),

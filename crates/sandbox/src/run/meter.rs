@@ -65,7 +65,7 @@ impl FuelMeter {
     /// True if more was used than there was, even if the guest is in the middle of a function that
     /// may give back what it has paid in advance.
     pub(crate) fn is_surely_exceeded(&self) -> bool {
-        self.pages.counter().saturating_add_unsigned(MOST_ADVANCE) < 0
+        is_surely_exceeded(&self.pages)
     }
 
     /// Ends a guest that calls the host although more was used than there was.
@@ -82,6 +82,11 @@ impl FuelMeter {
     pub(crate) fn set(&self, left: u64) -> wasmtime::Result<()> {
         self.pages.set_counter(signed(left.min(MOST_FUEL))).map_err(wasmtime::Error::new)
     }
+}
+
+/// As [`FuelMeter::is_surely_exceeded`], of the counter in these pages.
+pub(crate) fn is_surely_exceeded(pages: &ControlPages) -> bool {
+    pages.counter().saturating_add_unsigned(MOST_ADVANCE) < 0
 }
 
 fn signed(value: u64) -> i64 {

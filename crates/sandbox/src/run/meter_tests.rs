@@ -14,14 +14,17 @@ use crate::memory::{
     DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
 };
 use crate::preview1::Preview1 as _;
+use crate::preview1::TurnIo;
+use crate::run::capture::Capture;
 use crate::run::deadline::Deadline;
-use crate::run::execute::wasi_for;
-use crate::run::guest::{self, Guest};
+use crate::run::guest::calls;
+use crate::run::guest::open::process_for;
+use crate::run::guest::state::{Guest, TurnState};
 use wardian_engine::code::compile::{self, MAX_WASM_STACK};
 use wardian_engine::code::instrumentation::{Instrumentation, Variant};
 use wardian_formats::job::host::{Host, IsCancelled};
-use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
+use wardian_formats::job::{SetupLimits, TurnLimits};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest};
 
@@ -101,28 +104,31 @@ impl Metered {
         let rules = SlotRules::new(1 << 20, Verify::Always, DirtyPages::best());
         let pool = SlotPool::new(MemoryImage::open(image).unwrap(), rules);
 
-        let limits = RunLimits { fuel: Some(Fuel(budget)), ..RunLimits::DEFAULT };
+        let limits = TurnLimits { fuel: Some(Fuel(budget)), ..TurnLimits::DEFAULT };
         let mode = ClockAndRandomMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
         let clock_and_random = ClockAndRandom::new(mode, Clock::System);
-        let deadline = Deadline::after(limits.wall_time);
-        let wasi = wasi_for(&limits, &[], clock_and_random, deadline).unwrap();
+        let process = process_for(&SetupLimits::DEFAULT, &[], clock_and_random).unwrap();
+        let io = TurnIo::new(Capture::new(limits.logs), Deadline::after(limits.wall_time));
         let account = HostCallAccount::new(Box::new(Forgetful), b"{}", &limits);
-        let mut guest = Guest::new(wasi, account, &limits, WASM_PAGE);
-        guest.sampling = sampling;
+        let mut turn = TurnState::new(io, account);
+        turn.sampling = sampling;
+        let guest = Guest::new(process, &SetupLimits::DEFAULT, WASM_PAGE);
         let mut store = Store::new(&engine, guest);
-        let linker = guest::linker(&engine).unwrap();
+        let linker = calls::linker(&engine).unwrap();
         let instantiate = || linker.instantiate(&mut store, &module).unwrap();
         let (instance, pages) = memories.assign_image(&pool, instantiate);
-        guest::attach(&mut store, &instance, &pages.unwrap())?;
+        let pages = pages.unwrap();
+        calls::attach(&mut store, &instance, &pages)?;
+        calls::begin_turn(&mut store, (&instance, &pages), turn, limits.fuel)?;
         Ok(Self { store, instance })
     }
 
     fn turn(&mut self) -> Result<i32, Trap> {
-        guest::turn(&mut self.store, b"x").map_err(|error| *error.downcast_ref::<Trap>().unwrap())
+        calls::turn(&mut self.store, b"x").map_err(|error| *error.downcast_ref::<Trap>().unwrap())
     }
 
     fn used(&mut self) -> u64 {
-        self.store.data().meter.as_ref().unwrap().used().0
+        self.store.data().meter().unwrap().used().0
     }
 }
 
@@ -144,7 +150,7 @@ fn fuel_decides_if_a_run_completes() {
         for missing in [0, 1, 2, 1_000, used] {
             let mut guest = Metered::new(used - missing, None);
             let end = guest.turn();
-            let meter = guest.store.data().meter.as_ref().unwrap();
+            let meter = guest.store.data().meter().unwrap();
             assert_eq!(meter.is_exceeded(), missing > 0, "{missing} {end:?}");
             assert_eq!(guest.used(), used - missing, "never more than the budget");
             if missing == 0 {
@@ -177,10 +183,10 @@ fn fuel_decides_what_a_guest_may_ask_of_the_host() {
 fn a_counter_is_looked_at_when_it_could_be_used_up_and_seldom_while_it_rests() {
     on_guest_thread(|| {
         let far = Metered::new(1_600_000_000_000, None);
-        let mut watch = CounterWatch::new(far.store.data().meter.clone().unwrap());
+        let mut watch = CounterWatch::new(far.store.data().meter().cloned().unwrap());
         assert_eq!(watch.next(), Duration::from_secs(100));
         let mut near = Metered::new(20_000, None);
-        let mut watch = CounterWatch::new(near.store.data().meter.clone().unwrap());
+        let mut watch = CounterWatch::new(near.store.data().meter().cloned().unwrap());
         let rests: Vec<_> = (0..4).map(|_| watch.next().as_millis()).collect();
         assert_eq!(rests, [4, 8, 16, 32]);
         assert_eq!(near.turn(), Ok(0));

@@ -11,7 +11,7 @@ use crate::vfs::tree::device::Device;
 use crate::vfs::tree::mount::{Mount, MountError};
 use crate::vfs::tree::node::{NodeKind, Nodes, Place, Timestamp};
 use crate::vfs::tree::quota::{ENTRY_COST, Quota};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 use wardian_formats::job::outcome::Stream;
 
 /// The path of the workspace.
@@ -58,7 +58,7 @@ impl FileSystem {
     ///
     /// Two mounts conflict, or a path is invalid.
     pub fn for_run(
-        limits: &RunLimits,
+        limits: &SetupLimits,
         mounts: &[Mount],
         now: Timestamp,
     ) -> Result<Self, MountError> {

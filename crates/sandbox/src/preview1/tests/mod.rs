@@ -12,14 +12,14 @@ use std::time::Duration;
 use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, Val};
 
 use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
-use crate::preview1::{Preview1, Wasi, layout, link};
+use crate::preview1::{Preview1, Process, TurnIo, layout, link};
 use crate::run::capture::Capture;
 use crate::run::deadline::Deadline;
 use crate::vfs::tree::content::SharedBytes;
 use crate::vfs::tree::immutable::ImmutableTree;
 use crate::vfs::{Errno, FileSystem, Mount};
-use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::Logs;
+use wardian_formats::job::{SetupLimits, TurnLimits};
 use wardian_vocabulary::clock::Clock;
 
 /// All functions of preview 1, with the types of their parameters: `i` for 32 bits, `l` for 64.
@@ -85,13 +85,14 @@ pub(crate) const OUT: u32 = 0x3000;
 pub(crate) const BUFFER: u32 = 0x4000;
 
 pub(super) struct State {
-    pub wasi: Wasi,
+    pub process: Process,
+    pub turn: TurnIo,
     pub memory: Option<Memory>,
 }
 
 impl Preview1 for State {
-    fn wasi(&mut self) -> &mut Wasi {
-        &mut self.wasi
+    fn parts(&mut self) -> (&mut Process, Option<&mut TurnIo>) {
+        (&mut self.process, Some(&mut self.turn))
     }
 
     fn memory(&self) -> Option<Memory> {
@@ -170,21 +171,22 @@ pub(super) fn mounts() -> Vec<Mount> {
     vec![Mount::tree("/skills/s", Arc::new(ImmutableTree::from_files(skill).unwrap()))]
 }
 
-pub(super) fn wasi(mode: ClockAndRandomMode, deadline: Deadline) -> Wasi {
-    let limits = RunLimits::DEFAULT;
-    let files = FileSystem::for_run(&limits, &mounts(), 0).unwrap();
-    Wasi::new(files, Capture::new(limits.logs), ClockAndRandom::new(mode, Clock::System), deadline)
+/// Both halves of the state of a guest.
+pub(super) fn wasi(mode: ClockAndRandomMode, deadline: Deadline) -> (Process, TurnIo) {
+    let files = FileSystem::for_run(&SetupLimits::DEFAULT, &mounts(), 0).unwrap();
+    let process = Process::new(files, ClockAndRandom::new(mode, Clock::System));
+    (process, TurnIo::new(Capture::new(TurnLimits::DEFAULT.logs), deadline))
 }
 
 pub(crate) const SEEDED: ClockAndRandomMode =
     ClockAndRandomMode::Seeded { seed: [1; 32], realtime: Duration::from_secs(1_000_000) };
 
 impl Guest {
-    pub(super) fn new(wasi: Wasi) -> Self {
+    pub(super) fn new((process, turn): (Process, TurnIo)) -> Self {
         let (engine, module) = compiled();
         let mut linker = Linker::new(engine);
         link(&mut linker).unwrap();
-        let mut store = Store::new(engine, State { wasi, memory: None });
+        let mut store = Store::new(engine, State { process, turn, memory: None });
         let instance = linker.instantiate(&mut store, module).unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
         store.data_mut().memory = Some(memory);
@@ -267,7 +269,7 @@ impl Guest {
     }
 
     pub(super) fn logs(self) -> Logs {
-        self.store.into_data().wasi.capture.into_logs()
+        self.store.into_data().turn.capture.into_logs()
     }
 }
 

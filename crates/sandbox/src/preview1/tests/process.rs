@@ -14,11 +14,11 @@ use crate::vfs::Errno;
 
 #[test]
 fn arguments_and_environment_are_laid_out_as_c_expects() {
-    let mut wasi = wasi(SEEDED, Deadline::after(Duration::ZERO));
-    wasi.arguments = StringTable::new(["python", "-c"]).unwrap();
-    wasi.environment = StringTable::new(["HOME=/workspace", "É=ü", ""]).unwrap();
+    let (mut process, turn) = wasi(SEEDED, Deadline::after(Duration::ZERO));
+    process.arguments = StringTable::new(["python", "-c"]).unwrap();
+    process.environment = StringTable::new(["HOME=/workspace", "É=ü", ""]).unwrap();
     assert_eq!(StringTable::new(["a\0b"]).unwrap_err(), NulInText);
-    let mut guest = Guest::new(wasi);
+    let mut guest = Guest::new((process, turn));
     let expected =
         [("args", vec!["python", "-c"]), ("environ", vec!["HOME=/workspace", "É=ü", ""])];
     for (name, texts) in expected {
@@ -74,7 +74,7 @@ fn there_are_no_sockets_and_no_signals() {
     assert_eq!(guest.call("fd_allocate", &[4, 0, 9]), Err(number(Errno::BadDescriptor)));
     assert_eq!(guest.call("fd_advise", &[1, 0, 0, 0]), Err(number(Errno::NotSeekable)));
     assert_eq!(guest.call("fd_sync", &[1]), Ok(()));
-    assert_eq!(guest.store.data().wasi.calls(), 12);
+    assert_eq!(guest.store.data().turn.calls(), 12);
 }
 
 /// A subscription to a clock.

@@ -2,7 +2,7 @@
 
 use crate::vfs::tests::{SLASH, WORKSPACE, at, files, limited, within};
 use crate::vfs::{Errno, FileKind, LastLink, OpenHow, Whence};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 
 #[test]
 fn duplicates_share_one_position_and_keep_the_file_alive() {
@@ -24,7 +24,7 @@ fn duplicates_share_one_position_and_keep_the_file_alive() {
 
 #[test]
 fn duplicates_count_as_open_files() {
-    let mut files = limited(RunLimits { open_files: 4, ..RunLimits::DEFAULT });
+    let mut files = limited(SetupLimits { open_files: 4, ..SetupLimits::DEFAULT });
     let fd = files.open(within("f"), OpenHow::REPLACE, 0).unwrap();
     for _ in 0..3 {
         files.duplicate(fd, 0).unwrap();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::vfs::tree::content::{Content, SharedBytes};
 use crate::vfs::tree::immutable::ImmutableTree;
 use crate::vfs::{Access, At, Errno, Fd, FileSystem, ListedEntry, Mount, OpenHow};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 
 /// Descriptor of `/`.
 pub(crate) const SLASH: Fd = 3;
@@ -43,10 +43,10 @@ pub(super) fn mounts() -> Vec<Mount> {
 }
 
 pub(super) fn files() -> FileSystem {
-    limited(RunLimits::DEFAULT)
+    limited(SetupLimits::DEFAULT)
 }
 
-pub(super) fn limited(limits: RunLimits) -> FileSystem {
+pub(super) fn limited(limits: SetupLimits) -> FileSystem {
     FileSystem::for_run(&limits, &mounts(), 1).unwrap()
 }
 

@@ -12,7 +12,7 @@ use crate::vfs::{
     At, Errno, Fd, FileKind, FileSystem, ImageDescriptors, LastLink, MOUNT_TIME, Mount, MountError,
     OpenDescriptor, OpenHow, SetTimes, Times, Whence,
 };
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 
 #[test]
 fn the_root_lists_exactly_the_fixed_folders() {
@@ -21,7 +21,7 @@ fn the_root_lists_exactly_the_fixed_folders() {
     assert_eq!(names(&mut files, "/blobs"), ["blob:abc"]);
     assert_eq!(names(&mut files, "/skills/acme.report"), ["SKILL.md", "code"]);
     assert_eq!(names(&mut files, "/usr/local/lib"), ["python315.zip"]);
-    let mut empty = FileSystem::for_run(&RunLimits::DEFAULT, &[], 0).unwrap();
+    let mut empty = FileSystem::for_run(&SetupLimits::DEFAULT, &[], 0).unwrap();
     assert_eq!(names(&mut empty, "/"), ["blobs", "dev", "skills", "tmp", "workspace"]);
 }
 
@@ -91,7 +91,7 @@ fn a_mount_that_lies_in_memory_is_shared_and_one_in_a_file_is_read() {
         Mount::file("/blobs/one", Arc::clone(&content)),
         Mount::file("/blobs/two", Arc::new(FileContent::new(host).unwrap())),
     ];
-    let mut files = FileSystem::for_run(&RunLimits::DEFAULT, &mounts, 0).unwrap();
+    let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &mounts, 0).unwrap();
     let shared = files.read_file("/blobs/one", 100).unwrap();
     let original = content.shared().unwrap();
     assert!(std::ptr::eq(shared.as_slice(), original.as_slice()));
@@ -146,12 +146,12 @@ fn mounts_that_are_in_the_way_of_each_other_are_refused() {
     let tree = || Arc::new(ImmutableTree::from_files([("a", bytes(""))]).unwrap());
     for path in ["", "x", "/", "/a//b", "/a/../b", "/a/", "/./a", "/a\0"] {
         let mount = Mount::tree(path, tree());
-        let made = FileSystem::for_run(&RunLimits::DEFAULT, &[mount], 0);
+        let made = FileSystem::for_run(&SetupLimits::DEFAULT, &[mount], 0);
         assert_eq!(made.unwrap_err(), MountError::Path(path.to_owned()));
     }
     for path in ["/workspace", "/tmp/x", "/skills", "/skills/acme.report/x", BLOB] {
         let mounts = [mounts(), vec![Mount::tree(path, tree())]].concat();
-        let made = FileSystem::for_run(&RunLimits::DEFAULT, &mounts, 0);
+        let made = FileSystem::for_run(&SetupLimits::DEFAULT, &mounts, 0);
         let detached = path == BLOB;
         assert_eq!(made.unwrap_err(), MountError::Taken(path.to_owned()), "{detached}");
     }
@@ -224,7 +224,7 @@ fn making_the_files_of_a_run_does_not_depend_on_the_size_of_its_mounts() {
     let mounts = [mounts(), vec![Mount::tree("/skills/huge", tree)]].concat();
     let start = Instant::now();
     for _ in 0..1000 {
-        drop(FileSystem::for_run(&RunLimits::DEFAULT, &mounts, 0).unwrap());
+        drop(FileSystem::for_run(&SetupLimits::DEFAULT, &mounts, 0).unwrap());
     }
     assert!(start.elapsed() < Duration::from_millis(500), "took {:?} for 1000", start.elapsed());
 }
@@ -243,7 +243,7 @@ fn an_image_keeps_its_open_files_on_mounts() {
     assert_eq!(carried.open.len(), 3);
     let text = serde_json::to_string(&carried).unwrap();
 
-    let mut run = limited(RunLimits { open_files: 1, ..RunLimits::DEFAULT });
+    let mut run = limited(SetupLimits { open_files: 1, ..SetupLimits::DEFAULT });
     run.restore_descriptors(&serde_json::from_str(&text).unwrap()).unwrap();
     let mut buffer = [0; 9];
     assert_eq!((run.read(fds[0], &mut buffer), &buffer[..3]), (Ok(3), &b"phs"[..]));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::vfs::tests::{BLOB, at, files, limited, names_in_steps, read, write};
 use crate::vfs::{Access, Errno, FileSystem, NameInWorkspace, OpenHow};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 use wardian_vocabulary::units::ByteCount;
 
 const CONTENT: &[u8] = b"a,b\n1,2\n";
@@ -65,7 +65,7 @@ fn a_further_name_is_opened_and_not_listed_until_its_file_is_changed() {
 
 #[test]
 fn further_names_leave_half_of_the_workspace_to_the_program() {
-    let mut files = limited(RunLimits { workspace_entries: 8, ..RunLimits::DEFAULT });
+    let mut files = limited(SetupLimits { workspace_entries: 8, ..SetupLimits::DEFAULT });
     for number in 0..16 {
         let name = format!("{number}.csv");
         files.name_blob(BLOB, &name, NameInWorkspace::Unlisted, 5).unwrap();
@@ -96,7 +96,7 @@ fn a_written_file_has_bytes_of_its_own_and_readers_go_on() {
 
 #[test]
 fn a_mount_that_does_not_fit_is_read_and_not_written() {
-    let limits = RunLimits { workspace: ByteCount::bytes(1_050), ..RunLimits::DEFAULT };
+    let limits = SetupLimits { workspace: ByteCount::bytes(1_050), ..SetupLimits::DEFAULT };
     let mut files = limited(limits);
     files.name_blob(BLOB, "sales.csv", NameInWorkspace::Listed, 5).unwrap();
     let before = files.workspace_usage();
@@ -105,7 +105,7 @@ fn a_mount_that_does_not_fit_is_read_and_not_written() {
     assert_eq!(refused, Err(Errno::NoSpace));
     assert_eq!(files.workspace_usage(), before, "nothing stays charged");
     assert_eq!(read(&files, "/workspace/sales.csv").unwrap(), CONTENT);
-    let mut full = limited(RunLimits { workspace_entries: 0, ..RunLimits::DEFAULT });
+    let mut full = limited(SetupLimits { workspace_entries: 0, ..SetupLimits::DEFAULT });
     full.name_blob(BLOB, "sales.csv", NameInWorkspace::Listed, 5).unwrap();
     assert_eq!(read(&full, "/workspace/sales.csv").unwrap_err(), Errno::NotFound);
     assert_eq!(read(&full, "/blobs/sales.csv").unwrap(), CONTENT);

@@ -9,13 +9,13 @@ use crate::vfs::tests::{BLOB, WORKSPACE, WRITE, at, files, limited, read, write}
 use crate::vfs::tree::node::NodeKind;
 use crate::vfs::tree::quota::ENTRY_COST;
 use crate::vfs::{At, Errno, Fd, FileSystem, LastLink, MAX_NAME, OpenHow, Whence};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 use wardian_formats::job::outcome::Stream;
 use wardian_vocabulary::units::ByteCount;
 
 #[test]
 fn charged_memory_ends_writing_at_the_quota_and_not_before() {
-    let limits = RunLimits { workspace: ByteCount::mebibytes(1), ..RunLimits::DEFAULT };
+    let limits = SetupLimits { workspace: ByteCount::mebibytes(1), ..SetupLimits::DEFAULT };
     let mut files = limited(limits);
     let fd = files.open(at("/workspace/big"), WRITE, 0).unwrap();
     let piece = vec![7; 10_000];
@@ -66,7 +66,7 @@ fn holes_take_no_memory_and_end_at_the_quota() {
     let mut files = files();
     let fd = files.open(at("/workspace/sparse"), WRITE, 0).unwrap();
     let before = files.workspace_usage().0;
-    let max = RunLimits::DEFAULT.workspace.as_u64();
+    let max = SetupLimits::DEFAULT.workspace.as_u64();
     for size in [max + 1, 1 << 42, i64::MAX as u64] {
         assert_eq!(files.set_size(fd, size, 0), Err(Errno::FileTooBig));
     }
@@ -86,7 +86,7 @@ fn holes_take_no_memory_and_end_at_the_quota() {
 
 #[test]
 fn entries_end_at_their_limit() {
-    let limits = RunLimits { workspace_entries: 10, ..RunLimits::DEFAULT };
+    let limits = SetupLimits { workspace_entries: 10, ..SetupLimits::DEFAULT };
     let mut files = limited(limits);
     for number in 0..3 {
         files.make_folder(at(&format!("/workspace/folder{number}")), 0).unwrap();
@@ -107,7 +107,7 @@ fn entries_end_at_their_limit() {
 
 #[test]
 fn entries_cost_bytes_too() {
-    let limits = RunLimits { workspace: ByteCount::kibibytes(8), ..RunLimits::DEFAULT };
+    let limits = SetupLimits { workspace: ByteCount::kibibytes(8), ..SetupLimits::DEFAULT };
     let mut files = limited(limits);
     let made = (0..100)
         .take_while(|number| write(&mut files, &format!("/workspace/{number}"), b"").is_ok());
@@ -123,7 +123,7 @@ fn entries_cost_bytes_too() {
 
 #[test]
 fn open_files_end_at_their_limit() {
-    let limits = RunLimits { open_files: 4, ..RunLimits::DEFAULT };
+    let limits = SetupLimits { open_files: 4, ..SetupLimits::DEFAULT };
     let mut files = limited(limits);
     let open: Vec<Fd> = (0..4).map(|_| files.open(at(BLOB), OpenHow::READ, 0).unwrap()).collect();
     assert_eq!(open, [7, 8, 9, 10]);
@@ -184,7 +184,7 @@ proptest! {
     fn charged_memory_is_what_a_file_holds(
         changes in prop::collection::vec((0_usize..400_000, 0_usize..90_000, 0_u8..4), 1..40),
     ) {
-        let limits = RunLimits { workspace: ByteCount::kibibytes(300), ..RunLimits::DEFAULT };
+        let limits = SetupLimits { workspace: ByteCount::kibibytes(300), ..SetupLimits::DEFAULT };
         let mut files = limited(limits);
         let fd = files.open(at("/workspace/f"), WRITE, 0).unwrap();
         let entry = files.workspace_usage().0;

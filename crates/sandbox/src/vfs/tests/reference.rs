@@ -24,7 +24,7 @@ use crate::vfs::tests::operations::{
 };
 use crate::vfs::tests::{WORKSPACE, within};
 use crate::vfs::{At, Fd, FileKind, FileSystem, LastLink, ListedEntry, OpenHow, Whence};
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::SetupLimits;
 
 /// The virtual file system and the folder of the host, with the open descriptors of both.
 struct Pair {
@@ -39,7 +39,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let mut files = FileSystem::for_run(&RunLimits::DEFAULT, &[], 0).unwrap();
+        let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &[], 0).unwrap();
         files.make_folder(At { folder: WORKSPACE, path: "w" }, 0).unwrap();
         let base = files.open(At { folder: WORKSPACE, path: "w" }, OpenHow::READ, 0).unwrap();
         let folder = tempfile::tempdir().unwrap();

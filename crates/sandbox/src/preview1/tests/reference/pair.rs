@@ -116,17 +116,24 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn new(vectors: Vectors) -> Self {
-        let mut ours = wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_secs(3600)));
+        let (mut ours, turn) =
+            wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_secs(3600)));
         let environment = ENVIRONMENT.iter().map(|(name, value)| format!("{name}={value}"));
         ours.arguments = StringTable::new(ARGUMENTS).unwrap();
         ours.environment = StringTable::new(environment).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let reference = Reference::new(&folder);
-        let mut guest = Guest::new(ours);
+        let mut guest = Guest::new((ours, turn));
         // Folders of the host have times of their own; the workspace has the time of its run.
-        let now = guest.store.data_mut().wasi.now();
+        let now = guest.store.data_mut().process.now();
         let times = SetTimes { accessed: Some(now), modified: Some(now) };
-        guest.store.data_mut().wasi.files.set_times(at("."), LastLink::Keep, times, now).unwrap();
+        guest
+            .store
+            .data_mut()
+            .process
+            .files
+            .set_times(at("."), LastLink::Keep, times, now)
+            .unwrap();
         Self {
             ours: Session::new(guest, OUR_BASE, Vectors::Whole),
             theirs: Session::new(reference, THEIR_BASE, vectors),
@@ -139,7 +146,7 @@ impl Pair {
     }
 
     fn files(&mut self) -> &mut FileSystem {
-        &mut self.ours.side.store.data_mut().wasi.files
+        &mut self.ours.side.store.data_mut().process.files
     }
 
     fn kind(&mut self, handle: Handle) -> Kind {
