@@ -24,6 +24,9 @@
 //!
 //! The module also makes [NaNs canonical](crate::code::nan::canonical_nan) by itself.
 //!
+//! INVARIANT(counter-in-bounds): the memory of the counter is named by added instructions alone, which
+//! load and store eight bytes at constant places within its first numbers. The sandbox gives that
+//! memory no guard because of this.
 //! INVARIANT(no-wrap): the counter cannot wrap. A counter below zero becomes less only by code
 //! that takes its time: as long as less than 2⁶² units take a century, it stays far from the end of
 //! its range. Only one operation costs more than its time, a bulk operation that traps. A budget

@@ -567,6 +567,48 @@ fn program(functions: &[Vec<Node>], seed: u32) -> Vec<u8> {
     parsed(&text)
 }
 
+/// Checks each instruction of a metered module that names the memory of the counter.
+fn ensure_in_bounds(module: &[u8]) {
+    const END: u64 = 8 * COUNTERS as u64;
+    const { assert!(END <= COUNTER_PAGES << 16) };
+    let (mut loads, mut stores) = (0, 0);
+    for payload in Parser::new(0).parse_all(module) {
+        let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
+        let operators: Vec<Operator<'_>> =
+            body.get_operators_reader().unwrap().into_iter().map(Result::unwrap).collect();
+        let is_zero = |at: usize| matches!(operators[at], Operator::I32Const { value: 0 });
+        let is_load =
+            |at: usize| matches!(operators[at], Operator::I64Load { memarg } if memarg.memory == 1);
+        for (at, operator) in operators.iter().enumerate() {
+            match operator {
+                Operator::I64Load { memarg } if memarg.memory == 1 => {
+                    assert!(is_zero(at - 1) && memarg.offset + 8 <= END, "{operator:?}");
+                    loads += 1;
+                }
+                Operator::I64Store { memarg } if memarg.memory == 1 => {
+                    assert!(memarg.offset + 8 <= END, "{operator:?}");
+                    // The counter, less a constant or a length.
+                    let value = match operators[at - 2] {
+                        Operator::I64Const { .. } => 1,
+                        Operator::I64ShrU => 4,
+                        _ => panic!("{operator:?} of something else"),
+                    };
+                    let loaded = at - 2 - value;
+                    assert!(matches!(operators[at - 1], Operator::I64Sub) && is_load(loaded));
+                    assert!(is_zero(loaded - 2), "{operator:?} at another address");
+                    stores += 1;
+                }
+                other => {
+                    let text = format!("{other:?}");
+                    let names_it = ["memory: 1,", "memory: 1 ", "mem: 1,", "mem: 1 "];
+                    assert!(!names_it.iter().any(|name| text.contains(name)), "{text}");
+                }
+            }
+        }
+    }
+    assert!(loads > 0 && stores > 0, "nothing was looked at");
+}
+
 /// The end of a program, its state then, and its fuel.
 fn executed(
     engine: &Engine,
@@ -608,6 +650,13 @@ proptest! {
         prop_assert_eq!(executed(&engine, &metered, fuel), (Ok(()), state, fuel));
         let (_, _, all) = executed(&engine, &metered, fuel - 1);
         prop_assert!(all >= fuel);
+    }
+
+    #[test]
+    fn counter_in_bounds_whatever_is_metered(functions in functions(true), seed in any::<u32>()) {
+        let module = program(&functions, seed);
+        ensure_in_bounds(&metered(&module));
+        ensure_in_bounds(&charged_singly(&module));
     }
 
     #[test]
