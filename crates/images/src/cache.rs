@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::attempts::FailedAttempts;
@@ -92,6 +94,8 @@ pub(super) struct SharedImages {
     pub(super) base: Mutex<Image>,
     pub(super) state: Mutex<State>,
     missed: Condvar,
+    /// Wakes those that wait for an image: one is ready, or could not be made.
+    decided: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -128,7 +132,8 @@ impl ImageCache {
     pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
         let state = Mutex::default();
         let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
-        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed }) }
+        let decided = watch::Sender::new(());
+        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed, decided }) }
     }
 
     /// Spawns a thread that loads the profiles and recently used images and then makes the images
@@ -175,6 +180,31 @@ impl ImageCache {
             shared.missed.notify_one();
         }
         found
+    }
+
+    /// As [`Self::reproducible`]; waits up to `patience` for an image that is being made.
+    ///
+    /// # Errors
+    ///
+    /// It is not ready after `patience`, or cannot be made.
+    pub async fn reproducible_within(
+        &self,
+        patience: Duration,
+    ) -> Result<Arc<ImageContent>, NotReproducible> {
+        let mut decided = self.shared.decided.subscribe();
+        let found = async {
+            loop {
+                match self.reproducible() {
+                    // The sender lives as long as `self`, so an error cannot happen here.
+                    Err(NotReproducible::InTheMaking) if decided.changed().await.is_ok() => {}
+                    found => return found,
+                }
+            }
+        };
+        match timeout(patience, found).await {
+            Ok(found) => found,
+            Err(_elapsed) => self.reproducible(),
+        }
     }
 
     /// Loads the image for `packages` if it is on the disk and never makes one. A process that
@@ -353,6 +383,7 @@ impl SharedImages {
     /// Adds an image, and removes others until the memory limit holds.
     pub(super) fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
+        self.decided.send_replace(());
         for ready in gone {
             self.add_to_note(ready.image.packages, ready.hits.saturating_sub(ready.noted));
             info!(image = %ready.image.packages, "removed the image `{}` from memory", ready.image.packages);
@@ -390,6 +421,7 @@ impl SharedImages {
             Err(error) => {
                 state.failed.note(packages, Instant::now());
                 drop(state);
+                self.decided.send_replace(());
                 let cause = CauseChain(&*error);
                 warn!(image = %packages, "the image `{packages}` is not available now, runs import its packages themselves: {cause}");
             }

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::run::packages::packages_error::PackagesError;
 use wardian_formats::job::layer::LayerContent;
@@ -30,7 +33,9 @@ pub struct PackageAccess {
     batteries: Lock,
     /// Names the layer of the batteries. It is a digest over the lock, which every run would pay.
     batteries_layer: Option<LayerKey>,
-    are_batteries_on_their_way: AtomicBool,
+    /// Whether somebody is fetching the batteries. Those that wait for them are woken when this
+    /// changes, and when they are open.
+    fetching: watch::Sender<bool>,
     open: Mutex<HashMap<LayerKey, Arc<UsedLayer>>>,
     /// Held while a layer is compiled: one at a time.
     pub compiling: tokio::sync::Mutex<()>,
@@ -70,7 +75,7 @@ impl PackageAccess {
         let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
         let batteries_layer = batteries.layer();
         let of_record = OnceLock::new();
-        let are_batteries_on_their_way = AtomicBool::new(false);
+        let fetching = watch::Sender::new(false);
         Self {
             store,
             of_record,
@@ -78,7 +83,7 @@ impl PackageAccess {
             engine,
             batteries,
             batteries_layer,
-            are_batteries_on_their_way,
+            fetching,
             open,
             compiling,
         }
@@ -92,19 +97,23 @@ impl PackageAccess {
     /// The disk fails.
     pub fn open_batteries(&self) -> Result<bool, StoreError> {
         let Some(key) = self.batteries_layer else { return Ok(true) };
-        Ok(self.find(key, LayerPlace::Batteries)?.is_some())
+        let is_open = self.find(key, LayerPlace::Batteries)?.is_some();
+        if is_open {
+            self.fetching.send_modify(|_| {});
+        }
+        Ok(is_open)
     }
 
     /// Says whether somebody is fetching the batteries, for which reproducible runs wait.
     pub fn set_batteries_on_their_way(&self, are_they: bool) {
-        self.are_batteries_on_their_way.store(are_they, Ordering::Release);
+        self.fetching.send_replace(are_they);
     }
 
     /// Refuses a reproducible run without batteries: it would search fewer folders for its modules,
     /// and use other fuel than elsewhere.
     pub(crate) fn ensure_batteries(&self) -> Result<(), PackagesError> {
         // Read before the look at the layers, which are open before nobody fetches them any more.
-        let are_on_their_way = self.are_batteries_on_their_way.load(Ordering::Acquire);
+        let are_on_their_way = *self.fetching.borrow();
         if self.batteries_layer.is_none() || self.batteries().is_some() {
             return Ok(());
         }
@@ -113,6 +122,24 @@ impl PackageAccess {
         } else {
             PackagesError::NotReproducible
         })
+    }
+
+    /// As [`Self::ensure_batteries`]; waits up to `patience` for batteries that are being fetched.
+    pub(crate) async fn await_batteries(&self, patience: Duration) -> Result<(), PackagesError> {
+        let mut changes = self.fetching.subscribe();
+        let found = async {
+            loop {
+                match self.ensure_batteries() {
+                    // The sender lives as long as `self`, so an error cannot happen here.
+                    Err(PackagesError::BatteriesOnTheirWay) if changes.changed().await.is_ok() => {}
+                    found => return found,
+                }
+            }
+        };
+        match timeout(patience, found).await {
+            Ok(found) => found,
+            Err(_elapsed) => self.ensure_batteries(),
+        }
     }
 
     /// Searches layers in this store, too. A layer of it is not trusted to belong to its key: it is
