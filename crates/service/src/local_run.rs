@@ -14,11 +14,10 @@ use crate::run::access::network::NetworkGrant;
 use crate::run::access::network_record::{NetworkEnding, NetworkRecord};
 use crate::run::access::secrets::DeclaredSecrets;
 use crate::run::execute::log_stream::LogListener;
-use crate::run::execute::pipeline::Bytecode;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
+use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
-use crate::run::result::log_line::RunPurpose;
-use crate::run::result::run_result::Performed;
+use crate::run::result::answered::Answered;
 use wardian_egress::recorded::Recording;
 use wardian_egress::scripted::{NetworkPlayer, NetworkRecorder, NetworkScript};
 use wardian_formats::job::limits::RunLimits;
@@ -222,7 +221,7 @@ impl Service {
                 let program = Program::Code { source, file_name };
                 let limits = self.limits_of(caller, purpose, (&limits, reproducible))?;
                 let keep_files = KeepFiles::Usual(self.limits.keep_files);
-                RunPlan { entrypoint, keep_files, ..RunPlan::new(program, args, limits) }
+                Planned { entrypoint, keep_files, ..Planned::new(program, args, limits) }
             }
             LocalProgram::Skill { name, version } => {
                 let named = (name.as_str(), version.as_deref());
@@ -242,6 +241,8 @@ impl Service {
         let script = self.record(&mut plan, record)?;
         let mut plan = plan.with_reproducible(reproducible).with_profile(profile);
         plan.whole_logs = true;
+        plan.purpose = purpose;
+        plan.usual_bytecode = Bytecode::AsItIs;
         plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
         let (images, packages) = (Arc::clone(&self.images), plan.packages());
@@ -250,15 +251,15 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let performed = self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
-        Ok(LocalResult::of(performed, NetworkEnding::of(script.as_deref())))
+        let answered = self.perform(caller, plan).await?;
+        Ok(LocalResult::of(answered, NetworkEnding::of(script.as_deref())))
     }
 
     /// Makes a run leave a document, if it does. Returns its network, if that is recorded or
     /// replayed.
     fn record(
         &self,
-        plan: &mut RunPlan,
+        plan: &mut Planned,
         record: LocalRecord,
     ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
         let script = match record {
@@ -274,7 +275,7 @@ impl Service {
     /// Gives a plan the limits of the run that it repeats, within those of this machine.
     fn repeat(
         &self,
-        plan: &mut RunPlan,
+        plan: &mut Planned,
         repeated: RepeatedRun,
     ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
         let RepeatedRun { inputs, patience, network } = repeated;
@@ -312,7 +313,7 @@ impl Service {
 }
 
 /// Gives a plan a network that is recorded or replayed.
-fn with_script(plan: &mut RunPlan, script: Option<NetworkScript>) -> Option<Arc<NetworkScript>> {
+fn with_script(plan: &mut Planned, script: Option<NetworkScript>) -> Option<Arc<NetworkScript>> {
     let script = Arc::new(script?);
     let granted = std::mem::replace(&mut plan.network, NetworkGrant::Reproducible);
     plan.network = granted.scripted(Arc::clone(&script));
@@ -321,9 +322,9 @@ fn with_script(plan: &mut RunPlan, script: Option<NetworkScript>) -> Option<Arc<
 
 impl LocalResult {
     /// The end of a run, whose document names its network record.
-    fn of(performed: Performed, ending: NetworkEnding) -> Self {
-        let Performed { result, logs, output_blob, profile, .. } = performed;
-        let Performed { mut document, mut unrepeatable, .. } = performed;
+    fn of(answered: Answered, ending: NetworkEnding) -> Self {
+        let Answered { result, logs, output_blob, profile, .. } = answered;
+        let Answered { mut document, mut unrepeatable, .. } = answered;
         let NetworkEnding { record: network, is_too_much, differences } = ending;
         if is_too_much {
             document = None;

@@ -16,7 +16,7 @@ use crate::run::access::secrets::DeclaredSecrets;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::MethodResult;
@@ -82,7 +82,7 @@ impl Service {
         args: Option<Box<RawValue>>,
         requested: &RequestedLimits,
         reproducible: Option<ReproducibleParam>,
-    ) -> Result<RunPlan, ServiceError> {
+    ) -> Result<Planned, ServiceError> {
         let seen = self.find_skill(caller, name, version)?;
         let snapshot = &seen.snapshot;
         let name = snapshot.name().clone();
@@ -98,7 +98,7 @@ impl Service {
         let program = Program::Skill { name };
         let keep_files = KeepFiles::Usual(self.limits.keep_files);
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
-        Ok(RunPlan {
+        Ok(Planned {
             entrypoint,
             skills,
             blobs,
@@ -106,7 +106,7 @@ impl Service {
             strict_output: runtime.strict_output,
             network,
             secrets,
-            ..RunPlan::new(program, args, limits)
+            ..Planned::new(program, args, limits)
         })
     }
 }

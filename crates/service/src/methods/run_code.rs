@@ -10,7 +10,7 @@ use crate::parts::Service;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
@@ -66,7 +66,7 @@ impl Service {
         let entrypoint = params.entrypoint;
         let keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
         let args = params.args.unwrap_or_else(no_arguments);
-        let plan = RunPlan {
+        let plan = Planned {
             label,
             entrypoint,
             skills,
@@ -74,7 +74,7 @@ impl Service {
             keep_files,
             strict_output: params.strict_output,
             listener,
-            ..RunPlan::new(program, args, limits)
+            ..Planned::new(program, args, limits)
         };
         let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, form).await

@@ -20,8 +20,9 @@ use crate::parts::Service;
 use crate::run::execute::host::OutputRoom;
 use crate::run::prepare::compiled::NotCompiled;
 use crate::run::prepare::mounted_skill::{MountedSkill, is_python, most_bytecode};
-use crate::run::prepare::plan::RunPlan;
-use crate::run::result::log_line::{RunLog, RunPurpose};
+use crate::run::prepare::plan::Planned;
+use crate::run::prepare::purpose::RunPurpose;
+use crate::run::result::log_line::RunLog;
 use wardian_dispatch::{CheckedPayload, FinishedRun, Job, RunHost, SkillContent};
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::limits::RunLimits;
@@ -45,7 +46,7 @@ struct Arguments<'a> {
 
 impl Service {
     /// Adds the bytecode of its skills to the plan. Skills without bytecode are compiled now.
-    pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: RunPlan) -> RunPlan {
+    pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: Planned) -> Planned {
         for skill in &mut plan.skills {
             // Without bytecode the run compiles the code itself.
             let compile = || self.compile(caller, skill);

@@ -18,7 +18,10 @@ use wardian_vocabulary::units::ByteCount;
 /// Copies of the names of blobs that are held at one time.
 const NAME_COPIES: usize = 4;
 
-/// The blobs of one run. They do not expire before this is dropped.
+/// What keeps the blobs of a run open, and keeps them from expiring.
+pub(crate) type HeldBlobs = (Option<OwnedSemaphorePermit>, Vec<BlobPin>);
+
+/// The blobs of one run.
 #[derive(Default)]
 pub(crate) struct InputBlobs {
     pub mounts: Vec<BlobMount>,
@@ -26,7 +29,7 @@ pub(crate) struct InputBlobs {
     /// The sentence on blobs whose name another one has.
     pub note: Option<String>,
     /// Held until the result is made.
-    pub held: (Option<OwnedSemaphorePermit>, Vec<BlobPin>),
+    pub held: HeldBlobs,
 }
 
 impl Service {

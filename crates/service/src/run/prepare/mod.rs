@@ -6,6 +6,8 @@ pub(crate) mod compiled;
 pub(crate) mod input_blobs;
 pub(crate) mod label;
 pub(crate) mod limits;
+pub(crate) mod lookups;
 pub(crate) mod metering;
 pub(crate) mod mounted_skill;
 pub(crate) mod plan;
+pub(crate) mod purpose;

@@ -17,7 +17,7 @@ use wardian_formats::provenance::{
 
 /// The order for the document of a run.
 #[derive(Debug, Default)]
-pub struct DocumentOrder {
+pub(crate) struct DocumentOrder {
     /// The inputs that the run must have.
     pub expected: Option<Box<RunInputs>>,
     /// The network record that answers the run.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::access::network::GuestNetwork;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::record::kept_content::{DraftContent, covered, title_of_program};
 use crate::run::result::output::head;
 use crate::runs::active::ActivePlace;
@@ -75,7 +75,7 @@ impl DraftRecord {
         caller: &Caller,
         run_id: &RunId,
         engine: Digest,
-        plan: &mut RunPlan,
+        plan: &mut Planned,
     ) -> Result<Self, ServiceError> {
         let opened = Instant::now();
         let shown = DraftContent::begin(recorder.config(), caller, plan);
@@ -407,12 +407,12 @@ async fn hashed<T: Hashed>(caller: &Caller, text: T) -> Result<(T, RecordedConte
 }
 
 /// The title that the program has by itself, if programs are kept.
-fn kept_title(recorder: &Recorder, plan: &RunPlan) -> Option<String> {
+fn kept_title(recorder: &Recorder, plan: &Planned) -> Option<String> {
     recorder.config().keeps_programs.then(|| title_of_program(&plan.program)).flatten()
 }
 
 /// The mounted skills, as far as records list them, and the one that is executed.
-fn recorded_skills(plan: &RunPlan) -> (Vec<RecordedSkill>, Option<RecordedSkill>) {
+fn recorded_skills(plan: &Planned) -> (Vec<RecordedSkill>, Option<RecordedSkill>) {
     let mounted: Vec<_> =
         plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
     let skill = match &plan.program {

@@ -35,7 +35,7 @@ const OUTPUT_PREVIEW: usize = 512;
 
 /// The end of a run.
 #[derive(Debug)]
-pub(crate) struct Performed {
+pub(crate) struct Answered {
     pub result: RunResult,
     /// The kept logs, if the plan asked for the whole logs; the result has a preview of them.
     pub logs: Logs,
@@ -49,7 +49,7 @@ pub(crate) struct Performed {
     pub profile: Option<ProfileText>,
 }
 
-impl Performed {
+impl Answered {
     /// The end of a run that was stopped before it had ended.
     pub(crate) fn stopped(run_id: RunId, reason: StopReason) -> Self {
         match reason {
@@ -195,7 +195,7 @@ impl Service {
         finished: FinishedRun,
         host: TenantHost,
         form: ResultForm,
-    ) -> Result<Performed, ServiceError> {
+    ) -> Result<Answered, ServiceError> {
         let masks = host.masks();
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
@@ -249,7 +249,7 @@ impl Service {
             fuel: usage.fuel.map(|fuel| fuel.0),
             cached: false,
         };
-        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable, profile })
+        Ok(Answered { result, logs, output_blob: stored, document: None, unrepeatable, profile })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a

@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::parts::Service;
 use crate::run::record::document::{DocumentOrder, inputs_of};
-use crate::run::result::run_result::Performed;
+use crate::run::result::answered::Answered;
 use wardian_formats::job::RunSpec;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::protocol::methods::execution::{ConvertedValue, RunResult};
@@ -57,7 +57,7 @@ impl Service {
         caller: &Caller,
         takes_kept: bool,
         spec: &RunSpec,
-    ) -> Result<(Option<Digest>, Option<Performed>), ServiceError> {
+    ) -> Result<(Option<Digest>, Option<Answered>), ServiceError> {
         if !takes_kept {
             return Ok((None, None));
         }
@@ -91,7 +91,7 @@ impl Service {
         caller: &Caller,
         key: Option<&Digest>,
         run_id: &RunId,
-    ) -> Result<Option<Performed>, ServiceError> {
+    ) -> Result<Option<Answered>, ServiceError> {
         let Some(key) = key else { return Ok(None) };
         let Some(kept) = self.results.find(&caller.tenant, key) else { return Ok(None) };
         let (blobs, tenant) = (std::sync::Arc::clone(&self.blobs), caller.tenant.clone());
@@ -109,7 +109,7 @@ impl Service {
         };
         let (run_id, result) = (run_id.clone(), (*kept).clone());
         let result = RunResult { run_id, cached: true, duration_ms: 0, ..result };
-        Ok(Some(Performed {
+        Ok(Some(Answered {
             result,
             logs: Logs::default(),
             output_blob: None,
@@ -120,7 +120,7 @@ impl Service {
     }
 
     /// Keeps the result of a run with this key, if every repetition gives it.
-    pub(crate) fn keep_result(&self, caller: &Caller, key: Option<Digest>, performed: &Performed) {
+    pub(crate) fn keep_result(&self, caller: &Caller, key: Option<Digest>, performed: &Answered) {
         let Some(key) = key else { return };
         let result = &performed.result;
         let error = result.error.as_ref().map(|error| error.error_type.as_str());
