@@ -2,8 +2,8 @@
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::prepare::mounted_skill::MountedSkill;
+use crate::service::Service;
 use crate::start::Discovery;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_skills::registry::{RegistryError, SeenSkill, SkillView};
@@ -58,7 +58,7 @@ impl Service {
         let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
         for name in names {
             let seen = self.find_skill(caller, name, None)?;
-            let mounted = self.contents.mounted(caller, &seen, &self.packages).await?;
+            let mounted = self.supplies.mounted(caller, &seen).await?;
             if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
                 return Err(duplicate("mount_skills", seen.snapshot.name().as_str()));
             }

@@ -9,7 +9,6 @@ use tracing::warn;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::access::network::NetworkGrant;
 use crate::run::access::network_record::{NetworkEnding, NetworkRecord};
 use crate::run::access::secrets::DeclaredSecrets;
@@ -18,6 +17,7 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
 use crate::run::result::answered::Answered;
+use crate::service::Service;
 use wardian_egress::recorded::Recording;
 use wardian_egress::scripted::{NetworkPlayer, NetworkRecorder, NetworkScript};
 use wardian_formats::job::limits::RunLimits;
@@ -185,9 +185,9 @@ impl Service {
         (requested, reproducible): (&RequestedLimits, Option<ReproducibleParam>),
     ) -> Result<RunLimits, ServiceError> {
         match purpose {
-            RunPurpose::SelfTest => Ok(self.limits.of_self_test(requested)),
+            RunPurpose::SelfTest => Ok(self.policy.limits.of_self_test(requested)),
             RunPurpose::Call | RunPurpose::Compilation => {
-                let policy = self.limits.for_caller(caller.limits);
+                let policy = self.policy.limits.for_caller(caller.limits);
                 Ok(policy.for_reproducible(reproducible).resolve(requested)?)
             }
         }
@@ -220,7 +220,7 @@ impl Service {
             LocalProgram::File { source, file_name } => {
                 let program = Program::Code { source, file_name };
                 let limits = self.limits_of(caller, purpose, (&limits, reproducible))?;
-                let keep_files = KeepFiles::Usual(self.limits.keep_files);
+                let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
                 Planned { entrypoint, keep_files, ..Planned::new(program, args, limits) }
             }
             LocalProgram::Skill { name, version } => {
@@ -245,7 +245,7 @@ impl Service {
         plan.usual_bytecode = Bytecode::AsItIs;
         plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
-        let (images, packages) = (Arc::clone(&self.images), plan.packages());
+        let (images, packages) = (Arc::clone(&self.supplies.images.shared), plan.packages());
         // A command does not build images as a server does; it can only load existing ones.
         let loaded = caller.memory.on_thread(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
@@ -281,7 +281,7 @@ impl Service {
         let RepeatedRun { inputs, patience, network } = repeated;
         let DocumentLimits { fuel, workspace_entries, open_files, host_calls, .. } = inputs.limits;
         let limits = RunLimits {
-            wall_time: self.limits.cap.wall_time.max(patience),
+            wall_time: self.policy.limits.cap.wall_time.max(patience),
             fuel: fuel.map(Fuel),
             memory: ByteCount::bytes(inputs.limits.memory_bytes),
             workspace: ByteCount::bytes(inputs.limits.workspace_bytes),
@@ -292,9 +292,10 @@ impl Service {
             host_bytes: ByteCount::bytes(inputs.limits.host_bytes),
         };
         // Records have no larger fuel than that.
-        let most_fuel = self.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
-        let cap = RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.limits.cap };
-        let is_enough = limits.memory >= self.limits.least_memory;
+        let most_fuel = self.policy.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
+        let cap =
+            RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.policy.limits.cap };
+        let is_enough = limits.memory >= self.policy.limits.least_memory;
         if limits.tightened_by(cap) != limits || !is_enough {
             return Err(ServiceError::LimitsOfRecord);
         }

@@ -13,7 +13,6 @@ use tracing::{Instrument as _, error, warn};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::background::aftermath::{Aftermath, StepsEnd};
 use crate::run::background::detach_policy::{Awaits, DetachOrder};
 use crate::run::execute::pipeline::Entered;
@@ -22,6 +21,7 @@ use crate::run::prepare::plan::Planned;
 use crate::run::record::run_record::DraftRecord;
 use crate::run::result::answered::Answered;
 use crate::runs::active::{ActiveRun, DetachedContent, DetachedSeat, Reached};
+use crate::service::Service;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{DetachedRun, RunProgress};
@@ -174,7 +174,7 @@ impl Service {
         if size > LARGEST {
             return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
         }
-        let most = self.detach.tenants.of(&caller.tenant).detached;
+        let most = self.policy.detach.tenants.of(&caller.tenant).detached;
         let content = DetachedContent { bytes: size.as_u64(), blobs: plan.blobs.len() };
         let seat = self.runs.active().take_seat(&caller.tenant, most, content)?;
         let memory = caller.memory.in_background(seat.memory());

@@ -16,7 +16,6 @@ use tracing::{Instrument as _, Span, debug};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::access::network::NetworkGrant;
 use crate::run::access::redaction::covered;
 use crate::run::access::secrets::RunSecrets;
@@ -27,17 +26,18 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::execute::run_trace::RunTrace;
 use crate::run::packages::layers::RunLayers;
 use crate::run::packages::locked::UsedLayer;
-use crate::run::prepare::input_blobs::{HeldBlobs, InputBlobs};
+use crate::run::prepare::input_blobs::{HeldBlobs, InputBlobs, open_inputs};
 use crate::run::prepare::mounted_skill::mounts_and_contents;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::RunPurpose;
 use crate::run::record::document::{DocumentOrder, inputs_of};
 use crate::run::record::kept_content::title_of_program;
-use crate::run::record::kept_document::kept_document;
+use crate::run::record::kept_document::{kept_document, with_document};
 use crate::run::record::run_record::DraftRecord;
 use crate::run::result::answered::{Answered, ResultForm};
 use crate::run::result::log_line::RunLog;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
+use crate::service::Service;
 use wardian_dispatch::{FinishedRun, Job};
 use wardian_formats::job::{Program, RunSpec};
 use wardian_formats::provenance::RunInputs;
@@ -151,8 +151,9 @@ impl Service {
     ) -> Result<Answered, ServiceError> {
         let Entered { run, place } = entered;
         let purpose = planned.purpose;
-        let mut log =
-            RunLog::open(&run.id, &caller.tenant, purpose).counted_in(&self.metrics).holding(place);
+        let mut log = RunLog::open(&run.id, &caller.tenant, purpose)
+            .counted_in(&self.execution.metrics)
+            .holding(place);
         let mut lines = Span::none();
         if purpose == RunPurpose::Call {
             let trace = RunTrace::begin(caller, &run);
@@ -223,10 +224,10 @@ impl Service {
         log: &mut RunLog,
     ) -> Result<Admitted, ServiceError> {
         if planned.purpose == RunPurpose::Call {
-            self.pool.ensure_room(&caller.tenant, &planned.limits)?;
+            self.execution.pool.ensure_room(&caller.tenant, &planned.limits)?;
             log.report_to(self.runs.audit());
             if let Some(recorder) = self.runs.recorder() {
-                let engine = self.packages.engine;
+                let engine = self.supplies.packages.engine;
                 let draft = DraftRecord::begin(recorder, caller, &run.id, engine, &mut planned);
                 let draft = draft.await?;
                 planned.document = kept_document(caller, &planned, &draft);
@@ -246,13 +247,14 @@ impl Service {
         let Admitted { run, planned } = admitted;
         planned.ensure_recordable()?;
         let takes_kept = planned.may_take_kept();
-        let mut planned = self.with_code(caller, planned).await?;
-        let layers = self.layers_for(caller, &planned).await?;
+        let mut planned = self.supplies.with_code(caller, planned).await?;
+        let layers = self.supplies.layers_for(caller, &planned).await?;
         let RunLayers { mounts: layer_mounts, contents: layers, used } = layers;
-        let mut secrets = self.secrets.prepare(caller, planned.secrets.take()).await?;
-        let image = self.image_for(caller, &planned).await?;
+        let mut secrets = self.supplies.secrets.prepare(caller, planned.secrets.take()).await?;
+        let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` began as the image `{}`", run.id, image.name());
-        let inputs = self.open_inputs(caller, planned.blobs, planned.document.as_ref()).await?;
+        let inputs =
+            open_inputs(&self.blobs, caller, planned.blobs, planned.document.as_ref()).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let mut form = ResultForm::of(&planned.keep_files, note);
         form.shows_duration = planned.reproducible.is_none();
@@ -277,7 +279,7 @@ impl Service {
             profile: planned.profile,
             limits: planned.limits,
         };
-        let (key, kept) = self.kept_for(caller, takes_kept, &spec).await?;
+        let (key, kept) = self.answers.kept_for(caller, takes_kept, &spec).await?;
         if let Some(kept) = kept {
             return Ok(ControlFlow::Break(kept));
         }
@@ -307,7 +309,7 @@ impl Service {
         let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
             prepared;
         let Prepared { mut form, key, held, .. } = prepared;
-        let inputs = inputs_of(document.as_ref(), &job.spec, &self.toolchain)?;
+        let inputs = inputs_of(document.as_ref(), &job.spec, &self.answers.toolchain)?;
         form.whole_logs |= inputs.is_some();
         log.note_prepared();
         if let Some(record) = log.record() {
@@ -316,16 +318,16 @@ impl Service {
                 self.note_detached(order, &record.if_interrupted()).await?;
             }
         }
-        let network = Arc::new(self.network.open(&caller.tenant, network, &secrets));
+        let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));
         log.watch(&network);
         let parts = HostParts {
             listener,
             network,
             masks: secrets.masks,
             active: (purpose == RunPurpose::Call).then_some(run),
-            longest_wait: detach.and_then(|order| self.detach.longest_wait_of(&order)),
+            longest_wait: detach.and_then(|order| self.policy.detach.longest_wait_of(&order)),
         };
-        let host = self.host_of(caller, parts);
+        let host = self.execution.host_of(caller, parts);
         Ok(Granted { purpose, job, host, form, inputs, key, held })
     }
 
@@ -338,8 +340,10 @@ impl Service {
     ) -> Result<Ended, ServiceError> {
         let Granted { purpose, job, mut host, form, inputs, key, held } = granted;
         let finished = match purpose {
-            RunPurpose::SelfTest => self.pool.run_own(&job, &mut host).await?,
-            RunPurpose::Call | RunPurpose::Compilation => self.pool.run(&job, &mut host).await?,
+            RunPurpose::SelfTest => self.execution.pool.run_own(&job, &mut host).await?,
+            RunPurpose::Call | RunPurpose::Compilation => {
+                self.execution.pool.run(&job, &mut host).await?
+            }
         };
         let run_id = job.spec.run_id.clone();
         // The answer needs no content of the order.
@@ -357,15 +361,11 @@ impl Service {
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
         let Ended { run_id, finished, host, form, inputs, key, held: _held } = ended;
-        let answered = self.result_of(caller, run_id, finished, host, form).await?;
-        let answered = self.with_document(caller, log, answered, inputs).await?;
-        self.keep_result(caller, key, &answered);
+        let answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
+        let answered =
+            with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
+        self.answers.keep_result(caller, key, &answered);
         Ok(answered)
-    }
-
-    fn host_of(&self, caller: &Caller, parts: HostParts) -> TenantHost {
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        TenantHost::new(blobs, self.blob_writes.clone(), tenant, caller.memory.clone(), parts)
     }
 }
 

@@ -7,10 +7,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::execute::host::{SMALL_OUTPUT, TenantHost, not_stored};
+use crate::run::result::answers::Answers;
 use crate::run::result::failure::{error_of, summary_of};
-use crate::run::result::left_files::NamedBlobs;
+use crate::run::result::left_files::{NamedBlobs, name_blobs};
 use crate::run::result::log_line::whole_milliseconds;
 use crate::run::result::output::{Output, Wrapping, head};
 use crate::run::result::{converted, left_files, logs};
@@ -186,7 +186,7 @@ impl From<RunFailure> for Ending {
     }
 }
 
-impl Service {
+impl Answers {
     /// Builds the result of a finished run, whose host was `host`.
     pub(crate) async fn result_of(
         &self,
@@ -212,7 +212,7 @@ impl Service {
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
         let named = NamedBlobs { files: &files, chosen: blob_names, written: &output_blobs };
-        self.name_blobs(caller, named).await;
+        name_blobs(&self.blobs, caller, named).await;
         let lost = form.lost(&files, files_total);
         let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
         let (converted, converted_total) = match ending.wrapping() {

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::record::document::{DocumentOrder, inputs_of};
 use crate::run::result::answered::Answered;
+use crate::run::result::answers::Answers;
 use wardian_formats::job::RunSpec;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::protocol::methods::execution::{ConvertedValue, RunResult};
@@ -50,7 +50,7 @@ fn key_of(tenant: &TenantId, made_by: &MadeBy, mut inputs: RunInputs) -> Option<
     Some(Digest::of(key.as_bytes()))
 }
 
-impl Service {
+impl Answers {
     /// The key of a run whose caller takes a kept result, and the end of the run if one is kept.
     pub(crate) async fn kept_for(
         &self,

@@ -1,6 +1,7 @@
 //! What a run leaves, as its caller gets it.
 
 pub(crate) mod answered;
+pub(crate) mod answers;
 pub(crate) mod cached_result;
 pub(crate) mod converted;
 pub(crate) mod failure;
