@@ -193,7 +193,7 @@ impl Service {
             }
         };
         if let Some(awaits) = awaits {
-            self.settle_detached(caller, run, (end, awaits), log.record()).await;
+            self.runs.settle_detached(caller, run, (end, awaits), log.record()).await;
         }
         answered
     }
@@ -315,7 +315,7 @@ impl Service {
         if let Some(record) = log.record() {
             record.note_prepared(&job.spec, &job.image, secrets.masks.as_ref());
             if let Some(order) = &detach {
-                self.note_detached(order, &record.if_interrupted()).await?;
+                self.runs.note_detached(order, &record.if_interrupted()).await?;
             }
         }
         let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));

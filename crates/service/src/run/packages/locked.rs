@@ -197,3 +197,82 @@ impl PackageAccess {
         Ok(Some(Arc::clone(open.entry(key).or_insert_with(|| Arc::new(used)))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::sync::atomic::Ordering;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    use super::*;
+    use wardian_skills::packages::batteries;
+    use wardian_skills::packages::layer::LayerDraft;
+
+    /// Notes that a task was woken.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    impl Woken {
+        fn poll<F: Future>(self: &Arc<Self>, future: Pin<&mut F>) -> Poll<F::Output> {
+            self.0.store(false, Ordering::Release);
+            future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(self))))
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    /// A machine without layers, and its folder.
+    fn without_batteries() -> (PackageAccess, tempfile::TempDir) {
+        let cache = tempfile::tempdir().unwrap();
+        let guest = GuestPlatform::new("3.15.0", []).unwrap();
+        let (store, lock) = (LayerStore::new(cache.path()), batteries::lock().unwrap());
+        (PackageAccess::new(store, guest, Digest::of(b"engine"), lock), cache)
+    }
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_the_batteries_is_woken_when_they_are_open() {
+        let (access, cache) = without_batteries();
+        let woken = Arc::new(Woken::default());
+        access.set_batteries_on_their_way(true);
+        let mut waiting = pin!(access.await_batteries(LONG));
+        assert!(woken.poll(waiting.as_mut()).is_pending());
+        assert!(!access.open_batteries().unwrap());
+        assert!(!woken.0.load(Ordering::Acquire), "they are not there");
+        let key = batteries::lock().unwrap().layer().unwrap();
+        LayerStore::new(cache.path()).keep(key, &LayerDraft::default()).unwrap();
+        assert!(access.open_batteries().unwrap());
+        assert!(woken.0.load(Ordering::Acquire));
+        assert!(matches!(woken.poll(waiting.as_mut()), Poll::Ready(Ok(()))));
+        access.await_batteries(Duration::ZERO).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_the_batteries_is_woken_when_nobody_fetches_them_any_more() {
+        let (access, _cache) = without_batteries();
+        let woken = Arc::new(Woken::default());
+        access.set_batteries_on_their_way(true);
+        let mut waiting = pin!(access.await_batteries(LONG));
+        assert!(woken.poll(waiting.as_mut()).is_pending());
+        access.set_batteries_on_their_way(false);
+        assert!(woken.0.load(Ordering::Acquire));
+        let refused = woken.poll(waiting.as_mut());
+        assert!(matches!(refused, Poll::Ready(Err(PackagesError::NotReproducible))));
+    }
+
+    #[tokio::test]
+    async fn a_run_waits_for_the_batteries_no_longer_than_its_patience() {
+        let (access, _cache) = without_batteries();
+        access.set_batteries_on_their_way(true);
+        let refused = access.await_batteries(Duration::from_millis(20)).await;
+        assert!(matches!(refused, Err(PackagesError::BatteriesOnTheirWay)));
+        access.set_batteries_on_their_way(false);
+        let refused = access.await_batteries(LONG).await;
+        assert!(matches!(refused, Err(PackagesError::NotReproducible)), "nobody fetches them");
+    }
+}

@@ -138,8 +138,8 @@ impl ResultForm {
     }
 }
 
-/// The end of a run, with the members of its result that depend on it.
-enum Ending {
+/// What a program returned, with the members of its result that depend on it.
+enum Returned {
     Completed {
         summary: Option<String>,
         output: Option<Box<RawValue>>,
@@ -156,7 +156,7 @@ enum Ending {
     },
 }
 
-impl Ending {
+impl Returned {
     /// Whether the returned value is a member of the output; `None` without an output of the program.
     const fn wrapping(&self) -> Option<Wrapping> {
         match self {
@@ -180,7 +180,7 @@ impl Ending {
     }
 }
 
-impl From<RunFailure> for Ending {
+impl From<RunFailure> for Returned {
     fn from(failure: RunFailure) -> Self {
         Self::Failed { summary: summary_of(&failure), error: error_of(&failure) }
     }
@@ -205,8 +205,8 @@ impl Answers {
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
-        let ending = match end {
-            Ok(()) => self.read_ending(caller, finished.output, permit, masks.as_ref()).await?,
+        let returned = match end {
+            Ok(()) => self.read_returned(caller, finished.output, permit, masks.as_ref()).await?,
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
@@ -214,12 +214,12 @@ impl Answers {
         let named = NamedBlobs { files: &files, chosen: blob_names, written: &output_blobs };
         name_blobs(&self.blobs, caller, named).await;
         let lost = form.lost(&files, files_total);
-        let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
-        let (converted, converted_total) = match ending.wrapping() {
+        let is_stored = !is_refused_here && !matches!(returned, Returned::NotStored { .. });
+        let (converted, converted_total) = match returned.wrapping() {
             Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
             None => (Vec::new(), None),
         };
-        let (summary, output, stored, error) = ending.into_parts(form.summary_after(duration_ms));
+        let (summary, output, stored, error) = returned.into_parts(form.summary_after(duration_ms));
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
@@ -254,16 +254,16 @@ impl Answers {
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
     /// long output; a thread that works on the output holds it until it is done.
-    async fn read_ending(
+    async fn read_returned(
         &self,
         caller: &Caller,
         output: Option<CheckedPayload>,
         permit: Option<OwnedSemaphorePermit>,
         masks: Option<&Arc<Masks>>,
-    ) -> Result<Ending, ServiceError> {
+    ) -> Result<Returned, ServiceError> {
         let masks = masks.cloned();
         let Some(output) = output else {
-            return self.ending(caller, Output::parse(Vec::new()), permit).await;
+            return self.returned(caller, Output::parse(Vec::new()), permit).await;
         };
         let size = output.size().as_usize();
         let cover = move |text| match masks {
@@ -276,27 +276,32 @@ impl Answers {
         } else {
             caller.memory.on_thread(read).await.map_err(ServiceError::Interrupted)?
         };
-        self.ending(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
+        self.returned(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
     }
 
     /// Returns the end of a run that returned `parsed`. An output that is too large for the result
     /// becomes a blob. If the blob cannot be stored, the run has failed; its logs and other blobs
     /// stay in the result.
-    async fn ending(
+    async fn returned(
         &self,
         caller: &Caller,
         parsed: Result<Output, RunFailure>,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Result<Ending, ServiceError> {
+    ) -> Result<Returned, ServiceError> {
         let Output { value, summary, wrapping } = match parsed {
             Ok(output) => output,
             Err(failure) => return Ok(failure.into()),
         };
         let Some(value) = value else {
-            return Ok(Ending::Completed { summary, output: None, wrapping, stored: None });
+            return Ok(Returned::Completed { summary, output: None, wrapping, stored: None });
         };
         if value.get().len() <= MAX_OUTPUT {
-            return Ok(Ending::Completed { summary, output: Some(value), wrapping, stored: None });
+            return Ok(Returned::Completed {
+                summary,
+                output: Some(value),
+                wrapping,
+                stored: None,
+            });
         }
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
@@ -312,7 +317,7 @@ impl Answers {
             Err(error) => {
                 let Refusal { error_type, message } = not_stored(&error);
                 let message = format!("the output could not be stored: {message}");
-                return Ok(Ending::NotStored {
+                return Ok(Returned::NotStored {
                     error: RunError { error_type, message, traceback: None },
                 });
             }
@@ -321,6 +326,6 @@ impl Answers {
         let stand_in = TruncatedOutput { truncated: true, blob_id: id, size_bytes, preview };
         let output = serde_json::value::to_raw_value(&stand_in);
         let output = output.map_err(ServiceError::Unserialisable)?;
-        Ok(Ending::Completed { summary, output: Some(output), wrapping, stored: Some(blob.id) })
+        Ok(Returned::Completed { summary, output: Some(output), wrapping, stored: Some(blob.id) })
     }
 }
