@@ -36,7 +36,7 @@ fn main() -> Result<()> {
 fn answer(workshop: &mut Workshop, source: &str) -> Result<Value> {
     let order = workshop.order(source)?;
     let began = Instant::now();
-    let mut finished = workshop.sandbox.run(&order, Box::new(support::Forgetful))?;
+    let mut finished = workshop.sandbox.run(&order.0, &order.1, Box::new(support::Forgetful))?;
     let ran = began.elapsed();
     let output = std::mem::take(&mut finished.output);
     let end = finished.outcome.end.clone();

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use criterion::Criterion;
 use wardian::assembly::{MeteredCode, Runtime, SkillsRead, Stores};
 use wardian_config::{Config, Flags, Surroundings};
-use wardian_dispatch::{CheckedPayload, Job, Pool, RunHost};
+use wardian_dispatch::{CheckedPayload, GuestSpec, Job, Pool, RunHost};
 use wardian_engine::progress::Lines;
+use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::message::Refusal;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::ids::{BlobId, TenantId};
@@ -42,9 +44,7 @@ fn main() -> Result<ExitCode> {
     let config = config(data.path(), &[])?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let runtime = threads.block_on(started(&config))?;
-    let image = runtime.images.base();
-    let spec = Box::new(order::order(EMPTY, image.digest())?);
-    let job = Job { spec, image, skills: Vec::new(), layers: Vec::new(), blobs: Vec::new() };
+    let job = job(runtime.images.base())?;
     let mut criterion = Criterion::default().configure_from_args();
     threads.block_on(ensure_completed(&runtime.pool, &job))?;
     criterion.bench_function("dispatch/empty", |bencher| {
@@ -57,6 +57,14 @@ fn main() -> Result<ExitCode> {
     }
     criterion.final_summary();
     Ok(ExitCode::SUCCESS)
+}
+
+/// The job of an empty program.
+fn job(image: Arc<ImageContent>) -> Result<Job> {
+    let (setup, turn) = order::order(EMPTY, image.digest())?;
+    let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());
+    let guest = GuestSpec { setup: Box::new(setup), image, skills, layers, blobs };
+    Ok(Job { guest, turn: Box::new(turn) })
 }
 
 async fn started(config: &Config) -> Result<Runtime> {
@@ -84,10 +92,9 @@ fn measure_new_tenants(
     let mut tenants = 0_u64;
     let mut job_of_next_tenant = || {
         tenants = tenants.saturating_add(1);
-        let mut spec = Box::new(order::order(EMPTY, image.digest())?);
-        spec.tenant = TenantId::parse(&format!("tenant-{tenants}"))?;
-        let image = image.clone();
-        anyhow::Ok(Job { spec, image, skills: Vec::new(), layers: Vec::new(), blobs: Vec::new() })
+        let mut job = job(image.clone())?;
+        job.guest.setup.tenant = TenantId::parse(&format!("tenant-{tenants}"))?;
+        anyhow::Ok(job)
     };
     let warm = job_of_next_tenant()?;
     threads.block_on(ensure_completed(&runtime.pool, &warm))?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use criterion::{BenchmarkId, Criterion, Throughput};
-use wardian_formats::job::RunSpec;
+use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::Sandbox;
 
 use crate::support::Workshop;
@@ -76,7 +76,7 @@ fn touched_memory(criterion: &mut Criterion, workshop: &mut Workshop) -> Result<
 #[expect(clippy::panic, reason = "a program that fails has no duration worth knowing")]
 fn total(
     sandbox: &mut Sandbox,
-    order: &RunSpec,
+    order: &(Setup, Turn),
     rounds: u64,
     part: impl Fn((Duration, Duration)) -> Duration,
 ) -> Duration {
@@ -88,9 +88,9 @@ fn total(
 }
 
 /// The duration of one run, and of the reset after it.
-fn measured(sandbox: &mut Sandbox, order: &RunSpec) -> Result<(Duration, Duration)> {
+fn measured(sandbox: &mut Sandbox, order: &(Setup, Turn)) -> Result<(Duration, Duration)> {
     let began = Instant::now();
-    let finished = sandbox.run(order, Box::new(support::Forgetful))?;
+    let finished = sandbox.run(&order.0, &order.1, Box::new(support::Forgetful))?;
     let run = began.elapsed();
     finished.outcome.end.clone().ok().context("the program failed")?;
     let ended = Instant::now();

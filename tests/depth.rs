@@ -29,7 +29,7 @@ use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::RunFailure;
-use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_image_builder::ImageStore;
 use wardian_images::PackageSet;
 use wardian_sandbox::memory::Verify;
@@ -98,23 +98,29 @@ struct Ended {
 fn run(source: &str, variant: Variant) -> Ended {
     let fuel = (variant == Variant::Metered).then_some(Fuel(1 << 50));
     let wall_time = Duration::from_secs(240);
-    let spec = RunSpec {
-        run_id: RunId::generate(),
+    let (limits, turn_limits) = RunLimits { wall_time, fuel, ..RunLimits::DEFAULT }.split();
+    let setup = Setup {
         tenant: TenantId::local(),
+        image: base_digest(),
+        skills: Vec::new(),
+        layers: Vec::new(),
+        blobs: Vec::new(),
+        hides_modules: false,
+        environment: BTreeMap::new(),
+        reproducible: None,
+        counts_fuel: turn_limits.fuel.is_some(),
+        limits,
+    };
+    let turn = Turn {
+        id: RunId::generate(),
         program: Program::Code { source: source.to_owned(), file_name: "main.py".to_owned() },
         entrypoint: Some("main".to_owned()),
         args: RawValue::from_string("{}".to_owned()).unwrap(),
-        skills: Vec::new(),
-        blobs: Vec::new(),
-        layers: Vec::new(),
-        image: base_digest(),
+        keep_files: KeepFiles::Nothing,
         strict_output: false,
         stream_logs: false,
-        reproducible: None,
         profile: None,
-        keep_files: KeepFiles::Nothing,
-        environment: BTreeMap::new(),
-        limits: RunLimits { wall_time, fuel, ..RunLimits::DEFAULT },
+        limits: turn_limits,
     };
     let sandbox = if variant == Variant::Metered { &METERED } else { &TIMED };
     // As in a worker: the guest's own stack is a part of its thread's.
@@ -123,7 +129,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         let running = guest.spawn_scoped(scope, || {
             let mut sandbox = sandbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             // A fault of an earlier reset comes back here as an error.
-            let finished = sandbox.run(&spec, Box::new(Forgetful)).unwrap();
+            let finished = sandbox.run(&setup, &turn, Box::new(Forgetful)).unwrap();
             let output = String::from_utf8_lossy(&finished.output).into_owned();
             let failure = finished.outcome.end.as_ref().err();
             let end = failure.map_or(output, |failure| RunFailure::error_type(failure).to_owned());

@@ -21,7 +21,7 @@ use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{RunFailure, RunOutcome};
-use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_image_builder::ImageStore;
 use wardian_images::PackageSet;
 use wardian_sandbox::memory::Verify;
@@ -81,30 +81,36 @@ fn declared(engine: &EngineArtifacts) -> usize {
 }
 
 fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
-    let spec = RunSpec {
-        run_id: RunId::generate(),
+    let (limits, turn_limits) = limits.split();
+    let setup = Setup {
         tenant: TenantId::local(),
+        image: base_digest(),
+        skills: Vec::new(),
+        layers: Vec::new(),
+        blobs: Vec::new(),
+        hides_modules: false,
+        environment: BTreeMap::new(),
+        reproducible: None,
+        counts_fuel: turn_limits.fuel.is_some(),
+        limits,
+    };
+    let turn = Turn {
+        id: RunId::generate(),
         program: Program::Code { source: source.to_owned(), file_name: "main.py".to_owned() },
         entrypoint: Some("main".to_owned()),
         args: RawValue::from_string("{}".to_owned()).unwrap(),
-        skills: Vec::new(),
-        blobs: Vec::new(),
-        layers: Vec::new(),
-        image: base_digest(),
-        environment: BTreeMap::new(),
+        keep_files: KeepFiles::Nothing,
         strict_output: false,
         stream_logs: false,
-        reproducible: None,
         profile: None,
-        keep_files: KeepFiles::Nothing,
-        limits,
+        limits: turn_limits,
     };
     // As in a worker: the guest's own stack is a part of its thread's.
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = guest.spawn_scoped(scope, || {
             // A fault of an earlier reset comes back here as an error.
-            let finished = SANDBOX.lock().unwrap().run(&spec, Box::new(Forgetful)).unwrap();
+            let finished = SANDBOX.lock().unwrap().run(&setup, &turn, Box::new(Forgetful)).unwrap();
             (finished.outcome.clone(), finished.output.clone())
         });
         running.unwrap().join().unwrap()

@@ -11,9 +11,9 @@ use wardian_engine::code::instrumentation::Variant;
 use wardian_engine::progress::Lines;
 use wardian_engine::source::fetch::EngineOrigin;
 use wardian_engine::{EngineArtifacts, EngineStore};
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::message::Refusal;
+use wardian_formats::job::{Setup, Turn};
 use wardian_image_builder::ImageStore;
 use wardian_images::PackageSet;
 use wardian_sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
@@ -59,7 +59,7 @@ impl Workshop {
     }
 
     /// The order to run `main` of `source` on the image with what it imports.
-    pub(crate) fn order(&mut self, source: &str) -> Result<RunSpec> {
+    pub(crate) fn order(&mut self, source: &str) -> Result<(Setup, Turn)> {
         let packages = PackageSet::of_source(source);
         let digest = match self.attached.get(&packages) {
             Some(digest) => *digest,

@@ -5,27 +5,34 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::value::RawValue;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
 /// The order to run `main` of `source` without arguments, as `image`.
-pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
-    Ok(RunSpec {
-        run_id: RunId::generate(),
+pub(crate) fn order(source: &str, image: Digest) -> Result<(Setup, Turn)> {
+    let (limits, turn_limits) = RunLimits::DEFAULT.split();
+    let setup = Setup {
         tenant: TenantId::local(),
+        image,
+        skills: Vec::new(),
+        layers: Vec::new(),
+        blobs: Vec::new(),
+        hides_modules: false,
+        environment: BTreeMap::new(),
+        reproducible: None,
+        counts_fuel: turn_limits.fuel.is_some(),
+        limits,
+    };
+    let turn = Turn {
+        id: RunId::generate(),
         program: Program::Code { source: source.to_owned(), file_name: "main.py".to_owned() },
         entrypoint: Some("main".to_owned()),
         args: RawValue::from_string("{}".to_owned())?,
-        skills: Vec::new(),
-        blobs: Vec::new(),
-        layers: Vec::new(),
-        image,
-        environment: BTreeMap::new(),
+        keep_files: KeepFiles::Nothing,
         strict_output: false,
         stream_logs: false,
-        reproducible: None,
         profile: None,
-        keep_files: KeepFiles::Nothing,
-        limits: RunLimits::DEFAULT,
-    })
+        limits: turn_limits,
+    };
+    Ok((setup, turn))
 }

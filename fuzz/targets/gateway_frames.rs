@@ -26,9 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
             }) => {
                 check_tree(&files);
             }
-            ToWorker::Run(spec) => {
-                let printed = format!("{spec:?}");
-                let secrets = spec.environment.values().filter(|secret| secret.expose().len() > 60);
+            ToWorker::Run(setup, turn) => {
+                let printed = format!("{setup:?} {turn:?}");
+                let secrets = setup.environment.values().filter(|secret| secret.expose().len() > 60);
                 assert!(secrets.into_iter().all(|secret| !printed.contains(secret.expose())));
             }
             _ => {}

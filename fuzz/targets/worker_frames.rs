@@ -15,13 +15,16 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use wardian_dispatch::check_outcome;
 use wardian_formats::job::frame;
+use wardian_formats::job::TurnLimits;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::{FromWorker, INLINE_MAX, Payload};
 use wardian_formats::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunOutcome};
 use wardian_vocabulary::units::ByteCount;
 
-const LIMITS: RunLimits =
-    RunLimits { logs: ByteCount::bytes(64), host_calls: 4, ..RunLimits::DEFAULT };
+const LIMITS: TurnLimits =
+    TurnLimits { logs: ByteCount::bytes(64), host_calls: 4, ..RunLimits::DEFAULT.split().1 };
+
+const MEMORY: ByteCount = RunLimits::DEFAULT.memory;
 
 const ELAPSED: Duration = Duration::from_millis(5);
 
@@ -34,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         stream::assert_reads_back(&message);
         if let FromWorker::Done(outcome) = message {
-            if let Ok(outcome) = check_outcome(*outcome, &LIMITS, ELAPSED, Some(ELAPSED)) {
+            if let Ok(outcome) = check_outcome(*outcome, MEMORY, &LIMITS, (ELAPSED, Some(ELAPSED))) {
                 check(&outcome);
             }
         }
@@ -46,7 +49,7 @@ fn check(outcome: &RunOutcome) {
     assert!(log <= 3 * LIMITS.logs.as_usize());
     assert!(outcome.logs.chunks.len() <= LIMITS.logs.as_usize() + 4);
     assert!(outcome.usage.wall_time <= ELAPSED);
-    assert!(outcome.usage.memory_peak <= LIMITS.memory);
+    assert!(outcome.usage.memory_peak <= MEMORY);
     assert!(outcome.usage.host_calls <= LIMITS.host_calls);
     if let Err(failure) = &outcome.end {
         assert!((1..=MAX_CLASS).contains(&failure.error_type().len()));

@@ -52,29 +52,49 @@ pub use crate::worker::id::WorkerId;
 pub use crate::worker::outcome_check::check_outcome;
 pub use crate::worker::payload::CheckedPayload;
 
-use wardian_formats::job::RunSpec;
+use wardian_formats::job::attachment::AttachmentKey;
 use wardian_formats::job::host::HostTime;
 use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, RunOutcome};
+use wardian_formats::job::{Setup, Turn};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
-/// A run with the content of its attachments.
+/// A run: a guest, and its only turn.
 #[derive(Debug)]
 pub struct Job {
+    /// The guest.
+    pub guest: GuestSpec,
+    /// What it runs.
+    pub turn: Box<Turn>,
+}
+
+/// The order for a guest, with the content of its attachments.
+#[derive(Debug)]
+pub struct GuestSpec {
     /// The order for the worker.
-    pub spec: Box<RunSpec>,
-    /// The content of [`RunSpec::image`].
+    pub setup: Box<Setup>,
+    /// The content of [`Setup::image`].
     pub image: Arc<ImageContent>,
-    /// The content of all of [`RunSpec::skills`].
+    /// The content of all of [`Setup::skills`].
     pub skills: Vec<Arc<SkillContent>>,
-    /// The content of all of [`RunSpec::layers`], bytecode included.
+    /// The content of all of [`Setup::layers`], bytecode included.
     pub layers: Vec<LayerContent>,
-    /// The content of all of [`RunSpec::blobs`].
+    /// The content of all of [`Setup::blobs`].
     pub blobs: Vec<BlobSource>,
+}
+
+impl GuestSpec {
+    /// Everything that a worker has to have before it can make the guest.
+    pub(crate) fn attachments(&self) -> Vec<AttachmentKey> {
+        let skills = self.skills.iter().map(|skill| skill.key());
+        let blobs = self.blobs.iter().map(BlobSource::key);
+        let layers = self.layers.iter().map(LayerContent::key);
+        skills.chain(layers).chain(blobs).chain([self.image.key()]).collect()
+    }
 }
 
 /// The host of one run in the gateway: answers the guest's requests.

@@ -29,11 +29,9 @@ use crate::worker::handle::AttachError;
 use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
 use crate::worker::run_clock::Patience;
-use crate::{BlobSource, FinishedRun, Job, RunHost, RunStage};
-use wardian_formats::job::attachment::AttachmentKey;
+use crate::{FinishedRun, Job, RunHost, RunStage};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::HostTime;
-use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Order;
 use wardian_formats::job::outcome::{
@@ -146,7 +144,8 @@ impl Pool {
         job: &Job,
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
-        self.run_claimed(job, host, self.claim(&job.spec.tenant, &job.spec.limits)).await
+        let setup = &job.guest.setup;
+        self.run_claimed(job, host, self.claim(&setup.tenant, setup.limits.held())).await
     }
 
     /// As [`Self::run`], for a run of the server itself, such as one whose result all tenants will
@@ -161,7 +160,7 @@ impl Pool {
         job: &Job,
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
-        let claim = self.claim(&TenantId::server(), &job.spec.limits);
+        let claim = self.claim(&TenantId::server(), job.guest.setup.limits.held());
         let owner = self.isolation.owner_for_all();
         self.run_claimed(job, host, Claim { is_own: true, owner, ..claim }).await
     }
@@ -172,15 +171,15 @@ impl Pool {
     ///
     /// The run would not be begun.
     pub fn ensure_room(&self, tenant: &TenantId, limits: &RunLimits) -> Result<(), DispatchError> {
-        let refusal = self.scheduler.refuse_early(&self.claim(tenant, limits));
+        let refusal = self.scheduler.refuse_early(&self.claim(tenant, memory_of(limits)));
         refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
     }
 
-    fn claim(&self, tenant: &TenantId, limits: &RunLimits) -> Claim {
+    fn claim(&self, tenant: &TenantId, memory: ByteCount) -> Claim {
         Claim {
             tenant: tenant.clone(),
             limits: self.tenants.of(tenant),
-            memory: memory_of(limits),
+            memory,
             is_own: false,
             owner: self.isolation.owner_of(tenant),
         }
@@ -192,13 +191,9 @@ impl Pool {
         host: &mut impl RunHost,
         claim: Claim,
     ) -> Result<FinishedRun, DispatchError> {
-        let order = frame::encode_order(&Order::Run(&job.spec));
+        let order = frame::encode_order(&Order::Run(&job.guest.setup, &job.turn));
         let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
-        let skills = job.skills.iter().map(|skill| skill.key());
-        let blobs = job.blobs.iter().map(BlobSource::key);
-        let layers = job.layers.iter().map(LayerContent::key);
-        let wanted: Vec<AttachmentKey> =
-            skills.chain(layers).chain(blobs).chain([job.image.key()]).collect();
+        let wanted = job.guest.attachments();
 
         let mut queued = Duration::ZERO;
         for _ in 0..self.size().saturating_add(ATTEMPTS) {
@@ -322,7 +317,7 @@ impl Pool {
         process: &Process,
     ) -> RunFailure {
         let is_closing = self.scheduler.phase() == Phase::Closed;
-        let run = &job.spec.run_id;
+        let run = &job.turn.id;
         let shortage = process.memory_shortage();
         if !is_closing {
             let cause = CauseChain(broken);
@@ -343,9 +338,9 @@ impl Pool {
         });
         match broken {
             _ if is_closing => RunFailure::Cancelled,
-            Broken::Late => RunFailure::Timeout { limit: job.spec.limits.wall_time },
+            Broken::Late => RunFailure::Timeout { limit: job.turn.limits.wall_time },
             Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
-                RunFailure::MemoryLimit { limit: job.spec.limits.memory, traceback: None }
+                RunFailure::MemoryLimit { limit: job.guest.setup.limits.memory, traceback: None }
             }
             Broken::NotStarted(_) | Broken::Declined | Broken::Lost(_) | Broken::Hostile(_) => {
                 let reason = match shortage {
@@ -375,7 +370,7 @@ impl Drop for Pool {
 /// The memory that a run may use: that of its program, and the files of its workspace.
 #[must_use]
 pub fn memory_of(limits: &RunLimits) -> ByteCount {
-    ByteCount::bytes(limits.memory.as_u64().saturating_add(limits.workspace.as_u64()))
+    limits.split().0.held()
 }
 
 /// The outcome of a run whose worker is lost.

@@ -35,6 +35,9 @@ pub enum SandboxError {
     /// A run needs a skill, blob or image that was not attached, or code that was not loaded.
     #[error("a run needs something that this sandbox does not have")]
     NotAttached,
+    /// A turn has a limit on fuel and its guest's code does not count it, or the other way round.
+    #[error("a turn's limit on fuel does not fit its guest's code")]
+    Fuel,
     /// A job cannot be written as JSON.
     #[error("a job cannot be written as JSON")]
     Job(#[source] serde_json::Error),

@@ -1,8 +1,8 @@
 //! Runs one Python program in a fresh WebAssembly instance and reports how it ended.
 //!
-//! Knows nothing of manifests, JSON-RPC or processes: it gets a complete
-//! [`RunSpec`](wardian_formats::job::RunSpec), and a guest's requests go to a
-//! [`Host`](wardian_formats::job::host::Host).
+//! Knows nothing of manifests, JSON-RPC or processes: it gets a
+//! [`Setup`](wardian_formats::job::Setup) and a [`Turn`](wardian_formats::job::Turn) with every
+//! decision already made, and a guest's requests go to a [`Host`](wardian_formats::job::host::Host).
 //!
 //! INVARIANT(fresh): no byte written by one run is readable by another. Memory returns to its
 //! image (see [`memory`]); everything else is created for each run.

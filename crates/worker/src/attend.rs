@@ -8,9 +8,9 @@ use crate::error::WorkerError;
 use crate::host::ChannelHost;
 use crate::link::channel::Channel;
 use crate::runner::{Runner, RunnerError};
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
 use wardian_formats::job::message::{FromWorker, Payload, ToWorker};
+use wardian_formats::job::{Setup, Turn};
 
 /// Carries out the gateway's messages until the gateway closes its end.
 ///
@@ -31,8 +31,8 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
-            ToWorker::Run(spec) => {
-                last_reset = Some(perform(&channel, runner, *spec, last_reset)?);
+            ToWorker::Run(setup, turn) => {
+                last_reset = Some(perform(&channel, runner, (*setup, *turn), last_reset)?);
             }
             // The cancelled run ended while the message was on its way.
             ToWorker::Cancel => {}
@@ -54,14 +54,14 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
 fn perform(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut impl Runner,
-    spec: RunSpec,
+    (setup, turn): (Setup, Turn),
     last_reset: Option<Duration>,
 ) -> Result<Duration, WorkerError> {
     let host = ChannelHost::new(channel);
-    let mut ended = runner.run(&spec, host.clone()).map_err(WorkerError::Sandbox)?;
+    let mut ended = runner.run(&setup, &turn, host.clone()).map_err(WorkerError::Sandbox)?;
     host.close()?;
     // Values are overwritten, so that they do not stay in freed memory.
-    drop(spec);
+    drop((setup, turn));
     let output = ended.output.unwrap_or_default();
     ended.outcome.usage.last_reset = last_reset;
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
@@ -105,6 +105,11 @@ mod tests {
         Attachment { owner: Owner::Shared, content }
     }
 
+    fn run_of(source: &str) -> ToWorker {
+        let (setup, turn) = script(source);
+        ToWorker::Run(setup, turn)
+    }
+
     /// A worker on a thread of its own, and the gateway's end of its socket.
     struct Gateway {
         socket: OwnedFd,
@@ -129,7 +134,8 @@ mod tests {
         }
 
         fn run(&self, source: &str) {
-            self.send(&frame::encode(&Order::Run(&script(source)), &[], false).unwrap());
+            let (setup, turn) = script(source);
+            self.send(&frame::encode(&Order::Run(&setup, &turn), &[], false).unwrap());
         }
 
         fn send(&self, bytes: &[u8]) {
@@ -251,13 +257,12 @@ mod tests {
             ToWorker::BlobStored { id: BlobId::of_digest(&digest) },
             ToWorker::Refused(Refusal { error_type: "X".into(), message: "x".into() }),
             ToWorker::Attach(shared(AttachedContent::Skill { digest, files: vec![outside] })),
-            ToWorker::Run(script("break")),
+            run_of("break"),
         ];
         for message in messages {
             let gateway = Gateway::open();
             let mut bytes = frame::encode(&message, &[], false).unwrap();
-            let spec = script("return {}");
-            frame::encode_into(&mut bytes, &Order::Run(&spec), &[], false).unwrap();
+            frame::encode_into(&mut bytes, &run_of("return {}"), &[], false).unwrap();
             gateway.send(&bytes);
             let Gateway { socket, mut incoming, end } = gateway;
             let ended = end.recv_timeout(Duration::from_secs(10)).expect("it went on");

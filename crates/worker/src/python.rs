@@ -9,9 +9,9 @@ use crate::host::ChannelHost;
 use crate::runner::{Abilities, Ended, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::memory::Verify;
 use wardian_sandbox::{
     CodeSpec, Finished, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
@@ -143,8 +143,8 @@ impl Runner for PythonRunner {
         Ok(self.sandbox.check()?)
     }
 
-    fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError> {
-        let mut finished: Finished = self.sandbox.run(spec, Box::new(host))?;
+    fn run(&mut self, setup: &Setup, turn: &Turn, host: ChannelHost) -> Result<Ended, RunnerError> {
+        let mut finished: Finished = self.sandbox.run(setup, turn, Box::new(host))?;
         let output = finished.outcome.end.is_ok().then(|| std::mem::take(&mut finished.output));
         Ok(Ended { outcome: finished.outcome.clone(), output, remains: Box::new(finished) })
     }

@@ -6,10 +6,10 @@ use std::fmt;
 use std::os::fd::RawFd;
 
 use crate::host::ChannelHost;
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::outcome::RunOutcome;
+use wardian_formats::job::{Setup, Turn};
 
 /// The reason why a sandbox cannot go on. The worker ends with it, and the gateway starts another
 /// one.
@@ -62,7 +62,7 @@ pub trait Runner: Send {
     /// # Errors
     ///
     /// The worker ends with it.
-    fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError>;
+    fn run(&mut self, setup: &Setup, turn: &Turn, host: ChannelHost) -> Result<Ended, RunnerError>;
 }
 
 /// The abilities of a [`Runner`].

@@ -45,7 +45,7 @@ use wardian_formats::job::message::Payload;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
-use wardian_formats::job::{Program, RunSpec};
+use wardian_formats::job::{Program, Setup, Turn};
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_vocabulary::secret_text::SecretText;
 
@@ -83,7 +83,7 @@ impl ScriptedRunner {
     fn step(
         &mut self,
         line: &str,
-        spec: &RunSpec,
+        (setup, turn): (&Setup, &Turn),
         host: &mut ChannelHost,
         logs: &mut Logs,
     ) -> Result<Step, RunnerError> {
@@ -108,7 +108,7 @@ impl ScriptedRunner {
             }
             "log" => log(rest.to_owned()),
             "log-of" => log("l".repeat(rest.parse().unwrap())),
-            "secret" => log(spec.environment.get(rest).map_or("", SecretText::expose).to_owned()),
+            "secret" => log(setup.environment.get(rest).map_or("", SecretText::expose).to_owned()),
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
             "wait" => {
@@ -128,7 +128,7 @@ impl ScriptedRunner {
             "hang" => loop {
                 thread::park_timeout(PAUSE);
             },
-            "panic" => panic_any(format!("a panic that was asked for: {}", spec.args)),
+            "panic" => panic_any(format!("a panic that was asked for: {}", turn.args)),
             "abort" => std::process::abort(),
             "break" => Err("a broken sandbox that was asked for".into()),
             "trap" => Ok(Step::Fail(RunFailure::SandboxCrash { reason: "a trap".to_owned() })),
@@ -203,14 +203,19 @@ impl Runner for ScriptedRunner {
         self.spoils.map_or(Ok(()), |_| Err("a reset that failed as was asked for".into()))
     }
 
-    fn run(&mut self, spec: &RunSpec, mut host: ChannelHost) -> Result<Ended, RunnerError> {
+    fn run(
+        &mut self,
+        setup: &Setup,
+        turn: &Turn,
+        mut host: ChannelHost,
+    ) -> Result<Ended, RunnerError> {
         let started = Instant::now();
-        let Program::Code { source, .. } = &spec.program else {
+        let Program::Code { source, .. } = &turn.program else {
             return Err("only scripts can be run".into());
         };
         let (mut logs, mut output, mut end) = (Logs::default(), None, Ok(()));
         for line in source.lines() {
-            match self.step(line, spec, &mut host, &mut logs)? {
+            match self.step(line, (setup, turn), &mut host, &mut logs)? {
                 Step::Next => continue,
                 Step::Return(bytes) => output = Some(bytes),
                 Step::Fail(failure) => end = Err(failure),
@@ -253,25 +258,32 @@ fn read(content: Payload) -> io::Result<Vec<u8>> {
 
 /// An order to run `source`.
 #[cfg(test)]
-pub(crate) fn script(source: &str) -> Box<RunSpec> {
-    Box::new(RunSpec {
-        run_id: wardian_vocabulary::ids::RunId::generate(),
+pub(crate) fn script(source: &str) -> (Box<Setup>, Box<Turn>) {
+    let (setup_limits, turn_limits) = wardian_formats::job::limits::RunLimits::DEFAULT.split();
+    let setup = Setup {
         tenant: wardian_vocabulary::ids::TenantId::local(),
+        image: Digest::of(b"image"),
+        skills: Vec::new(),
+        layers: Vec::new(),
+        blobs: Vec::new(),
+        hides_modules: false,
+        environment: BTreeMap::new(),
+        reproducible: None,
+        counts_fuel: false,
+        limits: setup_limits,
+    };
+    let turn = Turn {
+        id: wardian_vocabulary::ids::RunId::generate(),
         program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
         entrypoint: None,
         args: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
-        skills: Vec::new(),
-        blobs: Vec::new(),
-        layers: Vec::new(),
-        image: Digest::of(b"image"),
-        environment: BTreeMap::new(),
-        stream_logs: false,
-        reproducible: None,
-        profile: None,
         keep_files: wardian_formats::job::KeepFiles::Nothing,
         strict_output: false,
-        limits: wardian_formats::job::limits::RunLimits::DEFAULT,
-    })
+        stream_logs: false,
+        profile: None,
+        limits: turn_limits,
+    };
+    (Box::new(setup), Box::new(turn))
 }
 
 /// Plays the part that the arguments of this process name: a worker, a template, or one of both that

@@ -152,7 +152,7 @@ fn limiting(usual: TenantLimits) -> PoolConfig {
 
 fn job_of(tenant: &str, source: &str) -> Job {
     let mut job = job(source);
-    job.spec.tenant = TenantId::parse(tenant).unwrap();
+    job.guest.setup.tenant = TenantId::parse(tenant).unwrap();
     job
 }
 
@@ -170,7 +170,7 @@ async fn a_tenant_at_its_bounds_is_refused_and_others_are_not() {
         _ = until(&pool, "full", |report| report.running == 1 && report.queued == 1) => {}
     }
     let greedy = job_of("greedy", "return {}");
-    let (tenant, limits) = (&greedy.spec.tenant, &greedy.spec.limits);
+    let (tenant, limits) = (&greedy.guest.setup.tenant, &RunLimits::DEFAULT);
     let early = pool.ensure_room(tenant, limits).unwrap_err();
     let refused = pool.run(&greedy, &mut WrittenBlobs::default()).await.unwrap_err();
     for refused in [early, refused] {
@@ -180,7 +180,7 @@ async fn a_tenant_at_its_bounds_is_refused_and_others_are_not() {
     }
     assert_eq!((pool.report().counters.limited, pool.report().counters.overloaded), (2, 0));
     let modest = job_of("modest", "return {}");
-    assert!(pool.ensure_room(&modest.spec.tenant, limits).is_ok());
+    assert!(pool.ensure_room(&modest.guest.setup.tenant, limits).is_ok());
     assert_eq!(error_type(&run(&pool, &modest).await), "completed");
 }
 
@@ -207,7 +207,7 @@ async fn memory_admission_makes_runs_wait_for_one_another() {
     }
     assert_eq!(error_type(&waiting.await.unwrap()), "completed");
     let mut large = job("return {}");
-    large.spec.limits.memory = ByteCount::bytes(one.as_u64() + 1);
+    large.guest.setup.limits.memory = ByteCount::bytes(one.as_u64() + 1);
     let refused = pool.run(&large, &mut WrittenBlobs::default()).await.unwrap_err();
     assert!(matches!(refused, DispatchError::TooMuchMemory), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::TooLarge);
@@ -285,7 +285,7 @@ async fn turn_of_every_tenant_comes_however_long_the_runs_of_others_take() {
     let queue_wait = Duration::from_millis(50);
     let of = |tenant: &str, source: &str| {
         let mut job = job(source);
-        job.spec.tenant = TenantId::parse(tenant).unwrap();
+        job.guest.setup.tenant = TenantId::parse(tenant).unwrap();
         job
     };
     for (first_wait, is_served) in [(Duration::from_secs(20), true), (Duration::ZERO, false)] {
@@ -341,7 +341,7 @@ async fn one_tenant_cannot_keep_another_waiting() {
             let pool = Arc::clone(&pool);
             let mut job = job("return {}");
             let name = if number == 19 { "modest" } else { "greedy" };
-            job.spec.tenant = TenantId::parse(name).unwrap();
+            job.guest.setup.tenant = TenantId::parse(name).unwrap();
             tokio::spawn(async move {
                 run(&pool, &job).await;
                 (name, Instant::now())

@@ -62,7 +62,7 @@ async fn a_worker_that_does_not_stop_in_time_is_killed() {
     let pool = start(PoolConfig { grace, ..config(1) }).await;
     let process = watch(pool.report().workers[0].process);
     let mut endless = job("hang");
-    endless.spec.limits.wall_time = Duration::from_millis(100);
+    endless.turn.limits.wall_time = Duration::from_millis(100);
 
     let started = Instant::now();
     let finished = run(&pool, &endless).await;

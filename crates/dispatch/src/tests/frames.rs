@@ -219,7 +219,7 @@ async fn skills_of_many_files_are_attached_one_after_another() {
             let packed = (0..files).map(|at| PackedFile { path: name(at), offset: 0, size: 3 });
             let digest = Digest::of(format!("{files} {number}").as_bytes());
             let pack = b"abc".to_vec().into();
-            big.skills.push(Arc::new(SkillContent::new(
+            big.guest.skills.push(Arc::new(SkillContent::new(
                 Owner::Shared,
                 digest,
                 packed.collect(),
@@ -228,7 +228,7 @@ async fn skills_of_many_files_are_attached_one_after_another() {
             let text: Vec<u8> = repeat_n(b'b', 100_000 + files + number).collect();
             let (id, size) = (BlobId::of_digest(&Digest::of(&text)), text.len().into());
             let file = Arc::new(std::fs::File::from(socket::share(&text).unwrap()));
-            big.blobs.push(BlobSource { tenant: TenantId::local(), id, file, size });
+            big.guest.blobs.push(BlobSource { tenant: TenantId::local(), id, file, size });
         }
         let finished = run(&pool, &big).await;
         assert_eq!(error_type(&finished), "completed", "{files} files");

@@ -40,8 +40,8 @@ fn the_process_that_is_hostile() {
             if matches!(message, ToWorker::NetworkAnswered) {
                 say(socket, &done(Ok(()), "answered"), b"");
             }
-            if let ToWorker::Run(spec) = message {
-                let Program::Code { source, .. } = spec.program else { return };
+            if let ToWorker::Run(_, turn) = message {
+                let Program::Code { source, .. } = turn.program else { return };
                 let is_print = source.starts_with("prints");
                 let act = match source.starts_with("asks") {
                     true => ask_wrongly,
@@ -201,10 +201,10 @@ fn print_wrongly(socket: &OwnedFd, how: &str) {
 
 fn tight(source: &str) -> Job {
     let mut job = job(source);
-    let limits = &mut job.spec.limits;
+    let limits = &mut job.turn.limits;
     (limits.host_calls, limits.host_bytes) = (20, ByteCount::kibibytes(512));
     (limits.logs, limits.wall_time) = (ByteCount::kibibytes(1), Duration::from_millis(200));
-    job.spec.stream_logs = source.starts_with("prints") && source != "prints unasked";
+    job.turn.stream_logs = source.starts_with("prints") && source != "prints unasked";
     job
 }
 
@@ -275,7 +275,7 @@ async fn a_look_up_that_never_ends_is_answered_in_time_and_costs_no_worker() {
     let job = tight("asks for a slow name");
     let finished = run(&pool, &job).await;
     assert_eq!(logs(&finished), ["answered"]);
-    assert!(finished.host_time.of(RequestKind::Network) > job.spec.limits.wall_time / 2);
+    assert!(finished.host_time.of(RequestKind::Network) > job.turn.limits.wall_time / 2);
     assert_eq!(pool.report().counters.overdue, 0);
     assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
     assert_eq!(pool.report().workers[0].id, WorkerId(1), "the worker was replaced");
@@ -296,7 +296,7 @@ async fn workers_that_decline_every_run_are_tried_a_few_times() {
 async fn an_output_beyond_any_result_is_not_read() {
     let pool = Pool::start(hostile()).unwrap();
     let job = job("output beyond any result");
-    assert!(job.spec.limits.host_bytes > OUTPUT_MAX);
+    assert!(job.turn.limits.host_bytes > OUTPUT_MAX);
     let finished = run(&pool, &job).await;
     assert_eq!(error_type(&finished), "SandboxCrash");
     assert_eq!(pool.report().counters.violations, 1);

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::tests::{WrittenBlobs, config, error_type, image, job, logs, run, start, until};
-use crate::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
+use crate::{AttachmentLimits, BlobSource, GuestSpec, Job, Pool, PoolConfig, SkillContent};
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::socket;
 use wardian_vocabulary::ids::{BlobId, Digest, TenantId};
@@ -85,8 +85,9 @@ fn laden(number: usize, load: Load) -> Job {
     source.push_str("return-of 300000\n");
     source.push_str(&" ".repeat(load.source));
     let image = image(&format!("image {number}"));
-    let mut job = Job { skills, blobs, image, ..job(&source) };
-    job.spec.image = job.image.digest();
+    let mut job = job(&source);
+    job.guest.setup.image = image.digest();
+    job.guest = GuestSpec { skills, blobs, image, ..job.guest };
     job
 }
 
@@ -101,7 +102,11 @@ async fn lonely() -> Pool {
 async fn ensure_unhurt(pool: &Pool, job: &Job, process: u32, left: &str) {
     let finished = timeout(GRACE, run(pool, job)).await.unwrap();
     assert_eq!(error_type(&finished), "completed", "left {left}");
-    assert_eq!(logs(&finished).len(), job.skills.len() + job.blobs.len() + 1, "left {left}");
+    assert_eq!(
+        logs(&finished).len(),
+        job.guest.skills.len() + job.guest.blobs.len() + 1,
+        "left {left}"
+    );
     assert_eq!(finished.output.unwrap().size().as_u64(), 300_000, "left {left}");
     let report = until(pool, "free", |report| report.running == 0).await;
     assert_eq!(report.workers[0].process, process, "leaving {left} has cost the worker");
@@ -147,7 +152,7 @@ proptest! {
                 visits.into_iter().enumerate()
             {
                 let mut job = laden(number, Load { files, blobs, source });
-                job.spec.stream_logs = is_heard;
+                job.turn.stream_logs = is_heard;
                 let mut host = WrittenBlobs::default();
                 let patience = Duration::from_micros(microseconds);
                 drop(timeout(patience, pool.run(&job, &mut host)).await);

@@ -25,7 +25,8 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::{
-    CheckedPayload, FinishedRun, Job, Pool, PoolConfig, PoolReport, RunHost, WorkerCommand,
+    CheckedPayload, FinishedRun, GuestSpec, Job, Pool, PoolConfig, PoolReport, RunHost,
+    WorkerCommand,
 };
 use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::limits::RunLimits;
@@ -33,7 +34,7 @@ use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::RunFailure;
 use wardian_formats::job::socket;
-use wardian_formats::job::{Program, RunSpec};
+use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -96,26 +97,34 @@ fn image(name: &str) -> Arc<ImageContent> {
 }
 
 fn job(source: &str) -> Job {
-    let spec = RunSpec {
-        run_id: RunId::generate(),
+    let (limits, turn_limits) = RunLimits::DEFAULT.split();
+    let setup = Setup {
         tenant: TenantId::local(),
+        image: IMAGE.digest(),
+        skills: Vec::new(),
+        layers: Vec::new(),
+        blobs: Vec::new(),
+        hides_modules: false,
+        environment: BTreeMap::new(),
+        reproducible: None,
+        counts_fuel: turn_limits.fuel.is_some(),
+        limits,
+    };
+    let turn = Turn {
+        id: RunId::generate(),
         program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
         entrypoint: None,
         args: RawValue::from_string("{}".to_owned()).unwrap(),
-        skills: Vec::new(),
-        blobs: Vec::new(),
-        layers: Vec::new(),
-        image: IMAGE.digest(),
-        environment: BTreeMap::new(),
-        stream_logs: false,
-        reproducible: None,
-        profile: None,
-        keep_files: wardian_formats::job::KeepFiles::Nothing,
+        keep_files: KeepFiles::Nothing,
         strict_output: false,
-        limits: RunLimits::DEFAULT,
+        stream_logs: false,
+        profile: None,
+        limits: turn_limits,
     };
     let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());
-    Job { spec: Box::new(spec), image: Arc::clone(&IMAGE), skills, layers, blobs }
+    let guest =
+        GuestSpec { setup: Box::new(setup), image: Arc::clone(&IMAGE), skills, layers, blobs };
+    Job { guest, turn: Box::new(turn) }
 }
 
 /// Keeps what guests write.

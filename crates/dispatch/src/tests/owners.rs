@@ -16,7 +16,7 @@ fn tenant(who: usize) -> TenantId {
 
 fn job_of(who: usize, source: &str) -> Job {
     let mut job = job(source);
-    job.spec.tenant = tenant(who);
+    job.guest.setup.tenant = tenant(who);
     job
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::tests::{SOON, WrittenBlobs, config, error_type, job, logs, run, run_script, start};
-use crate::{AttachmentLimits, BlobSource, CheckedPayload, Job, PoolConfig, RunHost, SkillContent};
+use crate::{AttachmentLimits, BlobSource, CheckedPayload, PoolConfig, RunHost, SkillContent};
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::Refusal;
@@ -61,12 +61,13 @@ async fn skills_and_blobs_are_attached_once_and_detached_when_too_many() {
     };
 
     let source = format!("attached\nread one.md\nread {id}\nreturn {{}}");
-    let skills = vec![skill("one")];
-    let first = Job { skills, blobs: vec![blob], ..job(&source) };
+    let mut first = job(&source);
+    (first.guest.skills, first.guest.blobs) = (vec![skill("one")], vec![blob]);
     for _ in 0..3 {
         assert_eq!(logs(&run(&pool, &first).await), ["1 skills, 1 blobs", "abc", "content"]);
     }
-    let second = Job { skills: vec![skill("two")], ..job("attached\nread two.md") };
+    let mut second = job("attached\nread two.md");
+    second.guest.skills = vec![skill("two")];
     let finished = run(&pool, &second).await;
     assert_eq!(logs(&finished)[1], "abc");
     assert!(["1 skills, 1 blobs", "2 skills, 0 blobs"].contains(&logs(&finished)[0]));
@@ -82,7 +83,7 @@ async fn a_worker_knows_nothing_of_the_machine_but_its_run() {
         assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap(), Path::new("/"));
     }
     let mut with_secret = job("secret TOKEN\nreturn {}");
-    with_secret.spec.environment.insert("TOKEN".into(), "hunter2".to_owned().into());
+    with_secret.guest.setup.environment.insert("TOKEN".into(), "hunter2".to_owned().into());
     assert_eq!(logs(&run(&pool, &with_secret).await), ["hunter2"]);
     assert_eq!(logs(&run_script(&pool, "secret TOKEN").await), [""]);
 }
@@ -111,7 +112,7 @@ async fn a_host_that_never_answers_blocks_neither_run_nor_worker() {
     let pool = start(PoolConfig { host_time, grace: SOON, ..config(1) }).await;
     let process = pool.report().workers[0].process;
     let mut job = job("blob text/plain x\nreturn {}");
-    job.spec.limits.wall_time = Duration::from_secs(1);
+    job.turn.limits.wall_time = Duration::from_secs(1);
     let ended = timeout(SOON, pool.run(&job, &mut NeverStores)).await.expect("it never ended");
     let finished = ended.unwrap();
     assert_eq!(error_type(&finished), "TimeoutError");

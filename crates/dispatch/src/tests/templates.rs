@@ -249,7 +249,7 @@ async fn tenants_that_alternate_get_forked_workers_of_their_own() {
     let mut workers = BTreeSet::new();
     for round in 0..40 {
         let mut job = job(if round % 7 == 3 { "abort" } else { "return {}" });
-        job.spec.tenant = TenantId::parse(&format!("tenant-{}", round % 10)).unwrap();
+        job.guest.setup.tenant = TenantId::parse(&format!("tenant-{}", round % 10)).unwrap();
         let finished = pool.run(&job, &mut WrittenBlobs::default()).await.unwrap();
         assert!(workers.insert(finished.worker), "round {round} has a worker of another tenant");
     }

@@ -13,13 +13,12 @@ use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_prof
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered};
 use crate::{Job, RunHost};
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::frame;
 use wardian_formats::job::host::{HostTime, RequestKind};
-use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, ProgressReport, RunOutcome, Stream};
+use wardian_formats::job::{Turn, TurnLimits};
 use wardian_vocabulary::units::ByteCount;
 
 /// The reason why the worker gave no outcome.
@@ -82,7 +81,7 @@ pub(crate) async fn perform(
     host: &mut impl RunHost,
     patience: Patience,
 ) -> Result<Ran, Broken> {
-    let limits = &allowed(&job.spec);
+    let limits = &allowed(&job.turn);
     let mut exchange = Exchange {
         worker,
         limits,
@@ -102,16 +101,17 @@ pub(crate) async fn perform(
             (FromWorker::AskNetwork, Payload::Inline(request)) => {
                 exchange.ask_network(&request, host).await?;
             }
-            (FromWorker::Printed(chunk), Payload::None) if job.spec.stream_logs => {
+            (FromWorker::Printed(chunk), Payload::None) if job.turn.stream_logs => {
                 exchange.count_printed(&chunk)?;
                 host.hear(chunk);
             }
             (FromWorker::Done(outcome), output) => {
                 let (elapsed, since_last) =
                     (exchange.clock.elapsed(), exchange.worker.since_last_order());
-                let outcome = check_outcome(*outcome, limits, elapsed, since_last);
+                let memory = job.guest.setup.limits.memory;
+                let outcome = check_outcome(*outcome, memory, limits, (elapsed, since_last));
                 let outcome = outcome.map_err(Violation::from)?;
-                check_profile(outcome.profile.as_ref(), job.spec.profile)
+                check_profile(outcome.profile.as_ref(), job.turn.profile)
                     .map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
@@ -137,20 +137,20 @@ pub(crate) async fn perform(
     }
 }
 
-/// The limits of a run with what its host may store for it beyond them.
-fn allowed(spec: &RunSpec) -> RunLimits {
-    let more = spec.keep_files.allowance();
-    let bytes = spec.limits.host_bytes.as_u64().saturating_add(more.total_size.as_u64());
-    RunLimits {
-        host_calls: spec.limits.host_calls.saturating_add(more.count),
+/// The limits of a turn with what its host may store for it beyond them.
+fn allowed(turn: &Turn) -> TurnLimits {
+    let more = turn.keep_files.allowance();
+    let bytes = turn.limits.host_bytes.as_u64().saturating_add(more.total_size.as_u64());
+    TurnLimits {
+        host_calls: turn.limits.host_calls.saturating_add(more.count),
         host_bytes: ByteCount::bytes(bytes),
-        ..spec.limits
+        ..turn.limits
     }
 }
 
 struct Exchange<'run> {
     worker: &'run mut Worker,
-    limits: &'run RunLimits,
+    limits: &'run TurnLimits,
     clock: RunClock,
     calls: u32,
     /// True once the guest has asked for something.
@@ -165,7 +165,7 @@ struct Exchange<'run> {
 impl Exchange<'_> {
     async fn start(&mut self, job: &Job, order: &Arc<Vec<u8>>) -> Result<(), Broken> {
         let tell = async {
-            self.worker.attach(job).await?;
+            self.worker.attach(&job.guest).await?;
             Ok(self.worker.order(Arc::clone(order)).await?)
         };
         let told = timeout_at(self.clock.deadline(), tell).await;

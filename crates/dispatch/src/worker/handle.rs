@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::Job;
+use crate::GuestSpec;
 use crate::content::{BlobSource, SkillContent};
 use crate::worker::attachments::{AttachmentLimits, SentAttachments};
 use crate::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
@@ -136,13 +136,13 @@ impl Worker {
     ///
     /// Cancellation: an attachment that is noted as attached reaches the worker before any later
     /// frame.
-    pub(crate) async fn attach(&mut self, job: &Job) -> Result<(), AttachError> {
-        let skills = job.skills.iter().map(|skill| Piece::Skill(skill));
-        let pieces = [Piece::Image(&job.image)].into_iter().chain(skills);
-        let pieces = pieces.chain(job.layers.iter().map(Piece::Layer));
+    pub(crate) async fn attach(&mut self, guest: &GuestSpec) -> Result<(), AttachError> {
+        let skills = guest.skills.iter().map(|skill| Piece::Skill(skill));
+        let pieces = [Piece::Image(&guest.image)].into_iter().chain(skills);
+        let pieces = pieces.chain(guest.layers.iter().map(Piece::Layer));
         self.attachments.open_run();
         let mut missing = Vec::new();
-        for piece in pieces.chain(job.blobs.iter().map(Piece::Blob)) {
+        for piece in pieces.chain(guest.blobs.iter().map(Piece::Blob)) {
             let key = piece.key();
             if !self.attachments.note_use(&key) {
                 missing.push((key, piece));
@@ -157,7 +157,7 @@ impl Worker {
             self.channel.send(detaches.into()).await?;
         }
         for (key, piece) in missing {
-            // A job may name the same thing twice.
+            // A guest may name the same thing twice.
             if !self.attachments.has(&key) {
                 self.channel.queue(piece.frame()?);
                 self.attachments.add(key, piece.kept(), piece.image());

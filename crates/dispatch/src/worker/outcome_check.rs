@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::TurnLimits;
 use wardian_formats::job::outcome::{
     LeftFile, LeftFiles, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
     MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
@@ -34,17 +34,17 @@ pub enum ImplausibleOutcome {
     Conversions,
 }
 
-/// Returns the outcome if it can be true. Usage beyond the limits is cut to them, and to the time
-/// since the run was ordered, or the one before it.
+/// Returns the outcome of a turn if it can be true. Usage beyond the limits and beyond the guest's
+/// `memory` is cut to them, and to the time since the turn was ordered, or the one before it.
 ///
 /// # Errors
 ///
 /// More log, or longer texts, than a sandbox can have sent.
 pub fn check_outcome(
     mut outcome: RunOutcome,
-    limits: &RunLimits,
-    elapsed: Duration,
-    since_last: Option<Duration>,
+    memory: ByteCount,
+    limits: &TurnLimits,
+    (elapsed, since_last): (Duration, Option<Duration>),
 ) -> Result<RunOutcome, ImplausibleOutcome> {
     if !can_be_logged(&outcome.logs, limits) {
         return Err(ImplausibleOutcome::Logs);
@@ -64,7 +64,7 @@ pub fn check_outcome(
         // A run has one thread.
         cpu_time: usage.cpu_time.map(|time| time.min(elapsed)),
         fuel: usage.fuel,
-        memory_peak: usage.memory_peak.min(limits.memory),
+        memory_peak: usage.memory_peak.min(memory),
         host_calls: usage.host_calls.min(limits.host_calls),
         last_reset: usage.last_reset.zip(since_last).map(|(time, since)| time.min(since)),
     };
@@ -88,7 +88,7 @@ pub(crate) fn check_profile(
     }
 }
 
-fn can_be_logged(logs: &Logs, limits: &RunLimits) -> bool {
+fn can_be_logged(logs: &Logs, limits: &TurnLimits) -> bool {
     let bytes: u64 = logs
         .chunks
         .iter()
@@ -126,7 +126,11 @@ fn can_be_listed(files: &LeftFiles) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wardian_formats::job::limits::RunLimits;
     use wardian_formats::job::outcome::Conversions;
+
+    const LIMITS: TurnLimits = RunLimits::DEFAULT.split().1;
+    const MEMORY: ByteCount = RunLimits::DEFAULT.memory;
 
     fn failed(failure: RunFailure) -> Result<RunOutcome, ImplausibleOutcome> {
         let outcome = RunOutcome {
@@ -138,7 +142,7 @@ mod tests {
             conversions: Conversions::default(),
             profile: None,
         };
-        check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None)
+        check_outcome(outcome, MEMORY, &LIMITS, (Duration::ZERO, None))
     }
 
     fn exception(class: &str, message: usize, traceback: usize) -> RunFailure {
@@ -169,8 +173,9 @@ mod tests {
             profile: None,
         };
         for since_last in [None, Some(elapsed * 3)] {
-            let (outcome, limits) = (outcome.clone(), &RunLimits::DEFAULT);
-            let checked = check_outcome(outcome, limits, elapsed, since_last).unwrap().usage;
+            let outcome = outcome.clone();
+            let checked =
+                check_outcome(outcome, MEMORY, &LIMITS, (elapsed, since_last)).unwrap().usage;
             assert_eq!((checked.wall_time, checked.cpu_time), (elapsed, Some(elapsed)));
             assert_eq!(checked.last_reset, since_last);
         }
@@ -206,7 +211,7 @@ mod tests {
                 conversions: Conversions::default(),
                 profile: None,
             };
-            check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None).is_ok()
+            check_outcome(outcome, MEMORY, &LIMITS, (Duration::ZERO, None)).is_ok()
         };
         let longest = file(MAX_LEFT_PATH, MAX_NOT_KEPT);
         assert!(passes(vec![longest.clone(); MAX_LEFT_FILES]));

@@ -1,4 +1,4 @@
-//! The limits of one run.
+//! The limits of one run, and their two halves: those of its guest and those of its turn.
 
 use std::time::Duration;
 
@@ -67,6 +67,84 @@ impl RunLimits {
             logs: self.logs.min(other.logs),
             host_calls: self.host_calls.min(other.host_calls),
             host_bytes: self.host_bytes.min(other.host_bytes),
+        }
+    }
+}
+
+/// The ceilings on what a guest keeps between turns. A guest has them from its start, for its whole
+/// life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupLimits {
+    /// As [`RunLimits::memory`].
+    pub memory: ByteCount,
+    /// As [`RunLimits::workspace`].
+    pub workspace: ByteCount,
+    /// As [`RunLimits::workspace_entries`].
+    pub workspace_entries: u32,
+    /// As [`RunLimits::open_files`].
+    pub open_files: u32,
+}
+
+impl SetupLimits {
+    /// Bytes that a guest may hold: the memory of its program and the files of its workspace.
+    #[must_use]
+    pub const fn held(&self) -> ByteCount {
+        ByteCount::bytes(self.memory.as_u64().saturating_add(self.workspace.as_u64()))
+    }
+}
+
+/// The ceilings on one turn of a guest. The next turn has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnLimits {
+    /// As [`RunLimits::wall_time`].
+    pub wall_time: Duration,
+    /// As [`RunLimits::fuel`]: set exactly if the guest's code
+    /// [counts it](crate::job::Setup::counts_fuel).
+    pub fuel: Option<Fuel>,
+    /// As [`RunLimits::logs`].
+    pub logs: ByteCount,
+    /// As [`RunLimits::host_calls`].
+    pub host_calls: u32,
+    /// As [`RunLimits::host_bytes`].
+    pub host_bytes: ByteCount,
+}
+
+impl RunLimits {
+    /// The limits of the run's guest and of its only turn.
+    #[must_use]
+    pub const fn split(self) -> (SetupLimits, TurnLimits) {
+        let Self {
+            wall_time,
+            fuel,
+            memory,
+            workspace,
+            workspace_entries,
+            open_files,
+            logs,
+            host_calls,
+            host_bytes,
+        } = self;
+        (
+            SetupLimits { memory, workspace, workspace_entries, open_files },
+            TurnLimits { wall_time, fuel, logs, host_calls, host_bytes },
+        )
+    }
+
+    /// The limits of a guest and of one of its turns together.
+    #[must_use]
+    pub const fn of(setup: SetupLimits, turn: TurnLimits) -> Self {
+        let SetupLimits { memory, workspace, workspace_entries, open_files } = setup;
+        let TurnLimits { wall_time, fuel, logs, host_calls, host_bytes } = turn;
+        Self {
+            wall_time,
+            fuel,
+            memory,
+            workspace,
+            workspace_entries,
+            open_files,
+            logs,
+            host_calls,
+            host_bytes,
         }
     }
 }

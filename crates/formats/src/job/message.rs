@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::RunSpec;
 use crate::job::attachment::{Attachment, AttachmentKey};
 use crate::job::outcome::{LogChunk, RunOutcome};
+use crate::job::{Setup, Turn};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -20,7 +20,7 @@ pub enum ToWorker {
     Detach(AttachmentKey),
     /// Run this program. The worker may send requests and reports meanwhile, and ends with
     /// [`FromWorker::Done`].
-    Run(Box<RunSpec>),
+    Run(Box<Setup>, Box<Turn>),
     /// Answers [`FromWorker::WriteBlob`].
     BlobStored {
         /// Names the stored blob.
@@ -34,12 +34,12 @@ pub enum ToWorker {
     Cancel,
 }
 
-/// [`ToWorker::Run`] of a specification that the gateway goes on using.
+/// [`ToWorker::Run`] of halves that the gateway goes on using.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order<'spec> {
+pub enum Order<'job> {
     /// Run this.
-    Run(&'spec RunSpec),
+    Run(&'job Setup, &'job Turn),
 }
 
 /// A message of a worker to the gateway. A compromised worker may lie in every field.
@@ -56,7 +56,7 @@ pub enum FromWorker {
     /// The guest asks the network: a [`crate::job::network::NetworkRequest`] follows as a payload
     /// within the frame; answered by [`ToWorker::NetworkAnswered`].
     AskNetwork,
-    /// Output of the program; sent only if [`RunSpec::stream_logs`] is set.
+    /// Output of the program; sent only if [`Turn::stream_logs`] is set.
     Printed(LogChunk),
     /// The run is over; its output follows as a payload if it completed.
     Done(Box<RunOutcome>),
@@ -161,32 +161,39 @@ mod tests {
 
     #[test]
     fn an_order_is_read_as_a_run() {
-        let spec = RunSpec {
-            run_id: RunId::generate(),
+        let (limits, turn_limits) = RunLimits::DEFAULT.split();
+        let setup = Setup {
             tenant: TenantId::local(),
+            image: Digest::of(b"image"),
+            skills: vec![],
+            layers: vec![],
+            blobs: vec![],
+            hides_modules: false,
+            environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
+            reproducible: None,
+            counts_fuel: false,
+            limits,
+        };
+        let turn = Turn {
+            id: RunId::generate(),
             program: Program::Code { source: "1 + 1".into(), file_name: "main.py".into() },
             entrypoint: None,
             args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
-            skills: vec![],
-            blobs: vec![],
-            layers: vec![],
-            image: Digest::of(b"image"),
-            environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
-            stream_logs: false,
-            reproducible: None,
-            profile: None,
             keep_files: crate::job::KeepFiles::default(),
             strict_output: false,
-            limits: RunLimits::DEFAULT,
+            stream_logs: false,
+            profile: None,
+            limits: turn_limits,
         };
-        let text = serde_json::to_string(&Order::Run(&spec)).unwrap();
-        let ToWorker::Run(read) = serde_json::from_str(&text).unwrap() else {
+        let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();
+        let ToWorker::Run(read_setup, read_turn) = serde_json::from_str(&text).unwrap() else {
             panic!("read as something else: {text}");
         };
-        assert_eq!(read.run_id, spec.run_id);
-        assert_eq!(read.args.get(), spec.args.get());
-        assert_eq!(read.environment, spec.environment);
-        assert_eq!(read.limits, spec.limits);
-        assert!(!format!("{:?}", Order::Run(&spec)).contains("hunter2"), "a secret was printed");
+        assert_eq!(read_turn.id, turn.id);
+        assert_eq!(read_turn.args.get(), turn.args.get());
+        assert_eq!(read_setup.environment, setup.environment);
+        assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
+        let printed = format!("{:?}", Order::Run(&setup, &turn));
+        assert!(!printed.contains("hunter2"), "a secret was printed");
     }
 }

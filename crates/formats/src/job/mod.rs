@@ -24,59 +24,89 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::job::limits::RunLimits;
-pub use crate::job::limits::{KeepBounds, KeepFiles};
+pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
 pub use crate::job::reproducible::{FuelRules, Reproducible};
 use wardian_vocabulary::ids::{BlobId, BlobName, Digest, RunId, SkillName, SkillVersion, TenantId};
 use wardian_vocabulary::secret_text::SecretText;
 use wardian_vocabulary::units::ByteCount;
 
-/// A complete order to run one program; nothing is looked up later.
+/// The lasting half of an order: what a guest is made with, before it runs anything.
+///
+/// It decides everything that one turn leaves to the next: the memory and the files, where the
+/// guest's clocks and its randomness begin, and how its code is compiled. A session keeps one guest
+/// for many [turns](Turn); a run is a guest with a single turn. Nothing is looked up later.
 #[derive(Serialize, Deserialize)]
-pub struct RunSpec {
-    /// Identifies the run in logs, results and `runtime.run.id`.
-    pub run_id: RunId,
-    /// The tenant that the program runs for.
+pub struct Setup {
+    /// The tenant that the guest belongs to, for its whole life.
     pub tenant: TenantId,
+    /// The image that the guest begins as, attached to the worker before. It affects the speed of
+    /// its turns and never their results.
+    pub image: Digest,
+    /// Skills to mount under `/skills`, each attached to the worker before.
+    pub skills: Vec<SkillMount>,
+    /// Layers of packages to mount, attached before. Earlier ones are searched first.
+    pub layers: Vec<LayerMount>,
+    /// Blobs to mount under `/blobs`, each attached to the worker before.
+    pub blobs: Vec<BlobMount>,
+    /// True if blobs that Python would import are left out of the working folder. Whoever calls a
+    /// skill chooses names and contents of blobs, and must not choose code that the skill imports.
+    pub hides_modules: bool,
+    /// Environment variables beyond the fixed ones: declared secrets and nothing else.
+    pub environment: BTreeMap<String, SecretText>,
+    /// The inputs of time and randomness; `None` for those of the machine. They belong to the guest
+    /// and not to a turn, because clocks and generators go on from one turn to the next.
+    pub reproducible: Option<Reproducible>,
+    /// True if the guest's code counts fuel. Code is chosen when the guest is made, so each turn of
+    /// such a guest has a limit on fuel, and no turn of another. Reproducible guests need it.
+    pub counts_fuel: bool,
+    /// Ceilings on what lasts: memory and files.
+    pub limits: SetupLimits,
+}
+
+/// Prints identifiers only: the environment never reaches a log.
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("tenant", &self.tenant)
+            .field("image", &self.image)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The passing half of an order: one program for a guest that was made by a [`Setup`].
+///
+/// Time, fuel, the log and host calls are limited here because each turn has its own; they begin
+/// anew with the next one.
+#[derive(Serialize, Deserialize)]
+pub struct Turn {
+    /// Identifies the turn in logs, results and `runtime.run.id`.
+    pub id: RunId,
     /// The program.
     pub program: Program,
     /// Function to call with `args`. Without it, `main` is called if the program defines it.
     pub entrypoint: Option<String>,
     /// The arguments, as the text of a JSON object.
     pub args: Box<RawValue>,
-    /// Skills to mount under `/skills`, each attached to the worker before.
-    pub skills: Vec<SkillMount>,
-    /// Blobs to mount under `/blobs`, each attached to the worker before.
-    pub blobs: Vec<BlobMount>,
-    /// Layers of packages to mount, attached before. Earlier ones are searched first.
-    pub layers: Vec<LayerMount>,
-    /// The image that the run begins as, attached to the worker before. It affects the speed of a
-    /// run and never its result.
-    pub image: Digest,
-    /// Environment variables beyond the fixed ones: declared secrets and nothing else.
-    pub environment: BTreeMap<String, SecretText>,
-    /// Files of the workspace to be stored as blobs after the run.
+    /// Files of the workspace to be stored as blobs after the turn.
     pub keep_files: KeepFiles,
     /// True if the program must return JSON data; otherwise values of other types are converted.
     pub strict_output: bool,
     /// True if the worker sends the program's output while it is printed. The outcome holds the
     /// output in either case.
     pub stream_logs: bool,
-    /// The inputs of time and randomness; `None` for those of the machine.
-    pub reproducible: Option<Reproducible>,
-    /// Whether and how the run is profiled. It must have a limit on fuel then.
+    /// Whether and how the turn is profiled. It must have a limit on fuel then.
     pub profile: Option<ProfileOrder>,
-    /// Ceilings on this run.
-    pub limits: RunLimits,
+    /// Ceilings on this turn.
+    pub limits: TurnLimits,
 }
 
-/// Prints identifiers only: source, arguments and environment never reach a log.
-impl fmt::Debug for RunSpec {
+/// Prints identifiers only: source and arguments never reach a log.
+impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunSpec")
-            .field("run_id", &self.run_id)
-            .field("tenant", &self.tenant)
+        f.debug_struct("Turn")
+            .field("id", &self.id)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
@@ -95,7 +125,7 @@ pub enum Program {
     },
     /// The entrypoint of a mounted skill.
     Skill {
-        /// The name of one of [`RunSpec::skills`].
+        /// The name of one of [`Setup::skills`].
         name: SkillName,
     },
 }

@@ -13,7 +13,7 @@ use crate::vfs::tree::content::{Content, SharedBytes};
 use crate::vfs::tree::immutable::ImmutableTree;
 use wardian_formats::job::attachment::{AttachedName, AttachmentKey, Owner, PackedFile};
 use wardian_formats::job::message::Payload;
-use wardian_formats::job::{LayerMount, RunSpec, SkillMount};
+use wardian_formats::job::{LayerMount, Setup, SkillMount};
 use wardian_vocabulary::ids::{BlobId, Digest, TenantId};
 
 /// The attached skills, blobs and layers, by key. The gateway bounds their number.
@@ -84,10 +84,10 @@ impl AttachedContents {
         self.blobs.remove(key);
     }
 
-    /// The mounts of `spec`.
-    pub(crate) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
+    /// The mounts of a guest.
+    pub(crate) fn mounts(&self, setup: &Setup) -> Result<Vec<Mount>, SandboxError> {
         let tree = |path: String, digest: &Digest| {
-            let tree = visible(&self.skills, &spec.tenant, &AttachedName::Skill(*digest))?;
+            let tree = visible(&self.skills, &setup.tenant, &AttachedName::Skill(*digest))?;
             Ok(Mount::tree(path, Arc::clone(tree)))
         };
         let skill = |mount: &SkillMount| tree(format!("/skills/{}", mount.name), &mount.digest);
@@ -97,20 +97,20 @@ impl AttachedContents {
         };
         let blob = |mount: &wardian_formats::job::BlobMount| {
             let content =
-                visible(&self.blobs, &spec.tenant, &AttachedName::Blob(mount.id.clone()))?;
+                visible(&self.blobs, &setup.tenant, &AttachedName::Blob(mount.id.clone()))?;
             Ok(Mount::file(blob_path(&mount.id), Arc::clone(content)))
         };
         let layer = |mount: &LayerMount| {
             let find = |digest: &Digest| {
-                visible(&self.layers, &spec.tenant, &AttachedName::Layer(*digest))
+                visible(&self.layers, &setup.tenant, &AttachedName::Layer(*digest))
             };
             let bytecode = mount.bytecode.as_ref().map(find).transpose()?;
             let bytecode = mount.bytecode.zip(bytecode);
             Ok(Mount::tree(mount.path(), find(&mount.digest)?.tree(bytecode)))
         };
-        let skills = spec.skills.iter();
-        let blobs = spec.blobs.iter().map(blob);
-        let layers = spec.layers.iter().map(layer);
+        let skills = setup.skills.iter();
+        let blobs = setup.blobs.iter().map(blob);
+        let layers = setup.layers.iter().map(layer);
         let skills = skills.clone().map(skill).chain(skills.filter_map(bytecode));
         skills.chain(blobs).chain(layers).collect()
     }

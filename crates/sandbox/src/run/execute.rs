@@ -31,7 +31,7 @@ use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
 use wardian_formats::job::profile::ProfileOrder;
-use wardian_formats::job::{BlobMount, FuelRules, Program, RunSpec};
+use wardian_formats::job::{BlobMount, FuelRules, Setup, Turn};
 use wardian_vocabulary::ids::{BlobName, RunId};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
@@ -85,27 +85,32 @@ impl Sandbox {
     /// # Errors
     ///
     /// Only faults of the sandbox: a guest that misbehaves is an outcome.
-    pub fn run(&mut self, spec: &RunSpec, host: Box<dyn Host>) -> Result<Finished, SandboxError> {
-        run(self, spec, host)
+    pub fn run(
+        &mut self,
+        setup: &Setup,
+        turn: &Turn,
+        host: Box<dyn Host>,
+    ) -> Result<Finished, SandboxError> {
+        run(self, (setup, turn), host)
     }
 }
 
 fn run(
     sandbox: &mut Sandbox,
-    spec: &RunSpec,
+    (setup, turn): (&Setup, &Turn),
     host: Box<dyn Host>,
 ) -> Result<Finished, SandboxError> {
     let (started, cpu) = (Instant::now(), thread_time());
-    let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
+    let variant = if setup.counts_fuel { Variant::Metered } else { Variant::Timed };
     sandbox.check()?;
     let image =
-        sandbox.images.for_run(&spec.tenant, spec.image, sandbox.config.keep_idle.as_usize());
+        sandbox.images.for_run(&setup.tenant, setup.image, sandbox.config.keep_idle.as_usize());
     let image = image.ok_or(SandboxError::NotAttached)?;
     let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
-    let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
+    let mut store = prepare(sandbox, (code, &image), (setup, turn), (host, started))?;
     let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
-    let end = execute(&mut store, (code, &image), spec.profile, watchdog);
-    let mut finished = finish(store, &image, spec, (end, started));
+    let end = execute(&mut store, (code, &image), turn.profile, watchdog);
+    let mut finished = finish(store, &image, (setup, turn), (end, started));
     let usage = &mut finished.outcome.usage;
     usage.cpu_time = Some(thread_time().saturating_sub(cpu));
     Ok(finished)
@@ -121,32 +126,36 @@ fn thread_time() -> Duration {
 fn prepare(
     sandbox: &Sandbox,
     (code, image): (&LoadedCode, &LoadedImage),
-    spec: &RunSpec,
+    (setup, turn): (&Setup, &Turn),
     (host, started): (Box<dyn Host>, Instant),
 ) -> Result<Store<Guest>, SandboxError> {
+    if turn.limits.fuel.is_some() != setup.counts_fuel {
+        return Err(SandboxError::Fuel);
+    }
+    let limits = RunLimits::of(setup.limits, turn.limits);
     let mut mounts = sandbox.library.mounts().to_vec();
-    mounts.extend(sandbox.attachments.mounts(spec)?);
-    let budget = FuelMeter::bounded(spec.limits.fuel.unwrap_or(Fuel(u64::MAX)));
-    let mode = spec.reproducible.map(|run| ClockAndRandomMode::of_reproducible(run, budget));
+    mounts.extend(sandbox.attachments.mounts(setup)?);
+    let budget = FuelMeter::bounded(limits.fuel.unwrap_or(Fuel(u64::MAX)));
+    let mode = setup.reproducible.map(|run| ClockAndRandomMode::of_reproducible(run, budget));
     let mode = mode.unwrap_or(sandbox.config.clock_and_random);
     let clock_and_random = ClockAndRandom::new(mode, sandbox.config.clock);
-    let deadline = Deadline::at(started + spec.limits.wall_time);
-    let mut wasi = wasi_for(&spec.limits, &mounts, clock_and_random, deadline)?;
-    name_blobs(&mut wasi, spec).map_err(SandboxError::Descriptors)?;
+    let deadline = Deadline::at(started + limits.wall_time);
+    let mut wasi = wasi_for(&limits, &mounts, clock_and_random, deadline)?;
+    name_blobs(&mut wasi, setup).map_err(SandboxError::Descriptors)?;
     wasi.files.restore_descriptors(image.descriptors()).map_err(SandboxError::Descriptors)?;
     let mut seed = [0; 8];
     let refused = |cause| SandboxError::System { what: "give random bytes", cause };
     wasi.clock_and_random.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);
     let shown_id =
-        spec.reproducible.map_or_else(|| spec.run_id.clone(), |run| RunId::of_seed(run.seed));
-    if let Some(listener) = host.listener().filter(|_| spec.stream_logs) {
+        setup.reproducible.map_or_else(|| turn.id.clone(), |run| RunId::of_seed(run.seed));
+    if let Some(listener) = host.listener().filter(|_| turn.stream_logs) {
         wasi.capture.tell(listener);
     }
-    let job = job_text(spec, &shown_id, seed).map_err(SandboxError::Job)?;
-    let account = HostCallAccount::new(host, &job, &spec.limits);
-    let mut guest = Guest::new(wasi, account, &spec.limits, image.length());
-    let rules = spec.reproducible.map_or(FuelRules::PRESENT, |run| run.fuel_rules);
+    let job = job_text((setup, turn), &shown_id, seed).map_err(SandboxError::Job)?;
+    let account = HostCallAccount::new(host, &job, &limits);
+    let mut guest = Guest::new(wasi, account, &limits, image.length());
+    let rules = setup.reproducible.map_or(FuelRules::PRESENT, |run| run.fuel_rules);
     guest.charges_bytes = rules >= FuelRules::BYTES;
 
     let mut store = Store::new(code.engine(), guest);
@@ -156,22 +165,21 @@ fn prepare(
 
 /// Lets the program open mounted blobs by their names.
 ///
-/// Python finds modules in the workspace. The caller of a skill chooses names and contents of blobs
-/// and must not choose code that the skill imports by accident, so those names are left out there.
-fn name_blobs(wasi: &mut Wasi, spec: &RunSpec) -> Result<(), Errno> {
+/// Python finds modules in the workspace, so names of modules can be left out there: see
+/// [`Setup::hides_modules`].
+fn name_blobs(wasi: &mut Wasi, setup: &Setup) -> Result<(), Errno> {
     let now = timestamp(wasi.clock_and_random.realtime());
-    let is_skill = matches!(spec.program, Program::Skill { .. });
     let mut add = |blob: &BlobMount, name: &BlobName, shown| {
         let name = name.as_str();
-        let is_absent = is_skill && can_be_imported(name);
+        let is_absent = setup.hides_modules && can_be_imported(name);
         let shown = if is_absent { NameInWorkspace::Absent } else { shown };
         wasi.files.name_blob(&blob_path(&blob.id), name, shown, now)
     };
-    for blob in &spec.blobs {
+    for blob in &setup.blobs {
         blob.name.iter().try_for_each(|name| add(blob, name, NameInWorkspace::Listed))?;
     }
     // What is shown has precedence where there is little room.
-    for blob in &spec.blobs {
+    for blob in &setup.blobs {
         blob.other_names.iter().try_for_each(|name| add(blob, name, NameInWorkspace::Unlisted))?;
     }
     Ok(())
@@ -240,16 +248,17 @@ fn execute(
 fn finish(
     mut store: Store<Guest>,
     image: &LoadedImage,
-    spec: &RunSpec,
+    (setup, turn): (&Setup, &Turn),
     (end, started): (wasmtime::Result<i32>, Instant),
 ) -> Finished {
     let wall_time = started.elapsed();
-    let fuel = used_fuel(&mut store, spec);
+    let limits = RunLimits::of(setup.limits, turn.limits);
+    let fuel = used_fuel(&mut store, turn);
     let profile = profiling::finish(&mut store, fuel);
     let guest = store.data_mut();
     let refused = guest.ceiling.refused;
     let room = guest.ceiling.room();
-    let files = keep_files(&guest.wasi.files, &mut guest.account, &spec.keep_files, room);
+    let files = keep_files(&guest.wasi.files, &mut guest.account, &turn.keep_files, room);
     let blob_names = guest.account.take_names();
     let (ending, host_calls) = guest.account.take_ending();
     let mut conversions = Conversions::default();
@@ -259,10 +268,10 @@ fn finish(
             (Ok(()), output)
         }
         (Ok(0), Some(ProgramEnd::Raised(raised))) => {
-            (Err(raised.into_failure(&spec.limits, refused)), Vec::new())
+            (Err(raised.into_failure(&limits, refused)), Vec::new())
         }
-        (Ok(_), _) => (Err(silent_end(refused, spec)), Vec::new()),
-        (Err(error), _) => (Err(failure_of(&error, &spec.limits, refused)), Vec::new()),
+        (Ok(_), _) => (Err(silent_end(refused, limits.memory)), Vec::new()),
+        (Err(error), _) => (Err(failure_of(&error, &limits, refused)), Vec::new()),
     };
     let peak = guest.ceiling.peak.max(image.length());
     let memory_peak = ByteCount::from(peak);
@@ -282,17 +291,17 @@ fn finish(
 }
 
 /// The fuel that a run has used, if it was counted. A run never uses more than its limit.
-fn used_fuel(store: &mut Store<Guest>, spec: &RunSpec) -> Option<Fuel> {
-    let limit = spec.limits.fuel?;
+fn used_fuel(store: &mut Store<Guest>, turn: &Turn) -> Option<Fuel> {
+    let limit = turn.limits.fuel?;
     let Some(meter) = &store.data().meter else { return Some(Fuel(0)) };
     Some(if meter.is_exceeded() { limit } else { meter.used() })
 }
 
 /// The failure of a runner that ended without a report: the program has damaged it, or memory ran
 /// out at a point at which the runner could not report it.
-fn silent_end(refused_memory: bool, spec: &RunSpec) -> RunFailure {
+fn silent_end(refused_memory: bool, limit: ByteCount) -> RunFailure {
     if refused_memory {
-        RunFailure::MemoryLimit { limit: spec.limits.memory, traceback: None }
+        RunFailure::MemoryLimit { limit, traceback: None }
     } else {
         crash("the program ended without a result")
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use wardian_formats::job::{
-    BlobMount, Entrypoint, LayerMount, LayerPlace, Program, RunSpec, SkillMount,
+    BlobMount, Entrypoint, LayerMount, LayerPlace, Program, Setup, SkillMount, Turn,
 };
 use wardian_vocabulary::ids::{BlobId, BlobName, RunId, SkillName, SkillVersion};
 use wardian_vocabulary::secret_text::SecretText;
@@ -61,28 +61,32 @@ impl<'a> From<&'a BlobMount> for Blob<'a> {
 }
 
 /// The folders of the layers that are not in every run.
-fn skill_layers(spec: &RunSpec) -> Vec<String> {
-    let layers = spec.layers.iter().filter(|layer| layer.place == LayerPlace::Skill);
+fn skill_layers(setup: &Setup) -> Vec<String> {
+    let layers = setup.layers.iter().filter(|layer| layer.place == LayerPlace::Skill);
     layers.map(LayerMount::path).collect()
 }
 
-/// The job of `spec`. The program sees `run_id` as its own, and `seed` seeds Python's
+/// The job of a turn. The program sees `run_id` as its own, and `seed` seeds Python's
 /// non-cryptographic generators.
 ///
 /// # Errors
 ///
-/// A checked spec causes none: the signature is that of the serialiser.
-pub(crate) fn job_text(spec: &RunSpec, run_id: &RunId, seed: u64) -> serde_json::Result<Vec<u8>> {
+/// A checked order causes none: the signature is that of the serialiser.
+pub(crate) fn job_text(
+    (setup, turn): (&Setup, &Turn),
+    run_id: &RunId,
+    seed: u64,
+) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&Job {
         run_id,
-        program: &spec.program,
-        entrypoint: spec.entrypoint.as_deref(),
-        args: &spec.args,
-        skills: spec.skills.iter().map(Skill::from).collect(),
-        blobs: spec.blobs.iter().map(Blob::from).collect(),
-        packages: skill_layers(spec),
-        environment: &spec.environment,
+        program: &turn.program,
+        entrypoint: turn.entrypoint.as_deref(),
+        args: &turn.args,
+        skills: setup.skills.iter().map(Skill::from).collect(),
+        blobs: setup.blobs.iter().map(Blob::from).collect(),
+        packages: skill_layers(setup),
+        environment: &setup.environment,
         seed,
-        strict_output: spec.strict_output,
+        strict_output: turn.strict_output,
     })
 }

@@ -38,8 +38,8 @@ use crate::run::result::answered::{Answered, ResultForm};
 use crate::run::result::log_line::RunLog;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::service::Service;
-use wardian_dispatch::{FinishedRun, Job};
-use wardian_formats::job::{Program, RunSpec};
+use wardian_dispatch::{FinishedRun, GuestSpec, Job};
+use wardian_formats::job::{Program, Setup, Turn};
 use wardian_formats::provenance::RunInputs;
 use wardian_stores::records::{Recorder, RunKind};
 use wardian_vocabulary::ids::{Digest, RunId};
@@ -260,33 +260,42 @@ impl Service {
         form.shows_duration = planned.reproducible.is_none();
         form.whole_logs = planned.whole_logs;
         let (skills, contents) = mounts_and_contents(planned.skills);
-        let spec = RunSpec {
-            run_id: run.id.clone(),
+        let (lasting, limits) = planned.limits.split();
+        let setup = Setup {
             tenant: caller.tenant.clone(),
+            image: image.digest(),
+            skills,
+            layers: layer_mounts,
+            blobs: mounts,
+            hides_modules: matches!(planned.program, Program::Skill { .. }),
+            environment: std::mem::take(&mut secrets.environment),
+            reproducible: planned.reproducible,
+            counts_fuel: planned.limits.fuel.is_some(),
+            limits: lasting,
+        };
+        let turn = Turn {
+            id: run.id.clone(),
             program: planned.program,
             entrypoint: planned.entrypoint,
             args: planned.args,
-            skills,
-            blobs: mounts,
-            layers: layer_mounts,
-            image: image.digest(),
-            environment: std::mem::take(&mut secrets.environment),
             keep_files: planned.keep_files,
             strict_output: planned.strict_output,
             // Reports of progress are sent with them.
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
-            reproducible: planned.reproducible,
             profile: planned.profile,
-            limits: planned.limits,
+            limits,
         };
-        let (key, kept) = self.answers.kept_for(caller, takes_kept, &spec).await?;
+        let setup = Box::new(setup);
+        let guest = GuestSpec { setup, image, skills: contents, layers, blobs: sources };
+        let job = Job { guest, turn: Box::new(turn) };
+        let (key, kept) = self.answers.kept_for(caller, takes_kept, &job).await?;
         if let Some(kept) = kept {
             return Ok(ControlFlow::Break(kept));
         }
         Ok(ControlFlow::Continue(Prepared {
             run,
             purpose: planned.purpose,
-            job: Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources },
+            job,
             secrets,
             network: planned.network,
             listener: planned.listener,
@@ -309,11 +318,11 @@ impl Service {
         let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
             prepared;
         let Prepared { mut form, key, held, .. } = prepared;
-        let inputs = inputs_of(document.as_ref(), &job.spec, &self.answers.toolchain)?;
+        let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
         form.whole_logs |= inputs.is_some();
         log.note_prepared();
         if let Some(record) = log.record() {
-            record.note_prepared(&job.spec, &job.image, secrets.masks.as_ref());
+            record.note_prepared(&job, secrets.masks.as_ref());
             if let Some(order) = &detach {
                 self.runs.note_detached(order, &record.if_interrupted()).await?;
             }
@@ -345,7 +354,7 @@ impl Service {
                 self.execution.pool.run(&job, &mut host).await?
             }
         };
-        let run_id = job.spec.run_id.clone();
+        let run_id = job.turn.id.clone();
         // The answer needs no content of the order.
         drop(job);
         let finished = covered(caller, host.masks(), finished).await.map_err(after_run)?;

@@ -23,11 +23,11 @@ use crate::run::prepare::mounted_skill::{MountedSkill, is_python, most_bytecode}
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::RunPurpose;
 use crate::run::result::log_line::RunLog;
-use wardian_dispatch::{CheckedPayload, FinishedRun, Job, RunHost, SkillContent};
+use wardian_dispatch::{CheckedPayload, FinishedRun, GuestSpec, Job, RunHost, SkillContent};
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
-use wardian_formats::job::{KeepFiles, Program, RunSpec, SkillMount};
+use wardian_formats::job::{KeepFiles, Program, Setup, SkillMount, Turn};
 use wardian_vocabulary::ids::{BlobId, Digest, RunId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -67,7 +67,7 @@ impl Compiler {
             return Ok(None);
         }
         let job = self.compilation(skill);
-        let mut log = RunLog::open(&job.spec.run_id, &job.spec.tenant, RunPurpose::Compilation);
+        let mut log = RunLog::open(&job.turn.id, &job.guest.setup.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
         // A tenant's own skill is compiled where its runs are: no run of others may follow it there.
         // A shared one is compiled for all, so no tenant pays for it, and none that is at its limits
@@ -109,29 +109,36 @@ impl Compiler {
         let default = self.limits.default;
         let limits =
             RunLimits { wall_time: COMPILE_TIMEOUT.min(default.wall_time), fuel: None, ..default };
-        let spec = RunSpec {
-            run_id: RunId::generate(),
+        let (limits, turn_limits) = limits.split();
+        let setup = Setup {
             tenant,
+            image: image.digest(),
+            skills: vec![SkillMount { bytecode: None, ..skill.mount.clone() }],
+            layers: Vec::new(),
+            blobs: Vec::new(),
+            hides_modules: false,
+            environment: BTreeMap::new(),
+            reproducible: None,
+            counts_fuel: false,
+            limits,
+        };
+        let turn = Turn {
+            id: RunId::generate(),
             program: Program::Code {
                 source: COMPILER.to_owned(),
                 file_name: "compiler.py".to_owned(),
             },
             entrypoint: Some("main".to_owned()),
             args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
-            skills: vec![SkillMount { bytecode: None, ..skill.mount.clone() }],
-            blobs: Vec::new(),
-            layers: Vec::new(),
-            image: image.digest(),
-            environment: BTreeMap::new(),
-            stream_logs: false,
-            reproducible: None,
-            profile: None,
             keep_files: KeepFiles::Nothing,
             strict_output: true,
-            limits,
+            stream_logs: false,
+            profile: None,
+            limits: turn_limits,
         };
-        let skills = vec![Arc::clone(&skill.content)];
-        Job { spec: Box::new(spec), image, skills, layers: Vec::new(), blobs: Vec::new() }
+        let (setup, skills) = (Box::new(setup), vec![Arc::clone(&skill.content)]);
+        let guest = GuestSpec { setup, image, skills, layers: Vec::new(), blobs: Vec::new() };
+        Job { guest, turn: Box::new(turn) }
     }
 }
 

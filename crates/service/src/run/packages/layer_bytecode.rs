@@ -26,11 +26,11 @@ use crate::run::packages::packages_error::PackagesError;
 use crate::run::prepare::mounted_skill::is_python;
 use crate::run::prepare::purpose::RunPurpose;
 use crate::run::result::log_line::RunLog;
-use wardian_dispatch::{DispatchError, FinishedRun, Job};
+use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job};
 use wardian_formats::job::attachment::PackedFile;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::RunFailure;
-use wardian_formats::job::{KeepFiles, LayerMount, Program, RunSpec};
+use wardian_formats::job::{KeepFiles, LayerMount, Program, Setup, Turn};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::RunId;
 
@@ -171,31 +171,37 @@ impl Compiler {
             fuel: None,
             ..default
         };
-        let spec = RunSpec {
-            run_id: RunId::generate(),
+        let (limits, turn_limits) = limits.split();
+        let setup = Setup {
             tenant: caller.tenant.clone(),
+            image: image.digest(),
+            skills: Vec::new(),
+            layers: vec![mount],
+            blobs: Vec::new(),
+            hides_modules: false,
+            environment: BTreeMap::new(),
+            reproducible: None,
+            counts_fuel: false,
+            limits,
+        };
+        let turn = Turn {
+            id: RunId::generate(),
             program: Program::Code {
                 source: COMPILER.to_owned(),
                 file_name: "compiler.py".to_owned(),
             },
             entrypoint: Some("main".to_owned()),
             args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
-            skills: Vec::new(),
-            blobs: Vec::new(),
-            layers: vec![mount],
-            image: image.digest(),
-            environment: BTreeMap::new(),
-            stream_logs: false,
-            reproducible: None,
-            profile: None,
             keep_files: KeepFiles::Nothing,
             strict_output: true,
-            limits,
+            stream_logs: false,
+            profile: None,
+            limits: turn_limits,
         };
-        let layers = vec![content];
-        let job =
-            Job { spec: Box::new(spec), image, skills: Vec::new(), layers, blobs: Vec::new() };
-        let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
+        let (setup, layers) = (Box::new(setup), vec![content]);
+        let guest = GuestSpec { setup, image, skills: Vec::new(), layers, blobs: Vec::new() };
+        let job = Job { guest, turn: Box::new(turn) };
+        let mut log = RunLog::open(&job.turn.id, &caller.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
         let mut patience = PART_PATIENCE;
         let finished = loop {

@@ -5,8 +5,9 @@
 //! the record names.
 
 use crate::error::ServiceError;
+use wardian_dispatch::Job;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::job::{BlobMount, Program, RunSpec};
+use wardian_formats::job::{BlobMount, Program};
 use wardian_formats::protocol::methods::execution::{FileResult, RunResult, RunStatus};
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{
@@ -27,43 +28,44 @@ pub(crate) struct DocumentOrder {
 /// The inputs of a run that is about to begin; none if no document is wanted.
 pub(crate) fn inputs_of(
     order: Option<&DocumentOrder>,
-    spec: &RunSpec,
+    job: &Job,
     toolchain: &Toolchain,
 ) -> Result<Option<Box<RunInputs>>, ServiceError> {
-    let (Some(order), Some(reproducible)) = (order, spec.reproducible) else { return Ok(None) };
-    let program = match &spec.program {
+    let (setup, turn) = (&*job.guest.setup, &*job.turn);
+    let (Some(order), Some(reproducible)) = (order, setup.reproducible) else { return Ok(None) };
+    let program = match &turn.program {
         Program::Code { source, file_name } => {
             DocumentProgram::Code { file_name: file_name.clone(), source: DocumentText::of(source) }
         }
         Program::Skill { name } => DocumentProgram::Skill { name: name.clone() },
     };
-    let skills = spec.skills.iter().map(|skill| DocumentSkill {
+    let skills = setup.skills.iter().map(|skill| DocumentSkill {
         name: skill.name.clone(),
         version: skill.version.clone(),
         digest: skill.digest,
     });
-    let layers = spec.layers.iter();
+    let layers = setup.layers.iter();
     let layers = layers.map(|layer| DocumentLayer { digest: layer.digest, place: layer.place });
-    let blobs = spec.blobs.iter().map(blob_of);
-    let limits = &spec.limits;
+    let blobs = setup.blobs.iter().map(blob_of);
+    let (lasting, limits) = (&setup.limits, &turn.limits);
     let inputs = RunInputs {
         engine: toolchain.engine,
-        image: spec.image,
+        image: setup.image,
         program,
-        entrypoint: spec.entrypoint.clone(),
-        arguments: DocumentText::of(spec.args.get()),
+        entrypoint: turn.entrypoint.clone(),
+        arguments: DocumentText::of(turn.args.get()),
         skills: skills.collect(),
         layers: layers.collect(),
         blobs: blobs.collect(),
-        keep_files: spec.keep_files.clone(),
-        strict_output: spec.strict_output,
+        keep_files: turn.keep_files.clone(),
+        strict_output: turn.strict_output,
         limits: DocumentLimits {
             // More than that nobody can use up.
             fuel: limits.fuel.map(|fuel| fuel.0).filter(|fuel| *fuel <= MAX_INTEGER),
-            memory_bytes: limits.memory.as_u64().min(MAX_INTEGER),
-            workspace_bytes: limits.workspace.as_u64().min(MAX_INTEGER),
-            workspace_entries: limits.workspace_entries,
-            open_files: limits.open_files,
+            memory_bytes: lasting.memory.as_u64().min(MAX_INTEGER),
+            workspace_bytes: lasting.workspace.as_u64().min(MAX_INTEGER),
+            workspace_entries: lasting.workspace_entries,
+            open_files: lasting.open_files,
             logs_bytes: limits.logs.as_u64().min(MAX_INTEGER),
             host_calls: limits.host_calls,
             host_bytes: limits.host_bytes.as_u64().min(MAX_INTEGER),

@@ -16,11 +16,10 @@ use crate::run::prepare::plan::Planned;
 use crate::run::record::kept_content::{DraftContent, covered, title_of_program};
 use crate::run::result::output::head;
 use crate::runs::active::ActivePlace;
-use wardian_dispatch::FinishedRun;
+use wardian_dispatch::{FinishedRun, Job};
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::outcome::{LogChunk, Logs};
-use wardian_formats::job::{Program, RunSpec, SkillMount};
+use wardian_formats::job::{Program, SkillMount};
 use wardian_formats::protocol::error_codes::WireError;
 use wardian_formats::protocol::methods::execution::{RunError, RunResult};
 use wardian_stores::records::{
@@ -160,29 +159,28 @@ impl DraftRecord {
     }
 
     /// Notes the run as it is about to wait for a worker.
-    pub(crate) fn note_prepared(
-        &mut self,
-        spec: &RunSpec,
-        image: &ImageContent,
-        masks: Option<&Arc<Masks>>,
-    ) {
+    pub(crate) fn note_prepared(&mut self, job: &Job, masks: Option<&Arc<Masks>>) {
+        let (guest, turn) = (&job.guest, &*job.turn);
         let now = Instant::now();
         self.prepared = Some(now);
         let record = &mut *self.record;
         record.phases_us.prepare = Some(microseconds(now.duration_since(self.opened)));
-        record.layers = spec.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
-        record.image =
-            Some(RecordedImage { name: image.name().to_owned(), digest: image.digest() });
+        record.layers =
+            guest.setup.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
+        record.image = Some(RecordedImage {
+            name: guest.image.name().to_owned(),
+            digest: guest.image.digest(),
+        });
         if let (Some(masks), Some(label)) = (masks, &mut record.label) {
             masks.cover_text(label);
         }
         if let Some(content) = &mut self.content {
-            content.note_arguments(&spec.args, masks);
+            content.note_arguments(&turn.args, masks);
         }
-        if self.recorder.config().keeps_arguments && spec.args.get().len() <= MAX_VALUE {
+        if self.recorder.config().keeps_arguments && turn.args.get().len() <= MAX_VALUE {
             record.arguments.value = match masks {
-                None => Some(spec.args.clone()),
-                Some(masks) => covered(&spec.args, masks),
+                None => Some(turn.args.clone()),
+                Some(masks) => covered(&turn.args, masks),
             };
         }
     }

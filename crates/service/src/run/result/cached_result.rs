@@ -13,11 +13,11 @@ use crate::error::ServiceError;
 use crate::run::record::document::{DocumentOrder, inputs_of};
 use crate::run::result::answered::Answered;
 use crate::run::result::answers::Answers;
-use wardian_formats::job::RunSpec;
+use wardian_dispatch::Job;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::protocol::methods::execution::{ConvertedValue, RunResult};
 use wardian_formats::provenance::canonical::canonical;
-use wardian_formats::provenance::{DocumentProgram, MadeBy, RunInputs, Toolchain};
+use wardian_formats::provenance::{DocumentProgram, MadeBy, RunInputs};
 use wardian_stores::blobs::{BlobPin, BlobStore};
 use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -56,24 +56,19 @@ impl Answers {
         &self,
         caller: &Caller,
         takes_kept: bool,
-        spec: &RunSpec,
+        job: &Job,
     ) -> Result<(Option<Digest>, Option<Answered>), ServiceError> {
         if !takes_kept {
             return Ok((None, None));
         }
-        let key = self.key_of_result(caller, spec, &self.toolchain)?;
-        let kept = self.kept_result(caller, key.as_ref(), &spec.run_id).await?;
+        let key = self.key_of_result(caller, job)?;
+        let kept = self.kept_result(caller, key.as_ref(), &job.turn.id).await?;
         Ok((key, kept))
     }
 
     /// The key of a run that may be answered from a kept result; none without memory to make it.
-    fn key_of_result(
-        &self,
-        caller: &Caller,
-        spec: &RunSpec,
-        toolchain: &Toolchain,
-    ) -> Result<Option<Digest>, ServiceError> {
-        let texts = spec.args.get().len().saturating_add(match &spec.program {
+    fn key_of_result(&self, caller: &Caller, job: &Job) -> Result<Option<Digest>, ServiceError> {
+        let texts = job.turn.args.get().len().saturating_add(match &job.turn.program {
             wardian_formats::job::Program::Code { source, .. } => source.len(),
             wardian_formats::job::Program::Skill { .. } => 0,
         });
@@ -81,8 +76,8 @@ impl Answers {
         if caller.memory.reserve(memory).is_err() {
             return Ok(None);
         }
-        let inputs = inputs_of(Some(&DocumentOrder::default()), spec, toolchain)?;
-        Ok(inputs.and_then(|inputs| key_of(&caller.tenant, &toolchain.made_by, *inputs)))
+        let inputs = inputs_of(Some(&DocumentOrder::default()), job, &self.toolchain)?;
+        Ok(inputs.and_then(|inputs| key_of(&caller.tenant, &self.toolchain.made_by, *inputs)))
     }
 
     /// The end of a run whose result is kept. A result whose blobs are gone is forgotten.
