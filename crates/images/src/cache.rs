@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use tokio::sync::watch;
-use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::attempts::FailedAttempts;
@@ -95,7 +94,7 @@ pub(super) struct SharedImages {
     pub(super) state: Mutex<State>,
     missed: Condvar,
     /// Wakes those that wait for an image: one is ready, or could not be made.
-    decided: watch::Sender<()>,
+    pub(super) decided: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -180,31 +179,6 @@ impl ImageCache {
             shared.missed.notify_one();
         }
         found
-    }
-
-    /// As [`Self::reproducible`]; waits up to `patience` for an image that is being made.
-    ///
-    /// # Errors
-    ///
-    /// It is not ready after `patience`, or cannot be made.
-    pub async fn reproducible_within(
-        &self,
-        patience: Duration,
-    ) -> Result<Arc<ImageContent>, NotReproducible> {
-        let mut decided = self.shared.decided.subscribe();
-        let found = async {
-            loop {
-                match self.reproducible() {
-                    // The sender lives as long as `self`, so an error cannot happen here.
-                    Err(NotReproducible::InTheMaking) if decided.changed().await.is_ok() => {}
-                    found => return found,
-                }
-            }
-        };
-        match timeout(patience, found).await {
-            Ok(found) => found,
-            Err(_elapsed) => self.reproducible(),
-        }
     }
 
     /// Loads the image for `packages` if it is on the disk and never makes one. A process that
@@ -391,7 +365,7 @@ impl SharedImages {
     }
 
     /// Waits for an ordered image; `None` after a pause, or when the cache is dropped.
-    fn next(&self) -> Option<PackageSet> {
+    pub(super) fn next(&self) -> Option<PackageSet> {
         let mut state = self.state.lock();
         state.order_failed_profiles(&self.rules, Instant::now());
         if state.wanted.is_empty() && !state.ends {
@@ -405,7 +379,7 @@ impl SharedImages {
     }
 
     /// Loads the image for `packages`, and makes it first if it is missing.
-    fn provide(&self, packages: PackageSet, maker: &dyn ImageMaker) {
+    pub(super) fn provide(&self, packages: PackageSet, maker: &dyn ImageMaker) {
         let began = Instant::now();
         let provided = self.found_or_made(packages, maker);
         let mut state = self.state.lock();
@@ -514,10 +488,6 @@ fn keep(shared: &Weak<SharedImages>, maker: &dyn ImageMaker) {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::{Pin, pin};
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::task::{Context, Poll, Wake, Waker};
-
     use serde_json::value::RawValue;
 
     use super::*;
@@ -661,100 +631,5 @@ mod tests {
         assert_eq!(gone.len(), 2, "the newest stays, even if it is too large");
         let left: Vec<_> = state.ready.keys().map(PackageSet::to_string).collect();
         assert_eq!(left, ["documents+lxml+matplotlib", "sympy"], "profiles stay");
-    }
-
-    /// A disk that never has an image, so nobody can make one either.
-    struct EmptyDisk;
-
-    impl KeptImages for EmptyDisk {
-        fn find(&self, _: PackageSet) -> Result<Option<Image>, ImageFault> {
-            Ok(None)
-        }
-
-        fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
-            Ok(Vec::new())
-        }
-
-        fn shrink(&self, _: ByteCount, _: &BTreeSet<PackageSet>) -> Result<ByteCount, ImageFault> {
-            Ok(ByteCount::default())
-        }
-
-        fn renew_secret(&self, _: Duration) -> Result<bool, ImageFault> {
-            Ok(false)
-        }
-
-        fn is_current(&self, _: PackageSet, _: Digest) -> Result<bool, ImageFault> {
-            Ok(true)
-        }
-
-        fn note_use(&self, _: PackageSet, _: u64, _: Duration) {}
-    }
-
-    impl ImageMaker for EmptyDisk {
-        fn make(&self, _: PackageSet) -> Result<(), ImageFault> {
-            Err("the disk is full".into())
-        }
-    }
-
-    /// Notes that a task was woken.
-    #[derive(Default)]
-    struct Woken(AtomicBool);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Ordering::Release);
-        }
-    }
-
-    impl Woken {
-        fn poll<F: Future>(self: &Arc<Self>, future: Pin<&mut F>) -> Poll<F::Output> {
-            self.0.store(false, Ordering::Release);
-            future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(self))))
-        }
-
-        fn is_woken(&self) -> bool {
-            self.0.load(Ordering::Acquire)
-        }
-    }
-
-    fn empty_cache() -> ImageCache {
-        ImageCache::new(Box::new(EmptyDisk), image("base"), rules())
-    }
-
-    const LONG: Duration = Duration::from_secs(3_600);
-
-    #[tokio::test]
-    async fn a_run_that_waits_for_its_image_is_woken_when_it_is_ready() {
-        let (cache, woken) = (empty_cache(), Arc::new(Woken::default()));
-        let mut waiting = pin!(cache.reproducible_within(LONG));
-        assert!(woken.poll(waiting.as_mut()).is_pending());
-        // Another image decides nothing.
-        cache.shared.put(image("lxml"));
-        assert!(woken.poll(waiting.as_mut()).is_pending() && !woken.is_woken());
-        let made = Image { packages: PackageSet::REPRODUCIBLE, ..image("sympy") };
-        let digest = made.content.digest();
-        cache.shared.put(made);
-        assert!(woken.is_woken());
-        let Poll::Ready(found) = woken.poll(waiting.as_mut()) else { panic!("it waits on") };
-        assert_eq!(found.unwrap().digest(), digest);
-    }
-
-    #[tokio::test]
-    async fn a_run_that_waits_for_its_image_is_woken_when_it_cannot_be_made() {
-        let (cache, woken) = (empty_cache(), Arc::new(Woken::default()));
-        let mut waiting = pin!(cache.reproducible_within(LONG));
-        assert!(woken.poll(waiting.as_mut()).is_pending());
-        let ordered = cache.shared.next().unwrap();
-        cache.shared.provide(ordered, &EmptyDisk);
-        assert!(woken.is_woken());
-        let found = woken.poll(waiting.as_mut());
-        assert!(matches!(found, Poll::Ready(Err(NotReproducible::Failed))), "{found:?}");
-    }
-
-    #[tokio::test]
-    async fn a_run_waits_for_its_image_no_longer_than_its_patience() {
-        let cache = empty_cache();
-        let found = cache.reproducible_within(Duration::from_millis(20)).await;
-        assert!(matches!(found, Err(NotReproducible::InTheMaking)), "{found:?}");
     }
 }

@@ -243,7 +243,8 @@ impl Service {
         plan.whole_logs = true;
         plan.purpose = purpose;
         plan.usual_bytecode = Bytecode::AsItIs;
-        plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
+        plan.skills
+            .extend(self.supplies.mounted_skills(&self.discovery, caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
         let (images, packages) = (Arc::clone(&self.supplies.images.shared), plan.packages());
         // A command does not build images as a server does; it can only load existing ones.

@@ -35,7 +35,7 @@ pub struct Service {
     /// The skills, the blobs and the records.
     pub(crate) discovery: Arc<Discovery>,
     /// What operators decide about runs.
-    pub(crate) policy: RunPolicy,
+    pub(crate) policy: OperatorPolicy,
     /// What runs are prepared from.
     pub(crate) supplies: Supplies,
     /// Where they are executed.
@@ -48,7 +48,7 @@ pub struct Service {
 
 /// What operators decide about runs.
 #[derive(Debug, Clone)]
-pub(crate) struct RunPolicy {
+pub(crate) struct OperatorPolicy {
     pub(crate) limits: LimitPolicy,
     pub(crate) detach: DetachPolicy,
 }
@@ -119,7 +119,7 @@ impl Service {
         let results = Arc::new(KeptValues::new(results, Clock::System));
         Self {
             discovery,
-            policy: RunPolicy { limits, detach },
+            policy: OperatorPolicy { limits, detach },
             supplies: Supplies {
                 contents: Arc::default(),
                 packages,

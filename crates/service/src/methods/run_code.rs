@@ -61,7 +61,8 @@ impl Service {
         if !params.mount_skills.is_empty() {
             ensure_has(caller, Right::Discover)?;
         }
-        let skills = self.mounted_skills(caller, &params.mount_skills).await?;
+        let skills =
+            self.supplies.mounted_skills(self.discovery(), caller, &params.mount_skills).await?;
         let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
         let entrypoint = params.entrypoint;

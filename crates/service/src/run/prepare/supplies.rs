@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::find::duplicate;
 use crate::run::access::secrets::SecretAccess;
 use crate::run::packages::compiler::Compiler;
 use crate::run::packages::layers::RunLayers;
@@ -14,6 +15,7 @@ use crate::run::prepare::mounted_skill::{Contents, MountedSkill};
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::prepare::run_images::RunImages;
+use crate::start::Discovery;
 use wardian_formats::job::image::ImageContent;
 use wardian_skills::registry::SeenSkill;
 
@@ -41,6 +43,26 @@ impl Supplies {
         seen: &SeenSkill,
     ) -> Result<MountedSkill, ServiceError> {
         self.contents.mounted(caller, seen, &self.packages).await
+    }
+
+    /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
+    /// `name@version#digest`.
+    pub(crate) async fn mounted_skills(
+        &self,
+        discovery: &Discovery,
+        caller: &Caller,
+        names: &[String],
+    ) -> Result<Vec<MountedSkill>, ServiceError> {
+        let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
+        for name in names {
+            let seen = discovery.find_skill(caller, name, None)?;
+            let mounted = self.mounted(caller, &seen).await?;
+            if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
+                return Err(duplicate("mount_skills", seen.snapshot.name().as_str()));
+            }
+            skills.push(mounted);
+        }
+        Ok(skills)
     }
 
     /// The plan with bytecode, if it is to have some, and with code that counts fuel if it needs it.
