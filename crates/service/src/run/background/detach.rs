@@ -193,7 +193,7 @@ impl Service {
         let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
         let work = async move {
             let run = entered.run.shared();
-            let answered = service.perform_entered(&caller, plan, entered).await;
+            let answered = service.carry_out(&caller, plan, entered).await;
             if let Err(fault) = &answered
                 && run.reached() >= Reached::Queue
                 && fault.kind() == ErrorKind::Internal

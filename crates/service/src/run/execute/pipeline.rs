@@ -6,7 +6,7 @@
 //!
 //! Each step takes the one before by value: no run is granted twice, and none is answered before its
 //! end. A step that fails ends the run with an error, and a stop of the run drops the step that goes
-//! on; either way [`Service::perform_entered`] closes its [`RunLog`], once. What happened is told by
+//! on; either way [`Service::carry_out`] closes its [`RunLog`], once. What happened is told by
 //! the step that was reached and never by a flag.
 
 use std::ops::ControlFlow;
@@ -122,7 +122,7 @@ impl Service {
     ) -> Result<Answered, ServiceError> {
         planned.ensure_allowed(caller)?;
         let entered = self.enter(caller, &planned);
-        self.perform_entered(caller, planned, entered).await
+        self.carry_out(caller, planned, entered).await
     }
 
     /// Gives a run its id. If a caller asked for it, callers find it from now on.
@@ -142,8 +142,10 @@ impl Service {
         Entered { run, place: Some(place) }
     }
 
-    /// As [`Self::perform`], for a run that has its id.
-    pub(crate) async fn perform_entered(
+    /// Carries out a run that has its id: opens its log, takes its steps and closes the log.
+    ///
+    /// Cancellation: as for [`Self::perform`].
+    pub(crate) async fn carry_out(
         &self,
         caller: &Caller,
         planned: Planned,
@@ -161,7 +163,7 @@ impl Service {
             log.traced(trace);
         }
         let performed = async move {
-            let answered = Box::pin(self.follow(caller, planned, &run, &mut log)).await;
+            let answered = Box::pin(self.until_stopped(caller, planned, &run, &mut log)).await;
             log.close(answered.as_ref().map(|answered| &answered.result));
             answered
         };
@@ -169,7 +171,7 @@ impl Service {
     }
 
     /// Takes a run through all of its steps, or until it is stopped, and settles what it has left.
-    async fn follow(
+    async fn until_stopped(
         &self,
         caller: &Caller,
         planned: Planned,
@@ -183,7 +185,7 @@ impl Service {
             reason = run.stopped() => {
                 (Ok(Answered::stopped(run.id.clone(), reason)), StepsEnd::Stopped(reason))
             }
-            answered = self.steps(caller, admitted, log) => {
+            answered = self.take_steps(caller, admitted, log) => {
                 let end = match &answered {
                     Ok(_) => StepsEnd::Answered,
                     Err(ServiceError::Dispatch(_)) => StepsEnd::NotBegun,
@@ -199,7 +201,7 @@ impl Service {
     }
 
     /// The steps that a stop of the run interrupts.
-    async fn steps(
+    async fn take_steps(
         &self,
         caller: &Caller,
         admitted: Admitted,
@@ -210,7 +212,7 @@ impl Service {
             ControlFlow::Break(kept) => return Ok(kept),
         };
         let granted = self.grant(caller, prepared, log).await?;
-        let ended = self.execute_granted(caller, granted, log).await?;
+        let ended = self.hand_to_worker(caller, granted, log).await?;
         self.answer(caller, ended, log).await.map_err(after_run)
     }
 
@@ -341,7 +343,7 @@ impl Service {
     }
 
     /// Granted: waits for a worker and for the end of the run there.
-    async fn execute_granted(
+    async fn hand_to_worker(
         &self,
         caller: &Caller,
         granted: Granted,

@@ -57,14 +57,22 @@ pub(crate) struct DraftRecord {
     prepared: Option<Instant>,
     /// When the worker had answered.
     answered: Option<Instant>,
-    /// True if the run is not recorded.
-    is_left_out: bool,
-    /// True if the caller was told that the run was admitted, so that it is recorded in any case.
-    is_acknowledged: bool,
+    keeping: Keeping,
     /// The result of a run in the background, and what is dropped once the record is written.
     tail: RecordTail,
     /// What the run was given and what it left, if that is kept.
     content: Option<DraftContent>,
+}
+
+/// Whether a run is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeping {
+    /// It is, unless it is refused because the server or its tenant is busy.
+    Usual,
+    /// It is in any case: its caller was told that it was admitted.
+    Always,
+    /// It is not.
+    Never,
 }
 
 impl DraftRecord {
@@ -129,8 +137,7 @@ impl DraftRecord {
             opened,
             prepared: None,
             answered: None,
-            is_left_out: false,
-            is_acknowledged: false,
+            keeping: Keeping::Usual,
             tail: RecordTail::default(),
             content: shown,
         })
@@ -155,7 +162,7 @@ impl DraftRecord {
 
     /// Records the run whatever its end is.
     pub(crate) const fn acknowledge(&mut self) {
-        self.is_acknowledged = true;
+        self.keeping = Keeping::Always;
     }
 
     /// Notes the run as it is about to wait for a worker.
@@ -297,14 +304,14 @@ impl DraftRecord {
         let has_run = self.answered.is_some();
         let kind = error.kind();
         if matches!(error, ServiceError::KnownRun) {
-            self.is_left_out = true;
+            self.keeping = Keeping::Never;
             return;
         }
         if !has_run
-            && !self.is_acknowledged
+            && self.keeping == Keeping::Usual
             && matches!(kind, ErrorKind::Overloaded | ErrorKind::RateLimited)
         {
-            self.is_left_out = true;
+            self.keeping = Keeping::Never;
             return;
         }
         if !has_run {
@@ -319,7 +326,7 @@ impl DraftRecord {
 
     /// Hands the record over, with what the run did in its network.
     pub(crate) fn end(mut self, network: Option<&Arc<GuestNetwork>>) {
-        if self.is_left_out {
+        if self.keeping == Keeping::Never {
             return;
         }
         self.record.network = network.and_then(|network| network.used());
