@@ -54,6 +54,10 @@ impl Aftermath {
 mod tests {
     use super::*;
 
+    /// How far a run came, how it ended, what is to be done if its call waits for the admission, and what
+    /// if it waits for the end.
+    type Row = (Reached, StepsEnd, &'static [Aftermath], &'static [Aftermath]);
+
     /// Each place at which a run can end, with each way to end there.
     #[test]
     fn what_is_executed_keeps_its_key_and_what_is_known_has_a_record() {
@@ -61,9 +65,7 @@ mod tests {
         use StepsEnd::{Answered, Failed, NotBegun, Stopped};
         let (cancelled, interrupted) =
             (Stopped(StopReason::Cancelled), Stopped(StopReason::Interrupted));
-        type Row = (Reached, StepsEnd, &'static [Aftermath], &'static [Aftermath]);
         let rows: [Row; 15] = [
-            // Reached, end, of a call that waits for the admission, of one that waits for the end.
             (Reached::Preparation, Answered, &[], &[]),
             (Reached::Preparation, cancelled, &[], &[]),
             (Reached::Preparation, interrupted, &[], &[ForgetKey]),

@@ -24,7 +24,6 @@ use crate::run::background::detach_policy::DetachOrder;
 use crate::run::execute::host::{HostParts, TenantHost};
 use crate::run::execute::log_stream::LogListener;
 use crate::run::execute::run_trace::RunTrace;
-use crate::run::packages::layers::RunLayers;
 use crate::run::packages::locked::UsedLayer;
 use crate::run::prepare::input_blobs::{HeldBlobs, InputBlobs, open_inputs};
 use crate::run::prepare::mounted_skill::mounts_and_contents;
@@ -251,23 +250,20 @@ impl Service {
         let takes_kept = planned.may_take_kept();
         let mut planned = self.supplies.with_code(caller, planned).await?;
         let layers = self.supplies.layers_for(caller, &planned).await?;
-        let RunLayers { mounts: layer_mounts, contents: layers, used } = layers;
         let mut secrets = self.supplies.secrets.prepare(caller, planned.secrets.take()).await?;
         let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` began as the image `{}`", run.id, image.name());
-        let inputs =
-            open_inputs(&self.blobs, caller, planned.blobs, planned.document.as_ref()).await?;
+        let (blobs, document) = (std::mem::take(&mut planned.blobs), planned.document.as_ref());
+        let inputs = open_inputs(&self.blobs, caller, blobs, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
-        let mut form = ResultForm::of(&planned.keep_files, note);
-        form.shows_duration = planned.reproducible.is_none();
-        form.whole_logs = planned.whole_logs;
+        let form = ResultForm::of(&planned, note);
         let (skills, contents) = mounts_and_contents(planned.skills);
         let (lasting, limits) = planned.limits.split();
         let setup = Setup {
             tenant: caller.tenant.clone(),
             image: image.digest(),
             skills,
-            layers: layer_mounts,
+            layers: layers.mounts,
             blobs: mounts,
             hides_modules: matches!(planned.program, Program::Skill { .. }),
             environment: std::mem::take(&mut secrets.environment),
@@ -287,7 +283,7 @@ impl Service {
             profile: planned.profile,
             limits,
         };
-        let setup = Box::new(setup);
+        let (setup, layers, used) = (Box::new(setup), layers.contents, layers.used);
         let guest = GuestSpec { setup, image, skills: contents, layers, blobs: sources };
         let job = Job { guest, turn: Box::new(turn) };
         let (key, kept) = self.answers.kept_for(caller, takes_kept, &job).await?;

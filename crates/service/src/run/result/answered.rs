@@ -8,6 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::execute::host::{SMALL_OUTPUT, TenantHost, not_stored};
+use crate::run::prepare::plan::Planned;
 use crate::run::result::answers::Answers;
 use crate::run::result::failure::{error_of, summary_of};
 use crate::run::result::left_files::{NamedBlobs, name_blobs};
@@ -109,11 +110,12 @@ pub(crate) struct ResultForm {
 }
 
 impl ResultForm {
-    /// The form of a run that keeps these files, with a `note` about its inputs.
-    pub(crate) fn of(keep: &KeepFiles, note: Option<String>) -> Self {
+    /// The form of a run with this plan, with a `note` about its inputs.
+    pub(crate) fn of(planned: &Planned, note: Option<String>) -> Self {
+        let keep = &planned.keep_files;
         Self {
-            whole_logs: false,
-            shows_duration: true,
+            whole_logs: planned.whole_logs,
+            shows_duration: planned.reproducible.is_none(),
             keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
             tells_of_lost: *keep != KeepFiles::Figures,
             of_inputs: note,
