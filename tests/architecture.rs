@@ -459,6 +459,53 @@ fn proofs_that_documents_name_exist() {
     assert!(named >= MIN_PROOFS, "only {named} files and proofs were found: is a page gone?");
 }
 
+/// A run has few forms, and each is where the table of ARCHITECTURE.md says.
+#[test]
+fn a_run_has_the_forms_that_the_table_names() {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let (_, table) = page.split_once("\n### The forms of a run\n").unwrap();
+    let table = table.split("\n#").next().unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let mut forms = BTreeSet::new();
+    for row in rows {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(quoted_words).collect();
+        let [form, home, carried, makers, readers] = cells.as_slice() else {
+            panic!("a row has other columns: {row}")
+        };
+        let (form, home) = (&form[0], &home[0]);
+        assert!(forms.insert(form.clone()), "`{form}` has two rows");
+        let defines = |name: &str| {
+            let code = code_of(&root().join(home));
+            ["struct", "enum"].iter().any(|kind| {
+                code.contains(&format!("{kind} {name} {{"))
+                    || code.contains(&format!("{kind} {name}<"))
+            })
+        };
+        assert!(defines(form), "`{form}` is not defined in {home}");
+        assert!(!makers.is_empty() && !readers.is_empty(), "nobody makes or reads `{form}`");
+        for user in makers.iter().chain(readers) {
+            let is_met = words(&code_of(&root().join(user))).any(|word| word == *form);
+            assert!(is_met, "{user} does not name `{form}`");
+        }
+        for part in carried {
+            let is_type = part.starts_with(char::is_uppercase);
+            let is_public = source_files()
+                .iter()
+                .any(|file| public_types(&code_of(file)).iter().any(|name| name == part));
+            assert!(!is_type || is_public, "`{form}` carries `{part}`, which is no public type");
+        }
+    }
+    assert!((5..=MOST_FORMS).contains(&forms.len()), "a run has {} forms: {forms:?}", forms.len());
+}
+
+/// Forms of a run from the edge to the worker and back. More would have to be learnt.
+const MOST_FORMS: usize = 8;
+
+/// All words of a text of which names are made.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
 /// The pages at the root and below `docs`, but for the changelog, which names what is gone.
 fn pages() -> Vec<PathBuf> {
     let folders = [root().to_owned(), root().join("docs")];

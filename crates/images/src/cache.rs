@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::attempts::FailedAttempts;
@@ -92,6 +93,8 @@ pub(super) struct SharedImages {
     pub(super) base: Mutex<Image>,
     pub(super) state: Mutex<State>,
     missed: Condvar,
+    /// Wakes those that wait for an image: one is ready, or could not be made.
+    pub(super) decided: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -128,7 +131,8 @@ impl ImageCache {
     pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
         let state = Mutex::default();
         let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
-        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed }) }
+        let decided = watch::Sender::new(());
+        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed, decided }) }
     }
 
     /// Spawns a thread that loads the profiles and recently used images and then makes the images
@@ -353,6 +357,7 @@ impl SharedImages {
     /// Adds an image, and removes others until the memory limit holds.
     pub(super) fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
+        self.decided.send_replace(());
         for ready in gone {
             self.add_to_note(ready.image.packages, ready.hits.saturating_sub(ready.noted));
             info!(image = %ready.image.packages, "removed the image `{}` from memory", ready.image.packages);
@@ -360,7 +365,7 @@ impl SharedImages {
     }
 
     /// Waits for an ordered image; `None` after a pause, or when the cache is dropped.
-    fn next(&self) -> Option<PackageSet> {
+    pub(super) fn next(&self) -> Option<PackageSet> {
         let mut state = self.state.lock();
         state.order_failed_profiles(&self.rules, Instant::now());
         if state.wanted.is_empty() && !state.ends {
@@ -374,7 +379,7 @@ impl SharedImages {
     }
 
     /// Loads the image for `packages`, and makes it first if it is missing.
-    fn provide(&self, packages: PackageSet, maker: &dyn ImageMaker) {
+    pub(super) fn provide(&self, packages: PackageSet, maker: &dyn ImageMaker) {
         let began = Instant::now();
         let provided = self.found_or_made(packages, maker);
         let mut state = self.state.lock();
@@ -390,6 +395,7 @@ impl SharedImages {
             Err(error) => {
                 state.failed.note(packages, Instant::now());
                 drop(state);
+                self.decided.send_replace(());
                 let cause = CauseChain(&*error);
                 warn!(image = %packages, "the image `{packages}` is not available now, runs import its packages themselves: {cause}");
             }

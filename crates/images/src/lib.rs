@@ -14,6 +14,7 @@ mod imports;
 mod package_set;
 mod renewal;
 mod usage;
+mod waiting;
 
 pub use crate::cache::{ImageCache, ImageRules, NotReproducible};
 pub use crate::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};

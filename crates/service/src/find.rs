@@ -2,8 +2,6 @@
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
-use crate::run::prepare::mounted_skill::MountedSkill;
 use crate::start::Discovery;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_skills::registry::{RegistryError, SeenSkill, SkillView};
@@ -47,27 +45,6 @@ impl Discovery {
     }
 }
 
-impl Service {
-    /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
-    /// `name@version#digest`.
-    pub(crate) async fn mounted_skills(
-        &self,
-        caller: &Caller,
-        names: &[String],
-    ) -> Result<Vec<MountedSkill>, ServiceError> {
-        let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
-        for name in names {
-            let seen = self.find_skill(caller, name, None)?;
-            let mounted = self.contents.mounted(caller, &seen, &self.packages).await?;
-            if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
-                return Err(duplicate("mount_skills", seen.snapshot.name().as_str()));
-            }
-            skills.push(mounted);
-        }
-        Ok(skills)
-    }
-}
-
 /// Parses the ids of the blobs that a call mounts. An id that appears twice is refused.
 pub(crate) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
     let mut ids: Vec<BlobId> = Vec::with_capacity(texts.len());
@@ -83,6 +60,7 @@ pub(crate) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
     Ok(ids)
 }
 
-fn duplicate(parameter: &str, name: &str) -> ServiceError {
+/// The refusal of a list that names the same twice.
+pub(crate) fn duplicate(parameter: &str, name: &str) -> ServiceError {
     ParamsError::wrong(parameter, "a list without repetitions", format!("`{name}` twice")).into()
 }

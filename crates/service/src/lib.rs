@@ -9,12 +9,12 @@ mod find;
 mod key_orders;
 mod local_run;
 mod methods;
-mod parts;
 mod published_skill;
 mod publishing;
 mod run;
 mod runs;
 mod self_test;
+mod service;
 mod start;
 mod status;
 mod transfers;
@@ -26,7 +26,6 @@ pub use crate::error::ServiceError;
 pub use crate::key_orders::NewKey;
 pub use crate::local_run::{LocalProgram, LocalRecord, LocalResult, LocalRun, RepeatedRun};
 pub use crate::methods::Methods;
-pub use crate::parts::{Parts, Service};
 pub use crate::published_skill::PublishedSkill;
 pub use crate::publishing::{PublishResult, Publishing};
 pub use crate::run::access::network::NetworkAccess;
@@ -41,6 +40,7 @@ pub use crate::runs::{
     ActiveRunList, ActiveRunView, ActiveRuns, CancelledRun, FoundRun, Journal, RunHistory, RunList,
     RunListOrder, Runs,
 };
+pub use crate::service::{Parts, Service};
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};
 pub use crate::status::Status;
 pub use crate::transfers::catalogue::BlobListing;

@@ -9,16 +9,15 @@ use tracing::warn;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::access::network::NetworkGrant;
 use crate::run::access::network_record::{NetworkEnding, NetworkRecord};
 use crate::run::access::secrets::DeclaredSecrets;
 use crate::run::execute::log_stream::LogListener;
-use crate::run::execute::pipeline::Bytecode;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
+use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
-use crate::run::result::log_line::RunPurpose;
-use crate::run::result::run_result::Performed;
+use crate::run::result::answered::Answered;
+use crate::service::Service;
 use wardian_egress::recorded::Recording;
 use wardian_egress::scripted::{NetworkPlayer, NetworkRecorder, NetworkScript};
 use wardian_formats::job::limits::RunLimits;
@@ -186,9 +185,9 @@ impl Service {
         (requested, reproducible): (&RequestedLimits, Option<ReproducibleParam>),
     ) -> Result<RunLimits, ServiceError> {
         match purpose {
-            RunPurpose::SelfTest => Ok(self.limits.of_self_test(requested)),
+            RunPurpose::SelfTest => Ok(self.policy.limits.of_self_test(requested)),
             RunPurpose::Call | RunPurpose::Compilation => {
-                let policy = self.limits.for_caller(caller.limits);
+                let policy = self.policy.limits.for_caller(caller.limits);
                 Ok(policy.for_reproducible(reproducible).resolve(requested)?)
             }
         }
@@ -221,8 +220,8 @@ impl Service {
             LocalProgram::File { source, file_name } => {
                 let program = Program::Code { source, file_name };
                 let limits = self.limits_of(caller, purpose, (&limits, reproducible))?;
-                let keep_files = KeepFiles::Usual(self.limits.keep_files);
-                RunPlan { entrypoint, keep_files, ..RunPlan::new(program, args, limits) }
+                let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
+                Planned { entrypoint, keep_files, ..Planned::new(program, args, limits) }
             }
             LocalProgram::Skill { name, version } => {
                 let named = (name.as_str(), version.as_deref());
@@ -242,23 +241,26 @@ impl Service {
         let script = self.record(&mut plan, record)?;
         let mut plan = plan.with_reproducible(reproducible).with_profile(profile);
         plan.whole_logs = true;
-        plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
+        plan.purpose = purpose;
+        plan.usual_bytecode = Bytecode::AsItIs;
+        plan.skills
+            .extend(self.supplies.mounted_skills(&self.discovery, caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
-        let (images, packages) = (Arc::clone(&self.images), plan.packages());
+        let (images, packages) = (Arc::clone(&self.supplies.images.shared), plan.packages());
         // A command does not build images as a server does; it can only load existing ones.
         let loaded = caller.memory.on_thread(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let performed = self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
-        Ok(LocalResult::of(performed, NetworkEnding::of(script.as_deref())))
+        let answered = self.perform(caller, plan).await?;
+        Ok(LocalResult::of(answered, NetworkEnding::of(script.as_deref())))
     }
 
     /// Makes a run leave a document, if it does. Returns its network, if that is recorded or
     /// replayed.
     fn record(
         &self,
-        plan: &mut RunPlan,
+        plan: &mut Planned,
         record: LocalRecord,
     ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
         let script = match record {
@@ -274,13 +276,13 @@ impl Service {
     /// Gives a plan the limits of the run that it repeats, within those of this machine.
     fn repeat(
         &self,
-        plan: &mut RunPlan,
+        plan: &mut Planned,
         repeated: RepeatedRun,
     ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
         let RepeatedRun { inputs, patience, network } = repeated;
         let DocumentLimits { fuel, workspace_entries, open_files, host_calls, .. } = inputs.limits;
         let limits = RunLimits {
-            wall_time: self.limits.cap.wall_time.max(patience),
+            wall_time: self.policy.limits.cap.wall_time.max(patience),
             fuel: fuel.map(Fuel),
             memory: ByteCount::bytes(inputs.limits.memory_bytes),
             workspace: ByteCount::bytes(inputs.limits.workspace_bytes),
@@ -291,9 +293,10 @@ impl Service {
             host_bytes: ByteCount::bytes(inputs.limits.host_bytes),
         };
         // Records have no larger fuel than that.
-        let most_fuel = self.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
-        let cap = RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.limits.cap };
-        let is_enough = limits.memory >= self.limits.least_memory;
+        let most_fuel = self.policy.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
+        let cap =
+            RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.policy.limits.cap };
+        let is_enough = limits.memory >= self.policy.limits.least_memory;
         if limits.tightened_by(cap) != limits || !is_enough {
             return Err(ServiceError::LimitsOfRecord);
         }
@@ -312,7 +315,7 @@ impl Service {
 }
 
 /// Gives a plan a network that is recorded or replayed.
-fn with_script(plan: &mut RunPlan, script: Option<NetworkScript>) -> Option<Arc<NetworkScript>> {
+fn with_script(plan: &mut Planned, script: Option<NetworkScript>) -> Option<Arc<NetworkScript>> {
     let script = Arc::new(script?);
     let granted = std::mem::replace(&mut plan.network, NetworkGrant::Reproducible);
     plan.network = granted.scripted(Arc::clone(&script));
@@ -321,9 +324,9 @@ fn with_script(plan: &mut RunPlan, script: Option<NetworkScript>) -> Option<Arc<
 
 impl LocalResult {
     /// The end of a run, whose document names its network record.
-    fn of(performed: Performed, ending: NetworkEnding) -> Self {
-        let Performed { result, logs, output_blob, profile, .. } = performed;
-        let Performed { mut document, mut unrepeatable, .. } = performed;
+    fn of(answered: Answered, ending: NetworkEnding) -> Self {
+        let Answered { result, logs, output_blob, profile, .. } = answered;
+        let Answered { mut document, mut unrepeatable, .. } = answered;
         let NetworkEnding { record: network, is_too_much, differences } = ending;
         if is_too_much {
             document = None;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::local_run::{LocalProgram, LocalRun};
-use crate::parts::Service;
-use crate::run::result::log_line::RunPurpose;
+use crate::run::prepare::purpose::RunPurpose;
+use crate::service::Service;
 use wardian_formats::protocol::methods::execution::{RequestedLimits, RunResult, RunStatus};
 
 /// A program that tries to escape in many ways.

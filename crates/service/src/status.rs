@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::parts::Service;
+use crate::service::Service;
 use crate::start::PreparationStep;
 use wardian_formats::protocol::schema::LimitBounds;
 use wardian_stores::audit::AuditLog;
@@ -31,7 +31,7 @@ pub trait Status: Send + Sync + 'static {
 impl Status for Service {
     fn obstacles(&self) -> Vec<String> {
         let mut obstacles = Vec::new();
-        if self.pool.report().workers.is_empty() {
+        if self.execution.pool.report().workers.is_empty() {
             obstacles.push("no worker is ready".to_owned());
         }
         if self.blobs.is_sealed() {
@@ -41,7 +41,7 @@ impl Status for Service {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let report = self.pool.report();
+        let report = self.execution.pool.report();
         let missing: BTreeSet<&String> =
             report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
         let warning = |wall| format!("guests run without a wall of the lock-down: {wall}");
@@ -60,9 +60,9 @@ impl Status for Service {
     }
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
-        let report = self.pool.report();
+        let report = self.execution.pool.report();
         let Some(worker) = report.workers.first() else { return BTreeMap::new() };
-        let images = self.images.report().into_iter().map(|image| image.name);
+        let images = self.images().report().into_iter().map(|image| image.name);
         BTreeMap::from([
             ("code", worker.report.code.join(" ")),
             ("images", images.collect::<Vec<_>>().join(" ")),
@@ -74,7 +74,7 @@ impl Status for Service {
     }
 
     fn limit_bounds(&self) -> LimitBounds {
-        self.limits.bounds()
+        self.policy.limits.bounds()
     }
 }
 

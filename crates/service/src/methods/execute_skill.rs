@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::methods::run_code::no_arguments;
-use crate::parts::Service;
 use crate::run::access::network::NetworkGrant;
 use crate::run::access::secrets::DeclaredSecrets;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
+use crate::service::Service;
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::members::Members;
@@ -66,7 +66,7 @@ impl Service {
             self.plan_skill(caller, (&params.name, version), params.args, &limits, reproducible);
         let plan = plan.await?.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
-        plan.keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
+        plan.keep_files = left_files::kept(params.keep_files, self.policy.limits.keep_files);
         plan.strict_output |= params.strict_output;
         plan.label = label;
         plan.listener = listener;
@@ -82,7 +82,7 @@ impl Service {
         args: Option<Box<RawValue>>,
         requested: &RequestedLimits,
         reproducible: Option<ReproducibleParam>,
-    ) -> Result<RunPlan, ServiceError> {
+    ) -> Result<Planned, ServiceError> {
         let seen = self.find_skill(caller, name, version)?;
         let snapshot = &seen.snapshot;
         let name = snapshot.name().clone();
@@ -91,14 +91,14 @@ impl Service {
         };
         let entrypoint = Some(runtime.export.clone());
         let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
-        let policy = self.limits.for_caller(caller.limits).for_reproducible(reproducible);
+        let policy = self.policy.limits.for_caller(caller.limits).for_reproducible(reproducible);
         let limits = policy.resolve(requested)?;
-        let skills = vec![self.contents.mounted(caller, &seen, &self.packages).await?];
+        let skills = vec![self.supplies.mounted(caller, &seen).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };
-        let keep_files = KeepFiles::Usual(self.limits.keep_files);
+        let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
-        Ok(RunPlan {
+        Ok(Planned {
             entrypoint,
             skills,
             blobs,
@@ -106,7 +106,7 @@ impl Service {
             strict_output: runtime.strict_output,
             network,
             secrets,
-            ..RunPlan::new(program, args, limits)
+            ..Planned::new(program, args, limits)
         })
     }
 }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::execute::log_stream::LogListener;
+use crate::service::Service;
 use crate::start::discovery::{ExecutingCall, NotDiscovery};
 use crate::status::Status;
 use wardian_formats::protocol::{MethodCall, MethodResult};

@@ -6,12 +6,12 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::find::blob_ids;
-use crate::parts::Service;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
+use crate::service::Service;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{Language, RunCodeParams};
@@ -52,7 +52,8 @@ impl Service {
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
-        let policy = self.limits.for_caller(caller.limits).for_reproducible(params.reproducible);
+        let policy =
+            self.policy.limits.for_caller(caller.limits).for_reproducible(params.reproducible);
         let limits = policy.resolve(&params.limits())?;
         let Language::Python = params.language;
         let label = params.label.map(RunLabel::parse).transpose()?;
@@ -60,13 +61,14 @@ impl Service {
         if !params.mount_skills.is_empty() {
             ensure_has(caller, Right::Discover)?;
         }
-        let skills = self.mounted_skills(caller, &params.mount_skills).await?;
+        let skills =
+            self.supplies.mounted_skills(self.discovery(), caller, &params.mount_skills).await?;
         let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
         let entrypoint = params.entrypoint;
-        let keep_files = left_files::kept(params.keep_files, self.limits.keep_files);
+        let keep_files = left_files::kept(params.keep_files, self.policy.limits.keep_files);
         let args = params.args.unwrap_or_else(no_arguments);
-        let plan = RunPlan {
+        let plan = Planned {
             label,
             entrypoint,
             skills,
@@ -74,7 +76,7 @@ impl Service {
             keep_files,
             strict_output: params.strict_output,
             listener,
-            ..RunPlan::new(program, args, limits)
+            ..Planned::new(program, args, limits)
         };
         let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, form).await

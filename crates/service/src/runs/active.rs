@@ -93,8 +93,7 @@ pub struct ActiveRun {
     pub(crate) is_detached: bool,
     step: watch::Sender<RunStep>,
     stop: watch::Sender<Option<StopReason>>,
-    was_admitted: AtomicBool,
-    was_started: AtomicBool,
+    reached: Mutex<Reached>,
     progress: Mutex<Option<ProgressReport>>,
 }
 
@@ -109,6 +108,18 @@ pub(crate) enum RunStep {
     Running,
     /// It is over. Its record may still have to be written.
     Ended,
+}
+
+/// How far a run has come at most. A worker that breaks gives it back to the queue, so its step may be
+/// an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reached {
+    /// It was never admitted.
+    Preparation,
+    /// It was given a place in the queue.
+    Queue,
+    /// It was given a worker.
+    Worker,
 }
 
 /// The reason why a run is stopped.
@@ -309,8 +320,7 @@ impl ActiveRun {
             is_detached: false,
             step: watch::Sender::new(RunStep::Preparing),
             stop: watch::Sender::new(None),
-            was_admitted: AtomicBool::new(false),
-            was_started: AtomicBool::new(false),
+            reached: Mutex::new(Reached::Preparation),
             progress: Mutex::new(None),
         }
     }
@@ -328,14 +338,9 @@ impl ActiveRun {
         self.step.subscribe()
     }
 
-    /// True once the run was given a worker or a place in the queue.
-    pub(crate) fn was_admitted(&self) -> bool {
-        self.was_admitted.load(Ordering::Acquire)
-    }
-
-    /// True once the run was given a worker.
-    pub(crate) fn was_started(&self) -> bool {
-        self.was_started.load(Ordering::Acquire)
+    /// How far the run has come at most.
+    pub(crate) fn reached(&self) -> Reached {
+        *self.reached.lock()
     }
 
     /// Resolves when the run was given a worker or a place in the queue, with how far it is by then;
@@ -345,21 +350,23 @@ impl ActiveRun {
         // The sender lives as long as `self`, so an error cannot happen here.
         let step = steps.wait_for(|step| *step != RunStep::Preparing).await.map(|step| *step);
         match step.unwrap_or(RunStep::Ended) {
-            RunStep::Ended => self.was_admitted().then_some(RunProgress::Ended),
+            RunStep::Ended => (self.reached() >= Reached::Queue).then_some(RunProgress::Ended),
             RunStep::Running => Some(RunProgress::Running),
             RunStep::Preparing | RunStep::Queued => Some(RunProgress::Queued),
         }
     }
 
     pub(crate) fn note_stage(&self, stage: RunStage) {
-        self.was_admitted.store(true, Ordering::Release);
-        if stage == RunStage::Running {
-            self.was_started.store(true, Ordering::Release);
+        let (step, reached) = match stage {
+            RunStage::Queued => (RunStep::Queued, Reached::Queue),
+            RunStage::Running => (RunStep::Running, Reached::Worker),
+        };
+        {
+            let mut furthest = self.reached.lock();
+            *furthest = reached.max(*furthest);
         }
-        self.step.send_replace(match stage {
-            RunStage::Queued => RunStep::Queued,
-            RunStage::Running => RunStep::Running,
-        });
+        // Whoever sees the step sees at least this, too.
+        self.step.send_replace(step);
     }
 
     pub(crate) fn note_progress(&self, report: ProgressReport) {

@@ -94,7 +94,7 @@ fn scope_of(tenant: &TenantId, is_own: bool) -> SecretScope<'_> {
 
 /// The secrets that a skill declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeclaredSecrets {
+pub(crate) struct DeclaredSecrets {
     /// The skill, for messages.
     skill: String,
     names: Vec<String>,
@@ -115,7 +115,7 @@ enum ValueSort {
 
 impl DeclaredSecrets {
     /// Those of a manifest; none if it declares none.
-    pub fn of(manifest: &Manifest, is_own: bool) -> Option<Self> {
+    pub(crate) fn of(manifest: &Manifest, is_own: bool) -> Option<Self> {
         let permissions = &manifest.permissions;
         let names: Vec<String> =
             permissions.secret_names().into_iter().map(str::to_owned).collect();

@@ -5,29 +5,24 @@
 //! its call with the same `idempotency_key` and gets the same run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
-use tracing::{Instrument as _, error, warn};
+use tracing::{Instrument as _, error};
 
-use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
-use crate::run::background::detach_policy::DetachOrder;
-use crate::run::execute::pipeline::{Bytecode, EnteredRun};
+use crate::run::background::detach_policy::{Awaits, DetachOrder};
+use crate::run::execute::pipeline::Entered;
 use crate::run::prepare::call_form::{CallForm, LARGEST};
-use crate::run::prepare::plan::RunPlan;
-use crate::run::result::log_line::RunPurpose;
-use crate::run::result::run_result::Performed;
-use crate::runs::active::{ActiveRun, DetachedContent, DetachedSeat};
+use crate::run::prepare::plan::Planned;
+use crate::run::result::answered::Answered;
+use crate::runs::active::{ActiveRun, DetachedContent, DetachedSeat, Reached};
+use crate::service::Service;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{DetachedRun, RunProgress};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_stores::records::{KnownKey, RecordTable, RequestKey, RunRecord};
-use wardian_stores::tenants::Right;
+use wardian_stores::records::RequestKey;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::units::ByteCount;
@@ -35,21 +30,18 @@ use wardian_vocabulary::units::ByteCount;
 /// Copies of a program and its arguments while its run waits: as they are, and as an order.
 const COPIES: u64 = 3;
 
-/// The pause before a run that was stopped before it was admitted is looked for again.
-const FORGOTTEN_SOON: Duration = Duration::from_millis(50);
-
 /// Memory of a run that waits, beside its program.
 const WAITING: u64 = 64 << 10;
 
 /// The task of a run that goes on without its call.
-type RunTask = JoinHandle<Result<Performed, ServiceError>>;
+type RunTask = JoinHandle<Result<Answered, ServiceError>>;
 
 impl Service {
     /// Performs a run of a call: in the background if the call says so or has a key.
     pub(crate) async fn perform_call(
         &self,
         caller: &Caller,
-        plan: RunPlan,
+        plan: Planned,
         form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
         if plan.takes_kept && (form.is_detached || form.key.is_some()) {
@@ -63,8 +55,7 @@ impl Service {
         if form.key.is_some() {
             return Box::pin(self.perform_once(caller, plan, form)).await;
         }
-        let performed = self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?;
-        Ok(MethodResult::Run(performed.result))
+        Ok(MethodResult::Run(self.perform(caller, plan).await?.result))
     }
 
     /// Begins a run in the background.
@@ -77,11 +68,11 @@ impl Service {
     async fn begin_detached(
         &self,
         caller: &Caller,
-        plan: RunPlan,
+        plan: Planned,
         form: CallForm,
     ) -> Result<DetachedRun, ServiceError> {
         let key = form.key;
-        let (run, task) = self.begin(caller, plan, key.clone(), false)?;
+        let (run, task) = self.begin(caller, plan, key.clone(), Awaits::Admission)?;
         match (admitted(&run, task).await, key) {
             (Err(ServiceError::KnownRun), Some(key)) => self.run_before(caller, &key).await,
             (begun, _) => begun,
@@ -99,17 +90,17 @@ impl Service {
     async fn perform_once(
         &self,
         caller: &Caller,
-        plan: RunPlan,
+        plan: Planned,
         form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
         let key = form.key;
-        let (_, task) = self.begin(caller, plan, key.clone(), true)?;
+        let (_, task) = self.begin(caller, plan, key.clone(), Awaits::End)?;
         match (task.await.map_err(ServiceError::Interrupted)?, key) {
             (Err(ServiceError::KnownRun), Some(key)) => {
                 let before = self.run_before(caller, &key).await?;
                 self.answer_of(caller, before.run_id).await
             }
-            (performed, _) => Ok(MethodResult::Run(performed?.result)),
+            (answered, _) => Ok(MethodResult::Run(answered?.result)),
         }
     }
 
@@ -126,7 +117,7 @@ impl Service {
     ) -> Result<Option<MethodResult>, ServiceError> {
         let Some(key) = &form.key else { return Ok(None) };
         let table = self.runs.table().map_err(|_none| needs_records("idempotency_key"))?;
-        let Some(run) = Box::pin(self.run_of_key(caller, table, key)).await? else {
+        let Some(run) = Box::pin(self.runs.run_of_key(caller, table, key)).await? else {
             return Ok(None);
         };
         if form.is_detached {
@@ -143,7 +134,7 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         Ok(match self.runs.result_after_end(caller, &run_id).await? {
             Some(result) => MethodResult::Repeated(result),
-            None => MethodResult::Run(Performed::crashed(run_id).result),
+            None => MethodResult::Run(Answered::crashed(run_id).result),
         })
     }
 
@@ -153,7 +144,7 @@ impl Service {
         caller: &Caller,
         key: &RequestKey,
     ) -> Result<DetachedRun, ServiceError> {
-        let run = self.run_of_key(caller, self.runs.table()?, key).await?;
+        let run = self.runs.run_of_key(caller, self.runs.table()?, key).await?;
         run.ok_or(ServiceError::FirstCallRefused)
     }
 
@@ -162,30 +153,31 @@ impl Service {
     fn begin(
         &self,
         caller: &Caller,
-        mut plan: RunPlan,
+        mut plan: Planned,
         key: Option<RequestKey>,
-        is_awaited: bool,
+        awaits: Awaits,
     ) -> Result<(Arc<ActiveRun>, RunTask), ServiceError> {
-        if !plan.blobs.is_empty() {
-            ensure_has(caller, Right::Blobs)?;
-        }
-        let parameter = if is_awaited { "idempotency_key" } else { "detach" };
+        plan.ensure_allowed(caller)?;
+        let parameter = match awaits {
+            Awaits::Admission => "detach",
+            Awaits::End => "idempotency_key",
+        };
         self.runs.table().map_err(|_none| needs_records(parameter))?;
         let size = size_of(&plan);
         if size > LARGEST {
             return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
         }
-        let most = self.detach.tenants.of(&caller.tenant).detached;
+        let most = self.policy.detach.tenants.of(&caller.tenant).detached;
         let content = DetachedContent { bytes: size.as_u64(), blobs: plan.blobs.len() };
         let seat = self.runs.active().take_seat(&caller.tenant, most, content)?;
         let memory = caller.memory.in_background(seat.memory());
         let held = size.as_u64().saturating_mul(COPIES).saturating_add(WAITING);
         memory.reserve(ByteCount::bytes(held))?;
         let caller_of_run = Caller { memory, ..caller.clone() };
-        plan.detach = Some(DetachOrder { key, is_awaited });
+        plan.detach = Some(DetachOrder { key, awaits });
         plan.listener = None;
-        let entered = self.enter(caller, &plan, true);
-        let run = entered.active.shared();
+        let entered = self.enter(caller, &plan);
+        let run = entered.run.shared();
         let task = self.spawn_detached(caller_of_run, plan, entered, seat)?;
         Ok((run, task))
     }
@@ -194,18 +186,16 @@ impl Service {
     fn spawn_detached(
         &self,
         caller: Caller,
-        plan: RunPlan,
-        entered: EnteredRun,
+        plan: Planned,
+        entered: Entered,
         seat: DetachedSeat,
     ) -> Result<RunTask, ServiceError> {
         let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
         let work = async move {
-            let run = entered.active.shared();
-            let purpose = RunPurpose::Call;
-            let performed = service.perform_as(&caller, plan, Bytecode::Compiled, purpose, entered);
-            let performed = performed.await;
-            if let Err(fault) = &performed
-                && run.was_admitted()
+            let run = entered.run.shared();
+            let answered = service.carry_out(&caller, plan, entered).await;
+            if let Err(fault) = &answered
+                && run.reached() >= Reached::Queue
                 && fault.kind() == ErrorKind::Internal
             {
                 // Nobody else reports it: the call was answered before.
@@ -213,89 +203,9 @@ impl Service {
                 error!(run.id = %id, "run `{id}` in the background failed: {causes}");
             }
             drop(seat);
-            performed
+            answered
         };
         Ok(tokio::spawn(work.in_current_span()))
-    }
-
-    /// The run that a key names, once it was admitted. There is none if it was refused.
-    ///
-    /// # Errors
-    ///
-    /// The key names the run of another call.
-    async fn run_of_key(
-        &self,
-        caller: &Caller,
-        table: &RecordTable,
-        key: &RequestKey,
-    ) -> Result<Option<DetachedRun>, ServiceError> {
-        while let Some(known) = table.find_key(&caller.tenant, key).await? {
-            let KnownKey::Run(run_id) = known else {
-                return Err(ServiceError::KeyOfOtherCall);
-            };
-            if let Some(run) = self.runs.active().find(&caller.tenant, None, &run_id) {
-                if let Some(status) = run.admission().await {
-                    return Ok(Some(DetachedRun { status, run_id }));
-                }
-                // Its key is forgotten, or its record written, in a moment.
-                sleep(FORGOTTEN_SOON).await;
-            } else if table.find_key(&caller.tenant, key).await?.is_some() {
-                // A run that is refused is forgotten before it leaves the runs that are found.
-                return Ok(Some(DetachedRun { status: RunProgress::Ended, run_id }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Notes a run in the background, right before it is admitted.
-    pub(crate) async fn note_detached(
-        &self,
-        order: &DetachOrder,
-        record: &RunRecord,
-    ) -> Result<(), ServiceError> {
-        let _turn = self.runs.turn_to_note().await;
-        // Without this, runs whose records are lost would never count against the tenant's limits.
-        let table = self.runs.table()?;
-        let in_progress = self.runs.active().detached_of(&record.tenant);
-        if table.count_noted(&record.tenant).await? >= in_progress {
-            let goes_on =
-                |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
-            match table.end_lost(&record.tenant, goes_on).await {
-                Ok(0) => {}
-                Ok(lost) => {
-                    let tenant = &record.tenant;
-                    warn!(tenant.id = %tenant, "runs in the background whose ends were lost: {lost}");
-                }
-                Err(fault) => {
-                    warn!(
-                        "the ends of runs that were lost cannot be written: {}",
-                        CauseChain(&fault)
-                    );
-                }
-            }
-        }
-        let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
-        known.map_or(Ok(()), |_run| Err(ServiceError::KnownRun))
-    }
-
-    /// Forgets the key of a run that was admitted and never had a worker.
-    pub(crate) async fn forget_key(&self, caller: &Caller, run: &RunId) {
-        let Ok(table) = self.runs.table() else { return };
-        let _turn = self.runs.turn_to_note().await;
-        if let Err(fault) = table.forget_key(&caller.tenant, run).await {
-            let causes = CauseChain(&fault);
-            error!(run.id = %run, "run `{run}`, which was refused, keeps its key: {causes}");
-        }
-    }
-
-    /// Forgets a run that was noted and not admitted.
-    pub(crate) async fn forget_detached(&self, caller: &Caller, run: &RunId) {
-        let Ok(table) = self.runs.table() else { return };
-        let _turn = self.runs.turn_to_note().await;
-        if let Err(fault) = table.forget_detached(&caller.tenant, run).await {
-            let causes = CauseChain(&fault);
-            error!(run.id = %run, "run `{run}`, which was refused, stays noted: {causes}");
-        }
     }
 }
 
@@ -315,14 +225,14 @@ async fn admitted(run: &Arc<ActiveRun>, mut task: RunTask) -> Result<DetachedRun
         biased;
         Some(status) = run.admission() => Ok(DetachedRun { status, run_id }),
         ended = &mut task => match ended.map_err(ServiceError::Interrupted)? {
-            Err(error) if !run.was_admitted() => Err(error),
+            Err(error) if run.reached() == Reached::Preparation => Err(error),
             Ok(_) | Err(_) => Ok(DetachedRun { status: RunProgress::Ended, run_id }),
         },
     }
 }
 
 /// The size of the program and its arguments.
-fn size_of(plan: &RunPlan) -> ByteCount {
+fn size_of(plan: &Planned) -> ByteCount {
     let code = match &plan.program {
         Program::Code { source, .. } => source.len(),
         Program::Skill { .. } => 0,

@@ -17,15 +17,24 @@ pub struct DetachPolicy {
 impl DetachPolicy {
     /// How long a run may wait for a worker, if longer than others: no call waits for it.
     pub(crate) fn longest_wait_of(&self, order: &DetachOrder) -> Option<Duration> {
-        (!order.is_awaited).then_some(self.longest_wait)
+        (order.awaits == Awaits::Admission).then_some(self.longest_wait)
     }
 }
 
 /// What is particular to a run in the background.
 #[derive(Debug, Clone)]
-pub struct DetachOrder {
+pub(crate) struct DetachOrder {
     /// The client's own name for the call.
     pub key: Option<RequestKey>,
-    /// True if the call waits for the end of the run, which goes on without it.
-    pub(crate) is_awaited: bool,
+    /// What its call waits for.
+    pub(crate) awaits: Awaits,
+}
+
+/// What the call of a run that goes on without it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaits {
+    /// That the run is admitted: it returns then.
+    Admission,
+    /// The end of the run.
+    End,
 }

@@ -1,4 +1,6 @@
 //! Runs that go on without their caller.
 
+pub(crate) mod aftermath;
 pub(crate) mod detach;
 pub(crate) mod detach_policy;
+pub(crate) mod noted;

@@ -1,429 +1,396 @@
-//! Executes a plan and builds its result, for `execute_skill` and `run_code`.
+//! A run, step by step, from its plan to its answer:
+//!
+//! ```text
+//! Planned -> Admitted -> Prepared -> Granted -> Ended -> Answered
+//! ```
+//!
+//! Each step takes the one before by value: no run is granted twice, and none is answered before its
+//! end. A step that fails ends the run with an error, and a stop of the run drops the step that goes
+//! on; either way [`Service::carry_out`] closes its [`RunLog`], once. What happened is told by
+//! the step that was reached and never by a flag.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
 use tracing::{Instrument as _, Span, debug};
 
-use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
+use crate::run::access::network::NetworkGrant;
 use crate::run::access::redaction::covered;
+use crate::run::access::secrets::RunSecrets;
+use crate::run::background::aftermath::StepsEnd;
 use crate::run::background::detach_policy::DetachOrder;
 use crate::run::execute::host::{HostParts, TenantHost};
+use crate::run::execute::log_stream::LogListener;
 use crate::run::execute::run_trace::RunTrace;
-use crate::run::packages::layers::RunLayers;
-use crate::run::packages::packages_error::PackagesError;
-use crate::run::prepare::input_blobs::InputBlobs;
-use crate::run::prepare::mounted_skill::MountedSkill;
-use crate::run::prepare::plan::RunPlan;
-use crate::run::record::document::inputs_of;
+use crate::run::packages::locked::UsedLayer;
+use crate::run::prepare::input_blobs::{HeldBlobs, InputBlobs, open_inputs};
+use crate::run::prepare::mounted_skill::mounts_and_contents;
+use crate::run::prepare::plan::Planned;
+use crate::run::prepare::purpose::RunPurpose;
+use crate::run::record::document::{DocumentOrder, inputs_of};
 use crate::run::record::kept_content::title_of_program;
+use crate::run::record::kept_document::{kept_document, with_document};
 use crate::run::record::run_record::DraftRecord;
-use crate::run::result::log_line::{RunLog, RunPurpose};
-use crate::run::result::run_result::{Performed, ResultForm};
-use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
-use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job, SkillContent};
-use wardian_formats::job::image::ImageContent;
-use wardian_formats::job::{Program, Setup, SkillMount, Turn};
+use crate::run::result::answered::{Answered, ResultForm};
+use crate::run::result::log_line::RunLog;
+use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
+use crate::service::Service;
+use wardian_dispatch::{FinishedRun, GuestSpec, Job};
+use wardian_formats::job::{Program, Setup, Turn};
 use wardian_formats::provenance::RunInputs;
-use wardian_images::NotReproducible;
 use wardian_stores::records::{Recorder, RunKind};
-use wardian_stores::secrets::mask::Masks;
-use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::{Digest, RunId};
 
-/// The longest time that a reproducible run waits for its image, which is made in seconds, and for
-/// the batteries, which are fetched in seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How often it looks for them.
-const PATIENCE_POLL: Duration = Duration::from_millis(50);
-
-/// Whether skills without bytecode are compiled before the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bytecode {
-    /// They are compiled, since later runs use the bytecode too.
-    Compiled,
-    /// They are not compiled, since there are no later runs.
-    AsItIs,
-    /// No bytecode is used, not even that of packages that are compiled already, so that the run
-    /// does not depend on it.
-    Never,
-}
-
-/// A run that has an id and that callers find.
+/// A run that has its id, from its plan on. It goes on as long as `run` lives.
 #[derive(Debug)]
-pub struct EnteredRun {
-    pub active: RunInProgress,
-    /// Its place among the runs that are found: given up when its record is written.
-    pub place: Option<ActivePlace>,
+pub(crate) struct Entered {
+    pub(crate) run: RunInProgress,
+    /// Its place among the runs that callers find: given up when its record is written. The server's
+    /// own runs have none.
+    place: Option<ActivePlace>,
 }
 
-/// The decisions about how a run is performed.
-#[derive(Debug, Clone, Copy)]
-struct Steps {
-    bytecode: Bytecode,
+/// A run for which the pool has room and whose record has begun. Nothing is looked up yet.
+#[derive(Debug)]
+struct Admitted {
+    run: Arc<ActiveRun>,
+    planned: Planned,
+}
+
+/// A run with everything that it needs: its order for a worker with the content of all attachments,
+/// its secrets, and the form of its answer.
+#[derive(Debug)]
+struct Prepared {
+    run: Arc<ActiveRun>,
     purpose: RunPurpose,
+    job: Job,
+    secrets: RunSecrets,
+    network: NetworkGrant,
+    listener: Option<LogListener>,
+    detach: Option<DetachOrder>,
+    document: Option<DocumentOrder>,
+    form: ResultForm,
+    /// The key under which its result is kept, if it is.
+    key: Option<Digest>,
+    held: Held,
 }
 
-/// A run that has ended, and what its answer is made with.
-struct EndedRun {
-    run_id: RunId,
-    finished: FinishedRun,
-    masks: Option<Arc<Masks>>,
+/// A run that is noted and has all that it may reach, but for a worker.
+#[derive(Debug)]
+struct Granted {
+    purpose: RunPurpose,
+    job: Job,
+    host: TenantHost,
     form: ResultForm,
     /// The inputs that its document names, if it leaves one.
     inputs: Option<Box<RunInputs>>,
-    /// The key under which its result is kept, if it is.
     key: Option<Digest>,
+    held: Held,
+}
+
+/// A run that is over: what its worker said, with covers over the values of secrets, and what its
+/// answer is made with. The line in the log, the trace, the metrics and the record show it.
+#[derive(Debug)]
+struct Ended {
+    run_id: RunId,
+    finished: FinishedRun,
+    host: TenantHost,
+    form: ResultForm,
+    inputs: Option<Box<RunInputs>>,
+    key: Option<Digest>,
+    held: Held,
+}
+
+/// What stays open until the answer is made: blobs that must not expire, and layers.
+#[derive(Debug)]
+struct Held {
+    _blobs: HeldBlobs,
+    _layers: Vec<Arc<UsedLayer>>,
 }
 
 impl Service {
-    /// Runs `plan` and returns its result. A program that fails is a result, not an error.
+    /// Performs a run and returns its answer. A program that fails is an answer, not an error.
     ///
     /// Cancellation: the run is stopped and its worker freed.
     pub(crate) async fn perform(
         &self,
         caller: &Caller,
-        plan: RunPlan,
-        bytecode: Bytecode,
-        purpose: RunPurpose,
-    ) -> Result<Performed, ServiceError> {
-        // The id of a blob in a call is a use of blobs, whichever parameter names it.
-        if !plan.blobs.is_empty() {
-            ensure_has(caller, Right::Blobs)?;
-        }
-        let entered = match purpose {
-            RunPurpose::Call => self.enter(caller, &plan, false),
-            RunPurpose::Compilation | RunPurpose::SelfTest => {
-                let run = active_run(caller, &plan);
-                EnteredRun { active: RunInProgress::of_server(run), place: None }
-            }
-        };
-        self.perform_as(caller, plan, bytecode, purpose, entered).await
+        planned: Planned,
+    ) -> Result<Answered, ServiceError> {
+        planned.ensure_allowed(caller)?;
+        let entered = self.enter(caller, &planned);
+        self.carry_out(caller, planned, entered).await
     }
 
-    /// Gives a run its id, and lets callers find it from now on.
-    pub fn enter(&self, caller: &Caller, plan: &RunPlan, is_detached: bool) -> EnteredRun {
-        let mut run = active_run(caller, plan);
+    /// Gives a run its id. If a caller asked for it, callers find it from now on.
+    pub(crate) fn enter(&self, caller: &Caller, planned: &Planned) -> Entered {
+        let mut run = active_run(caller, planned);
+        if planned.purpose != RunPurpose::Call {
+            return Entered { run: RunInProgress::of_server(run), place: None };
+        }
         let keeps = |recorder: &Recorder| recorder.config().keeps_programs;
         let line = || match self.runs.recorder().is_some_and(keeps) {
-            true => title_of_program(&plan.program),
+            true => title_of_program(&planned.program),
             false => None,
         };
-        run.title = plan.label.as_ref().map(|label| label.as_str().to_owned()).or_else(line);
-        run.is_detached = is_detached;
-        let (active, place) = self.runs.active().enter(run);
-        EnteredRun { active, place: Some(place) }
+        run.title = planned.label.as_ref().map(|label| label.as_str().to_owned()).or_else(line);
+        run.is_detached = planned.detach.is_some();
+        let (run, place) = self.runs.active().enter(run);
+        Entered { run, place: Some(place) }
     }
 
-    /// As [`Self::perform`], for a run that has its id.
-    pub(crate) async fn perform_as(
+    /// Carries out a run that has its id: opens its log, takes its steps and closes the log.
+    ///
+    /// Cancellation: as for [`Self::perform`].
+    pub(crate) async fn carry_out(
         &self,
         caller: &Caller,
-        plan: RunPlan,
-        bytecode: Bytecode,
-        purpose: RunPurpose,
-        entered: EnteredRun,
-    ) -> Result<Performed, ServiceError> {
-        let run = &entered.active;
-        let mut log = RunLog::open(&run.id, &caller.tenant, purpose).counted_in(&self.metrics);
+        planned: Planned,
+        entered: Entered,
+    ) -> Result<Answered, ServiceError> {
+        let Entered { run, place } = entered;
+        let purpose = planned.purpose;
+        let mut log = RunLog::open(&run.id, &caller.tenant, purpose)
+            .counted_in(&self.execution.metrics)
+            .holding(place);
         let mut lines = Span::none();
         if purpose == RunPurpose::Call {
-            let trace = RunTrace::begin(caller, run);
-            lines = trace.lines(run);
+            let trace = RunTrace::begin(caller, &run);
+            lines = trace.lines(&run);
             log.traced(trace);
         }
-        let steps = Steps { bytecode, purpose };
-        self.perform_open(caller, plan, steps, entered, log).instrument(lines).await
+        let performed = async move {
+            let answered = Box::pin(self.until_stopped(caller, planned, &run, &mut log)).await;
+            log.close(answered.as_ref().map(|answered| &answered.result));
+            answered
+        };
+        performed.instrument(lines).await
     }
 
-    /// As [`Self::perform_as`], with the log of the run.
-    async fn perform_open(
+    /// Takes a run through all of its steps, or until it is stopped, and settles what it has left.
+    async fn until_stopped(
         &self,
         caller: &Caller,
-        plan: RunPlan,
-        steps: Steps,
-        entered: EnteredRun,
-        mut log: RunLog,
-    ) -> Result<Performed, ServiceError> {
-        let Steps { bytecode, purpose } = steps;
-        let EnteredRun { active, place } = entered;
-        let run_id = active.id.clone();
-        if purpose == RunPurpose::Call
-            && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
-        {
-            // Nothing was looked up, compiled or opened for the run.
-            let error = error.into();
-            log.close(Err(&error));
-            return Err(error);
+        planned: Planned,
+        run: &RunInProgress,
+        log: &mut RunLog,
+    ) -> Result<Answered, ServiceError> {
+        let awaits = planned.detach.as_ref().map(|order| order.awaits);
+        let admitted = self.admit(caller, planned, run, log).await?;
+        let (answered, end) = tokio::select! {
+            biased;
+            reason = run.stopped() => {
+                (Ok(Answered::stopped(run.id.clone(), reason)), StepsEnd::Stopped(reason))
+            }
+            answered = self.take_steps(caller, admitted, log) => {
+                let end = match &answered {
+                    Ok(_) => StepsEnd::Answered,
+                    Err(ServiceError::Dispatch(_)) => StepsEnd::NotBegun,
+                    Err(_) => StepsEnd::Failed,
+                };
+                (answered, end)
+            }
+        };
+        if let Some(awaits) = awaits {
+            self.runs.settle_detached(caller, run, (end, awaits), log.record()).await;
         }
-        let mut plan = plan;
-        if purpose == RunPurpose::Call {
+        answered
+    }
+
+    /// The steps that a stop of the run interrupts.
+    async fn take_steps(
+        &self,
+        caller: &Caller,
+        admitted: Admitted,
+        log: &mut RunLog,
+    ) -> Result<Answered, ServiceError> {
+        let prepared = match self.prepare(caller, admitted).await? {
+            ControlFlow::Continue(prepared) => prepared,
+            ControlFlow::Break(kept) => return Ok(kept),
+        };
+        let granted = self.grant(caller, prepared, log).await?;
+        let ended = self.hand_to_worker(caller, granted, log).await?;
+        self.answer(caller, ended, log).await.map_err(after_run)
+    }
+
+    /// Planned: refuses a run for which the pool has no room, before anything is looked up, compiled
+    /// or opened for it, and begins its record.
+    async fn admit(
+        &self,
+        caller: &Caller,
+        mut planned: Planned,
+        run: &RunInProgress,
+        log: &mut RunLog,
+    ) -> Result<Admitted, ServiceError> {
+        if planned.purpose == RunPurpose::Call {
+            self.execution.pool.ensure_room(&caller.tenant, &planned.limits)?;
             log.report_to(self.runs.audit());
             if let Some(recorder) = self.runs.recorder() {
-                let engine = self.packages.engine;
-                let draft =
-                    DraftRecord::begin(recorder, caller, &run_id, engine, &mut plan).await?;
-                plan.document = self.kept_document(caller, &plan, &draft);
-                log.keep(draft.until_written(place));
+                let engine = self.supplies.packages.engine;
+                let draft = DraftRecord::begin(recorder, caller, &run.id, engine, &mut planned);
+                let draft = draft.await?;
+                planned.document = kept_document(caller, &planned, &draft);
+                log.keep(draft);
             }
         }
-        let bytecode = if plan.reproducible.is_some() { Bytecode::Never } else { bytecode };
-        let steps = Steps { bytecode, purpose };
-        let is_detached = plan.detach.is_some();
-        let is_awaited = plan.detach.as_ref().is_some_and(|order| order.is_awaited);
-        let mut was_interrupted = false;
-        let performed = tokio::select! {
-            biased;
-            reason = active.stopped() => {
-                was_interrupted = reason == StopReason::Interrupted;
-                Ok(Performed::stopped(run_id.clone(), reason))
-            }
-            performed = Box::pin(self.perform_logged(caller, &active, plan, steps, &mut log)) => performed,
-        };
-        if is_detached {
-            if active.was_admitted() {
-                log.record().into_iter().for_each(DraftRecord::acknowledge);
-            } else if performed.is_err() {
-                self.forget_detached(caller, &run_id).await;
-            }
-            // An error of the pool says that the run was not begun, whatever came before it.
-            let was_begun =
-                active.was_started() && !matches!(performed, Err(ServiceError::Dispatch(_)));
-            if is_awaited && !was_begun && (performed.is_err() || was_interrupted) {
-                self.forget_key(caller, &run_id).await;
-            }
-        }
-        log.close(performed.as_ref().map(|performed| &performed.result));
-        performed
+        Ok(Admitted { run: run.shared(), planned })
     }
 
-    async fn perform_logged(
+    /// Admitted: looks up and opens all that the run needs. Breaks with the kept answer of an earlier
+    /// run with the same inputs, if the caller takes one.
+    async fn prepare(
         &self,
         caller: &Caller,
-        active: &RunInProgress,
-        plan: RunPlan,
-        steps: Steps,
-        log: &mut RunLog,
-    ) -> Result<Performed, ServiceError> {
-        let run_id = active.id.clone();
-        plan.ensure_recordable()?;
-        let takes_kept = plan.may_take_kept();
-        let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
-        let layers = self.layers_with(caller, &plan, steps.bytecode).await?;
-        let RunLayers { mounts: layer_mounts, contents: layers, used: _used } = layers;
-        let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
-        let image = self.image_for(caller, &plan).await?;
-        debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
-        let inputs = self.open_inputs(caller, plan.blobs, plan.document.as_ref()).await?;
-        let InputBlobs { mounts, sources, note, held: _held } = inputs;
-        let mut form = ResultForm::of(&plan.keep_files, note);
-        form.shows_duration = plan.reproducible.is_none();
-        let (skills, contents) = mounts_and_contents(plan.skills);
-        let (limits, turn_limits) = plan.limits.split();
+        admitted: Admitted,
+    ) -> Result<ControlFlow<Answered, Prepared>, ServiceError> {
+        let Admitted { run, planned } = admitted;
+        planned.ensure_recordable()?;
+        let takes_kept = planned.may_take_kept();
+        let mut planned = self.supplies.with_code(caller, planned).await?;
+        let layers = self.supplies.layers_for(caller, &planned).await?;
+        let mut secrets = self.supplies.secrets.prepare(caller, planned.secrets.take()).await?;
+        let image = self.supplies.image_for(caller, &planned).await?;
+        debug!(run.id = %run.id, "run `{}` began as the image `{}`", run.id, image.name());
+        let (blobs, document) = (std::mem::take(&mut planned.blobs), planned.document.as_ref());
+        let inputs = open_inputs(&self.blobs, caller, blobs, document).await?;
+        let InputBlobs { mounts, sources, note, held } = inputs;
+        let form = ResultForm::of(&planned, note);
+        let (skills, contents) = mounts_and_contents(planned.skills);
+        let (lasting, limits) = planned.limits.split();
         let setup = Setup {
             tenant: caller.tenant.clone(),
             image: image.digest(),
             skills,
-            layers: layer_mounts,
+            layers: layers.mounts,
             blobs: mounts,
-            hides_modules: matches!(plan.program, Program::Skill { .. }),
+            hides_modules: matches!(planned.program, Program::Skill { .. }),
             environment: std::mem::take(&mut secrets.environment),
-            reproducible: plan.reproducible,
-            counts_fuel: plan.limits.fuel.is_some(),
-            limits,
+            reproducible: planned.reproducible,
+            counts_fuel: planned.limits.fuel.is_some(),
+            limits: lasting,
         };
         let turn = Turn {
-            id: run_id.clone(),
-            program: plan.program,
-            entrypoint: plan.entrypoint,
-            args: plan.args,
-            keep_files: plan.keep_files,
-            strict_output: plan.strict_output,
+            id: run.id.clone(),
+            program: planned.program,
+            entrypoint: planned.entrypoint,
+            args: planned.args,
+            keep_files: planned.keep_files,
+            strict_output: planned.strict_output,
             // Reports of progress are sent with them.
-            stream_logs: plan.listener.is_some() || plan.detach.is_some(),
-            profile: plan.profile,
-            limits: turn_limits,
+            stream_logs: planned.listener.is_some() || planned.detach.is_some(),
+            profile: planned.profile,
+            limits,
         };
-        let (key, kept) = self.kept_for(caller, takes_kept, (&setup, &turn)).await?;
-        if let Some(kept) = kept {
-            return Ok(kept);
-        }
-        let inputs = inputs_of(plan.document.as_ref(), (&setup, &turn), &self.toolchain)?;
-        form.whole_logs = plan.whole_logs || inputs.is_some();
-        let prepared = ((&setup, &turn), &*image, secrets.masks.as_ref());
-        self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
-        let setup = Box::new(setup);
+        let (setup, layers, used) = (Box::new(setup), layers.contents, layers.used);
         let guest = GuestSpec { setup, image, skills: contents, layers, blobs: sources };
         let job = Job { guest, turn: Box::new(turn) };
-        let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
-        log.watch(&network);
-        let mut host = self.host_of(
-            caller,
-            HostParts {
-                listener: plan.listener,
-                network,
-                masks: secrets.masks.clone(),
-                active: (steps.purpose == RunPurpose::Call).then(|| active.shared()),
-                longest_wait: plan.detach.and_then(|order| self.detach.longest_wait_of(&order)),
-            },
-        );
-        let finished = self.run_job(&job, &mut host, steps.purpose).await?;
-        drop(job);
-        let ended = EndedRun { run_id, finished, masks: secrets.masks, form, inputs, key };
-        let answered = self.answer(caller, log, host, ended).await;
-        answered.map_err(|error| ServiceError::AfterRun(Box::new(error)))
+        let (key, kept) = self.answers.kept_for(caller, takes_kept, &job).await?;
+        if let Some(kept) = kept {
+            return Ok(ControlFlow::Break(kept));
+        }
+        Ok(ControlFlow::Continue(Prepared {
+            run,
+            purpose: planned.purpose,
+            job,
+            secrets,
+            network: planned.network,
+            listener: planned.listener,
+            detach: planned.detach,
+            document: planned.document,
+            form,
+            key,
+            held: Held { _blobs: held, _layers: used },
+        }))
     }
 
-    /// The answer to the call of a run that has ended.
+    /// Prepared: notes the run as it is about to wait for a worker, one in the background on the
+    /// disk, and opens what it may reach.
+    async fn grant(
+        &self,
+        caller: &Caller,
+        prepared: Prepared,
+        log: &mut RunLog,
+    ) -> Result<Granted, ServiceError> {
+        let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
+            prepared;
+        let Prepared { mut form, key, held, .. } = prepared;
+        let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
+        form.whole_logs |= inputs.is_some();
+        log.note_prepared();
+        if let Some(record) = log.record() {
+            record.note_prepared(&job, secrets.masks.as_ref());
+            if let Some(order) = &detach {
+                self.runs.note_detached(order, &record.if_interrupted()).await?;
+            }
+        }
+        let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));
+        log.watch(&network);
+        let parts = HostParts {
+            listener,
+            network,
+            masks: secrets.masks,
+            active: (purpose == RunPurpose::Call).then_some(run),
+            longest_wait: detach.and_then(|order| self.policy.detach.longest_wait_of(&order)),
+        };
+        let host = self.execution.host_of(caller, parts);
+        Ok(Granted { purpose, job, host, form, inputs, key, held })
+    }
+
+    /// Granted: waits for a worker and for the end of the run there.
+    async fn hand_to_worker(
+        &self,
+        caller: &Caller,
+        granted: Granted,
+        log: &mut RunLog,
+    ) -> Result<Ended, ServiceError> {
+        let Granted { purpose, job, mut host, form, inputs, key, held } = granted;
+        let finished = match purpose {
+            RunPurpose::SelfTest => self.execution.pool.run_own(&job, &mut host).await?,
+            RunPurpose::Call | RunPurpose::Compilation => {
+                self.execution.pool.run(&job, &mut host).await?
+            }
+        };
+        let run_id = job.turn.id.clone();
+        // The answer needs no content of the order.
+        drop(job);
+        let finished = covered(caller, host.masks(), finished).await.map_err(after_run)?;
+        log.note(&finished);
+        Ok(Ended { run_id, finished, host, form, inputs, key, held })
+    }
+
+    /// Ended: makes the answer of the call, and the document if the run leaves one.
     async fn answer(
         &self,
         caller: &Caller,
+        ended: Ended,
         log: &mut RunLog,
-        host: TenantHost,
-        ended: EndedRun,
-    ) -> Result<Performed, ServiceError> {
-        let EndedRun { run_id, finished, masks, form, inputs, key } = ended;
-        let finished = covered(caller, masks, finished).await?;
-        log.note(&finished);
-        let performed = self.result_of(caller, run_id, finished, host, form).await?;
-        let performed = self.with_document(caller, log, performed, inputs).await?;
-        self.keep_result(caller, key, &performed);
-        Ok(performed)
-    }
-
-    /// Waits for the batteries, which all reproducible runs have.
-    async fn wait_for_batteries(&self) -> Result<(), PackagesError> {
-        let last = Instant::now() + PATIENCE;
-        loop {
-            match self.packages.ensure_batteries() {
-                Err(PackagesError::BatteriesOnTheirWay) if Instant::now() < last => {
-                    sleep(PATIENCE_POLL).await;
-                }
-                found => return found,
-            }
-        }
-    }
-
-    /// The layers of a run, with the bytecode that it may use.
-    async fn layers_with(
-        &self,
-        caller: &Caller,
-        plan: &RunPlan,
-        bytecode: Bytecode,
-    ) -> Result<RunLayers, ServiceError> {
-        if plan.reproducible.is_some() {
-            self.wait_for_batteries().await?;
-        }
-        let mut layers = self.layers_of(caller, &plan.skills).await?;
-        if bytecode == Bytecode::Never {
-            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
-        }
-        if bytecode == Bytecode::Compiled {
-            self.compile_beside(&layers.used);
-        }
-        Ok(layers)
-    }
-
-    /// The image that the run begins as. Waits for that of reproducible runs, which has to be the
-    /// same each time.
-    async fn image_for(
-        &self,
-        caller: &Caller,
-        plan: &RunPlan,
-    ) -> Result<Arc<ImageContent>, ServiceError> {
-        if plan.reproducible.is_none() {
-            let images = self.images_of(&caller.tenant);
-            return Ok(images.pick(plan.packages(), plan.limits.memory));
-        }
-        let last = Instant::now() + PATIENCE;
-        loop {
-            match self.images.reproducible() {
-                Err(NotReproducible::InTheMaking) if Instant::now() < last => {
-                    sleep(PATIENCE_POLL).await;
-                }
-                found => return Ok(found?),
-            }
-        }
-    }
-
-    /// The plan with bytecode, if it is to have some, and with code that counts fuel if it needs it.
-    async fn with_code(
-        &self,
-        caller: &Caller,
-        plan: RunPlan,
-        bytecode: Bytecode,
-    ) -> Result<RunPlan, ServiceError> {
-        let plan = match bytecode {
-            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
-            Bytecode::AsItIs | Bytecode::Never => plan,
-        };
-        if plan.limits.fuel.is_some() {
-            self.metering.ensure()?;
-        }
-        Ok(plan)
-    }
-
-    /// Notes a run as it is about to wait for a worker. One in the background is noted on the disk.
-    async fn note_prepared(
-        &self,
-        log: &mut RunLog,
-        (order, image, masks): ((&Setup, &Turn), &ImageContent, Option<&Arc<Masks>>),
-        detach: Option<&DetachOrder>,
-    ) -> Result<(), ServiceError> {
-        log.note_prepared();
-        let Some(record) = log.record() else { return Ok(()) };
-        record.note_prepared(order, image, masks);
-        match detach {
-            Some(order) => self.note_detached(order, &record.if_interrupted()).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn run_job(
-        &self,
-        job: &Job,
-        host: &mut TenantHost,
-        purpose: RunPurpose,
-    ) -> Result<FinishedRun, DispatchError> {
-        match purpose {
-            RunPurpose::SelfTest => self.pool.run_own(job, host).await,
-            RunPurpose::Call | RunPurpose::Compilation => self.pool.run(job, host).await,
-        }
-    }
-
-    fn host_of(&self, caller: &Caller, parts: HostParts) -> TenantHost {
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        TenantHost::new(blobs, self.blob_writes.clone(), tenant, caller.memory.clone(), parts)
+    ) -> Result<Answered, ServiceError> {
+        let Ended { run_id, finished, host, form, inputs, key, held: _held } = ended;
+        let answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
+        let answered =
+            with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
+        self.answers.keep_result(caller, key, &answered);
+        Ok(answered)
     }
 }
 
-/// The mounts of skills, and what workers need for them.
-fn mounts_and_contents(skills: Vec<MountedSkill>) -> (Vec<SkillMount>, Vec<Arc<SkillContent>>) {
-    let mut contents = Vec::with_capacity(skills.len());
-    let mut mounts = Vec::with_capacity(skills.len());
-    for skill in skills {
-        mounts.push(skill.mount);
-        contents.push(skill.content);
-        contents.extend(skill.bytecode);
-    }
-    (mounts, contents)
+/// An error of a step behind the end of the run: nothing says that the call may be repeated.
+fn after_run(error: ServiceError) -> ServiceError {
+    ServiceError::AfterRun(Box::new(error))
 }
 
 /// A run with a new id.
-fn active_run(caller: &Caller, plan: &RunPlan) -> ActiveRun {
-    let kind = match &plan.program {
+fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
+    let kind = match &planned.program {
         Program::Code { .. } => RunKind::RunCode,
         Program::Skill { .. } => RunKind::ExecuteSkill,
     };
-    let skill = match &plan.program {
+    let skill = match &planned.program {
         Program::Code { .. } => None,
         Program::Skill { name } => {
-            let mut mounted = plan.skills.iter().map(|skill| &skill.mount);
+            let mut mounted = planned.skills.iter().map(|skill| &skill.mount);
             let found = mounted.find(|mount| mount.name == *name);
             found.map(|mount| (mount.name.clone(), mount.version.clone()))
         }

@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::caller::{Caller, sole_tenant};
-use crate::parts::Service;
 use crate::run::execute::host::OutputRoom;
+use crate::run::packages::compiler::Compiler;
 use crate::run::prepare::compiled::NotCompiled;
 use crate::run::prepare::mounted_skill::{MountedSkill, is_python, most_bytecode};
-use crate::run::prepare::plan::RunPlan;
-use crate::run::result::log_line::{RunLog, RunPurpose};
+use crate::run::prepare::plan::Planned;
+use crate::run::prepare::purpose::RunPurpose;
+use crate::run::result::log_line::RunLog;
 use wardian_dispatch::{CheckedPayload, FinishedRun, GuestSpec, Job, RunHost, SkillContent};
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::limits::RunLimits;
@@ -43,12 +44,12 @@ struct Arguments<'a> {
     name: &'a str,
 }
 
-impl Service {
+impl Compiler {
     /// Adds the bytecode of its skills to the plan. Skills without bytecode are compiled now.
-    pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: RunPlan) -> RunPlan {
+    pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: Planned) -> Planned {
         for skill in &mut plan.skills {
             // Without bytecode the run compiles the code itself.
-            let compile = || self.compile(caller, skill);
+            let compile = || self.compile_skill(caller, skill);
             let bytecode = skill.compiled.get_or_compile(Instant::now(), compile).await;
             skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
             skill.bytecode = bytecode;
@@ -56,7 +57,7 @@ impl Service {
         plan
     }
 
-    async fn compile(
+    async fn compile_skill(
         &self,
         caller: &Caller,
         skill: &MountedSkill,
@@ -101,8 +102,8 @@ impl Service {
     /// The run that compiles the code of a skill, in the name of its owner.
     fn compilation(&self, skill: &MountedSkill) -> Job {
         let (tenant, image) = match skill.content.owner() {
-            Owner::Shared => (sole_tenant(), self.images.base()),
-            Owner::Tenant(tenant) => (tenant.clone(), self.images_of(tenant).base()),
+            Owner::Shared => (sole_tenant(), self.images.shared.base()),
+            Owner::Tenant(tenant) => (tenant.clone(), self.images.of(tenant).base()),
         };
         let arguments = Arguments { name: skill.mount.name.as_str() };
         let default = self.limits.default;

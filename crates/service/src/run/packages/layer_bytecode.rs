@@ -18,21 +18,19 @@ use tracing::{debug, warn};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::execute::host::OutputRoom;
 use crate::run::packages::bytecode::{COMPILE_TIMEOUT, NoBlobs, Packed, read_packed};
+use crate::run::packages::compiler::Compiler;
 use crate::run::packages::locked::{PackageAccess, UsedLayer};
 use crate::run::packages::packages_error::PackagesError;
-use crate::run::prepare::limits::LimitPolicy;
 use crate::run::prepare::mounted_skill::is_python;
-use crate::run::result::log_line::{RunLog, RunPurpose};
-use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job, Pool};
+use crate::run::prepare::purpose::RunPurpose;
+use crate::run::result::log_line::RunLog;
+use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job};
 use wardian_formats::job::attachment::PackedFile;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::RunFailure;
 use wardian_formats::job::{KeepFiles, LayerMount, Program, Setup, Turn};
-use wardian_images::ImageCache;
-use wardian_skills::packages::layer::LayerKey;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::RunId;
 
@@ -64,23 +62,14 @@ struct Arguments<'a> {
     paths: &'a [String],
 }
 
-/// What the compilation of a layer needs of the service.
-#[derive(Clone)]
-struct Compiler {
-    pool: Arc<Pool>,
-    images: Arc<ImageCache>,
-    limits: LimitPolicy,
-    packages: Arc<PackageAccess>,
-}
-
-impl Service {
+impl Compiler {
     /// Compiles layers in the background that were not compiled before, one at a time.
     pub(crate) fn compile_beside(&self, layers: &[Arc<UsedLayer>]) {
         for layer in layers {
             if layer.is_compiled.swap(true, Ordering::AcqRel) {
                 continue;
             }
-            let (compiler, layer) = (self.compiler(), Arc::clone(layer));
+            let (compiler, layer) = (self.clone(), Arc::clone(layer));
             tokio::spawn(async move {
                 let turns = Some(&compiler.packages.compiling);
                 if let Err(error) = compiler.compile_patiently(&layer, 1, turns).await {
@@ -90,53 +79,18 @@ impl Service {
         }
     }
 
-    /// Compiles the batteries in the background, if they are there and were not compiled before.
-    pub fn compile_batteries_beside(&self) {
-        self.compile_beside(self.packages.batteries().as_slice());
-    }
-
-    /// Compiles the batteries, unless they are missing or were compiled before.
+    /// Compiles a layer with all workers, unless it was compiled before.
     ///
     /// # Errors
     ///
     /// No worker can run the compiler, or the disk is full.
-    pub async fn compile_batteries(&self) -> Result<(), ServiceError> {
-        match self.packages.batteries() {
-            Some(layer) => self.compile_now(&layer).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Compiles a layer of this machine, unless it was compiled before.
-    ///
-    /// # Errors
-    ///
-    /// No worker can run the compiler, or the disk is full.
-    pub async fn compile_layer(&self, caller: &Caller, key: LayerKey) -> Result<(), ServiceError> {
-        match self.open_layer(caller, key).await? {
-            Some(layer) => self.compile_now(&layer).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn compile_now(&self, layer: &Arc<UsedLayer>) -> Result<(), ServiceError> {
+    pub(crate) async fn compile_now(&self, layer: &Arc<UsedLayer>) -> Result<(), ServiceError> {
         if layer.is_compiled.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.compiler().compile_patiently(layer, self.pool.size(), None).await
+        self.compile_patiently(layer, self.pool.size(), None).await
     }
 
-    fn compiler(&self) -> Compiler {
-        Compiler {
-            pool: Arc::clone(&self.pool),
-            images: Arc::clone(&self.images),
-            limits: self.limits,
-            packages: Arc::clone(&self.packages),
-        }
-    }
-}
-
-impl Compiler {
     /// Compiles a layer, again if the pool was too busy or lost a worker. Layers that share `turns` are compiled one
     /// at a time, and none has its turn while it pauses.
     async fn compile_patiently(
@@ -151,7 +105,7 @@ impl Compiler {
                 Some(turns) => Some(turns.lock().await),
                 None => None,
             };
-            let compiled = self.compile(layer, at_once).await;
+            let compiled = self.compile_layer(layer, at_once).await;
             drop(turn);
             match compiled {
                 Err(error) if is_passing(&error) && patience.pause().await => {}
@@ -166,7 +120,7 @@ impl Compiler {
     }
 
     /// Compiles a layer with `at_once` runs at a time, and keeps the result.
-    async fn compile(&self, layer: &UsedLayer, at_once: usize) -> Result<(), ServiceError> {
+    async fn compile_layer(&self, layer: &UsedLayer, at_once: usize) -> Result<(), ServiceError> {
         let content = &layer.layer.content;
         let places = content.places().map_err(ServiceError::Unreadable)?;
         let mount = LayerMount { digest: content.digest, bytecode: None, place: layer.place };
@@ -209,7 +163,7 @@ impl Compiler {
         paths: Vec<String>,
     ) -> Result<Packed, ServiceError> {
         let caller = Caller::local("packages");
-        let (image, default) = (self.images.base(), self.limits.default);
+        let (image, default) = (self.images.shared.base(), self.limits.default);
         let root = mount.path();
         let arguments = Arguments { root: &root, paths: &paths };
         let limits = RunLimits {

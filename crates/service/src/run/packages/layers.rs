@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
-use crate::run::packages::locked::UsedLayer;
+use crate::run::packages::locked::{PackageAccess, UsedLayer};
 use crate::run::packages::packages_error::PackagesError;
 use crate::run::prepare::mounted_skill::MountedSkill;
 use wardian_formats::job::layer::LayerContent;
@@ -40,10 +39,10 @@ impl RunLayers {
     }
 }
 
-impl Service {
+impl PackageAccess {
     /// Finds the layers of a run that mounts `skills`.
     pub(crate) async fn layers_of(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         skills: &[MountedSkill],
     ) -> Result<RunLayers, ServiceError> {
@@ -53,7 +52,7 @@ impl Service {
             let name = || skill.mount.name.clone();
             match &*skill.needs {
                 SkillNeeds::Nothing => {}
-                SkillNeeds::Batteries if self.packages.batteries().is_some() => {}
+                SkillNeeds::Batteries if self.batteries().is_some() => {}
                 SkillNeeds::Batteries => {
                     return Err(PackagesError::NoBatteries { skill: name() }.into());
                 }
@@ -70,7 +69,7 @@ impl Service {
                 }
             }
         }
-        if let Some(batteries) = self.packages.batteries() {
+        if let Some(batteries) = self.batteries() {
             layers.add(batteries);
         }
         Ok(layers)
@@ -78,14 +77,14 @@ impl Service {
 
     /// Opens the layer of a skill, on another thread if it is not open.
     pub(crate) async fn open_layer(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         key: LayerKey,
     ) -> Result<Option<Arc<UsedLayer>>, ServiceError> {
-        if let Some(found) = self.packages.find_open(key) {
+        if let Some(found) = self.find_open(key) {
             return Ok(Some(found));
         }
-        let packages = Arc::clone(&self.packages);
+        let packages = Arc::clone(self);
         let found = caller.memory.on_thread(move || packages.find(key, LayerPlace::Skill)).await;
         Ok(found.map_err(ServiceError::Interrupted)?.map_err(PackagesError::Store)?)
     }

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::run::packages::packages_error::PackagesError;
 use wardian_formats::job::layer::LayerContent;
@@ -30,7 +33,9 @@ pub struct PackageAccess {
     batteries: Lock,
     /// Names the layer of the batteries. It is a digest over the lock, which every run would pay.
     batteries_layer: Option<LayerKey>,
-    are_batteries_on_their_way: AtomicBool,
+    /// Whether somebody is fetching the batteries. Those that wait for them are woken when this
+    /// changes, and when they are open.
+    fetching: watch::Sender<bool>,
     open: Mutex<HashMap<LayerKey, Arc<UsedLayer>>>,
     /// Held while a layer is compiled: one at a time.
     pub compiling: tokio::sync::Mutex<()>,
@@ -70,7 +75,7 @@ impl PackageAccess {
         let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
         let batteries_layer = batteries.layer();
         let of_record = OnceLock::new();
-        let are_batteries_on_their_way = AtomicBool::new(false);
+        let fetching = watch::Sender::new(false);
         Self {
             store,
             of_record,
@@ -78,7 +83,7 @@ impl PackageAccess {
             engine,
             batteries,
             batteries_layer,
-            are_batteries_on_their_way,
+            fetching,
             open,
             compiling,
         }
@@ -92,19 +97,23 @@ impl PackageAccess {
     /// The disk fails.
     pub fn open_batteries(&self) -> Result<bool, StoreError> {
         let Some(key) = self.batteries_layer else { return Ok(true) };
-        Ok(self.find(key, LayerPlace::Batteries)?.is_some())
+        let is_open = self.find(key, LayerPlace::Batteries)?.is_some();
+        if is_open {
+            self.fetching.send_modify(|_| {});
+        }
+        Ok(is_open)
     }
 
     /// Says whether somebody is fetching the batteries, for which reproducible runs wait.
     pub fn set_batteries_on_their_way(&self, are_they: bool) {
-        self.are_batteries_on_their_way.store(are_they, Ordering::Release);
+        self.fetching.send_replace(are_they);
     }
 
     /// Refuses a reproducible run without batteries: it would search fewer folders for its modules,
     /// and use other fuel than elsewhere.
     pub(crate) fn ensure_batteries(&self) -> Result<(), PackagesError> {
         // Read before the look at the layers, which are open before nobody fetches them any more.
-        let are_on_their_way = self.are_batteries_on_their_way.load(Ordering::Acquire);
+        let are_on_their_way = *self.fetching.borrow();
         if self.batteries_layer.is_none() || self.batteries().is_some() {
             return Ok(());
         }
@@ -113,6 +122,24 @@ impl PackageAccess {
         } else {
             PackagesError::NotReproducible
         })
+    }
+
+    /// As [`Self::ensure_batteries`]; waits up to `patience` for batteries that are being fetched.
+    pub(crate) async fn await_batteries(&self, patience: Duration) -> Result<(), PackagesError> {
+        let mut changes = self.fetching.subscribe();
+        let found = async {
+            loop {
+                match self.ensure_batteries() {
+                    // The sender lives as long as `self`, so an error cannot happen here.
+                    Err(PackagesError::BatteriesOnTheirWay) if changes.changed().await.is_ok() => {}
+                    found => return found,
+                }
+            }
+        };
+        match timeout(patience, found).await {
+            Ok(found) => found,
+            Err(_elapsed) => self.ensure_batteries(),
+        }
     }
 
     /// Searches layers in this store, too. A layer of it is not trusted to belong to its key: it is
@@ -168,5 +195,84 @@ impl PackageAccess {
         }
         // A concurrent caller may have opened it too; all runs share one.
         Ok(Some(Arc::clone(open.entry(key).or_insert_with(|| Arc::new(used)))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::sync::atomic::Ordering;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    use super::*;
+    use wardian_skills::packages::batteries;
+    use wardian_skills::packages::layer::LayerDraft;
+
+    /// Notes that a task was woken.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    impl Woken {
+        fn poll<F: Future>(self: &Arc<Self>, future: Pin<&mut F>) -> Poll<F::Output> {
+            self.0.store(false, Ordering::Release);
+            future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(self))))
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    /// A machine without layers, and its folder.
+    fn without_batteries() -> (PackageAccess, tempfile::TempDir) {
+        let cache = tempfile::tempdir().unwrap();
+        let guest = GuestPlatform::new("3.15.0", []).unwrap();
+        let (store, lock) = (LayerStore::new(cache.path()), batteries::lock().unwrap());
+        (PackageAccess::new(store, guest, Digest::of(b"engine"), lock), cache)
+    }
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_the_batteries_is_woken_when_they_are_open() {
+        let (access, cache) = without_batteries();
+        let woken = Arc::new(Woken::default());
+        access.set_batteries_on_their_way(true);
+        let mut waiting = pin!(access.await_batteries(LONG));
+        assert!(woken.poll(waiting.as_mut()).is_pending());
+        assert!(!access.open_batteries().unwrap());
+        assert!(!woken.0.load(Ordering::Acquire), "they are not there");
+        let key = batteries::lock().unwrap().layer().unwrap();
+        LayerStore::new(cache.path()).keep(key, &LayerDraft::default()).unwrap();
+        assert!(access.open_batteries().unwrap());
+        assert!(woken.0.load(Ordering::Acquire));
+        assert!(matches!(woken.poll(waiting.as_mut()), Poll::Ready(Ok(()))));
+        access.await_batteries(Duration::ZERO).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_the_batteries_is_woken_when_nobody_fetches_them_any_more() {
+        let (access, _cache) = without_batteries();
+        let woken = Arc::new(Woken::default());
+        access.set_batteries_on_their_way(true);
+        let mut waiting = pin!(access.await_batteries(LONG));
+        assert!(woken.poll(waiting.as_mut()).is_pending());
+        access.set_batteries_on_their_way(false);
+        assert!(woken.0.load(Ordering::Acquire));
+        let refused = woken.poll(waiting.as_mut());
+        assert!(matches!(refused, Poll::Ready(Err(PackagesError::NotReproducible))));
+    }
+
+    #[tokio::test]
+    async fn a_run_waits_for_the_batteries_no_longer_than_its_patience() {
+        let (access, _cache) = without_batteries();
+        access.set_batteries_on_their_way(true);
+        let refused = access.await_batteries(Duration::from_millis(20)).await;
+        assert!(matches!(refused, Err(PackagesError::BatteriesOnTheirWay)));
+        access.set_batteries_on_their_way(false);
+        let refused = access.await_batteries(LONG).await;
+        assert!(matches!(refused, Err(PackagesError::NotReproducible)), "nobody fetches them");
     }
 }

@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 /// full, the machine was slow. So it is tried again, after a pause that grows, since the source may
 /// be the reason after all.
 #[derive(Debug, Default)]
-pub struct CompiledSkill {
+pub(crate) struct CompiledSkill {
     bytecode: OnceCell<Option<Arc<SkillContent>>>,
     failures: Mutex<Failures>,
 }

@@ -6,7 +6,6 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::prepare::blob_names::name_mounts;
 use crate::run::record::document::DocumentOrder;
 use wardian_dispatch::BlobSource;
@@ -18,7 +17,10 @@ use wardian_vocabulary::units::ByteCount;
 /// Copies of the names of blobs that are held at one time.
 const NAME_COPIES: usize = 4;
 
-/// The blobs of one run. They do not expire before this is dropped.
+/// What keeps the blobs of a run open, and keeps them from expiring.
+pub(crate) type HeldBlobs = (Option<OwnedSemaphorePermit>, Vec<BlobPin>);
+
+/// The blobs of one run.
 #[derive(Default)]
 pub(crate) struct InputBlobs {
     pub mounts: Vec<BlobMount>,
@@ -26,33 +28,31 @@ pub(crate) struct InputBlobs {
     /// The sentence on blobs whose name another one has.
     pub note: Option<String>,
     /// Held until the result is made.
-    pub held: (Option<OwnedSemaphorePermit>, Vec<BlobPin>),
+    pub held: HeldBlobs,
 }
 
-impl Service {
-    /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
-    /// even if their owner removes a blob.
-    pub(crate) async fn open_inputs(
-        &self,
-        caller: &Caller,
-        ids: Vec<BlobId>,
-        document: Option<&DocumentOrder>,
-    ) -> Result<InputBlobs, ServiceError> {
-        if ids.is_empty() {
-            return Ok(InputBlobs::default());
-        }
-        let permit = caller.memory.open_blobs(ids.len())?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let open = move || -> Result<Vec<_>, ServiceError> {
-            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
-        };
-        let opened = caller.memory.on_thread(open).await.map_err(ServiceError::Interrupted)??;
-        let (blobs, pins): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
-        let note = name_mounts(&mut mounts, document);
-        caller.memory.reserve(memory_of_names(&mounts))?;
-        Ok(InputBlobs { mounts, sources, note, held: (Some(permit), pins) })
+/// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files even if
+/// their owner removes a blob.
+pub(crate) async fn open_inputs(
+    blobs: &Arc<dyn BlobStore>,
+    caller: &Caller,
+    ids: Vec<BlobId>,
+    document: Option<&DocumentOrder>,
+) -> Result<InputBlobs, ServiceError> {
+    if ids.is_empty() {
+        return Ok(InputBlobs::default());
     }
+    let permit = caller.memory.open_blobs(ids.len())?;
+    let (blobs, tenant) = (Arc::clone(blobs), caller.tenant.clone());
+    let open = move || -> Result<Vec<_>, ServiceError> {
+        ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
+    };
+    let opened = caller.memory.on_thread(open).await.map_err(ServiceError::Interrupted)??;
+    let (blobs, pins): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+    let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
+    let note = name_mounts(&mut mounts, document);
+    caller.memory.reserve(memory_of_names(&mounts))?;
+    Ok(InputBlobs { mounts, sources, note, held: (Some(permit), pins) })
 }
 
 /// Memory for the names of blobs: in the order, its bytes, and the record.

@@ -9,7 +9,7 @@ const MAX_LINE: usize = 120;
 /// A title that a caller gave a run: text on one line, as long as
 /// the tables of parameters allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunLabel(String);
+pub(crate) struct RunLabel(String);
 
 impl RunLabel {
     /// Checks a label. Its length was checked with the other parameters.
@@ -17,7 +17,7 @@ impl RunLabel {
     /// # Errors
     ///
     /// It has characters that do not print, or nothing else than blanks.
-    pub fn parse(text: String) -> Result<Self, ParamsError> {
+    pub(crate) fn parse(text: String) -> Result<Self, ParamsError> {
         if text.chars().any(is_unseen) {
             let expected = "text on one line without control characters";
             return Err(ParamsError::wrong("label", expected, "text with some"));
@@ -29,7 +29,7 @@ impl RunLabel {
     }
 
     /// The text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

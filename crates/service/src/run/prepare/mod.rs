@@ -9,3 +9,6 @@ pub(crate) mod limits;
 pub(crate) mod metering;
 pub(crate) mod mounted_skill;
 pub(crate) mod plan;
+pub(crate) mod purpose;
+pub(crate) mod run_images;
+pub(crate) mod supplies;

@@ -23,7 +23,7 @@ use wardian_vocabulary::units::ByteCount;
 
 /// A skill that a run mounts.
 #[derive(Debug, Clone)]
-pub struct MountedSkill {
+pub(crate) struct MountedSkill {
     pub mount: SkillMount,
     pub content: Arc<SkillContent>,
     /// The packages of images that its code imports.
@@ -34,6 +34,20 @@ pub struct MountedSkill {
     pub bytecode: Option<Arc<SkillContent>>,
     /// The bytecode that all runs of its owner share.
     pub compiled: Arc<CompiledSkill>,
+}
+
+/// The mounts of skills, and what workers need for them.
+pub(crate) fn mounts_and_contents(
+    skills: Vec<MountedSkill>,
+) -> (Vec<SkillMount>, Vec<Arc<SkillContent>>) {
+    let mut contents = Vec::with_capacity(skills.len());
+    let mut mounts = Vec::with_capacity(skills.len());
+    for skill in skills {
+        mounts.push(skill.mount);
+        contents.push(skill.content);
+        contents.extend(skill.bytecode);
+    }
+    (mounts, contents)
 }
 
 /// Most contents of shared skills that are kept. Beyond it all are dropped, and made again when they

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use crate::authorisation::ensure_has;
+use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::find::blob_ids;
 use crate::run::access::network::NetworkGrant;
@@ -12,6 +14,7 @@ use crate::run::background::detach_policy::DetachOrder;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::mounted_skill::MountedSkill;
+use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::profile::ProfileOrder;
@@ -20,6 +23,7 @@ use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleP
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
 use wardian_images::PackageSet;
+use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::Fuel;
 
@@ -33,7 +37,7 @@ const UNLIMITED: Fuel = Fuel(1 << 62);
 
 /// The plan of a run: everything is looked up and nothing is started.
 #[derive(Debug)]
-pub struct RunPlan {
+pub(crate) struct Planned {
     pub program: Program,
     /// The title that the caller gave the run.
     pub label: Option<RunLabel>,
@@ -61,11 +65,16 @@ pub struct RunPlan {
     pub document: Option<DocumentOrder>,
     /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
+    /// Why the run exists.
+    pub(crate) purpose: RunPurpose,
+    /// What is done about the bytecode of its skills, if the run may use any: see
+    /// [`Self::bytecode`].
+    pub(crate) usual_bytecode: Bytecode,
 }
 
-impl RunPlan {
+impl Planned {
     /// A plan of nothing but a program, without network and files.
-    pub fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
+    pub(crate) fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
         Self {
             program,
             label: None,
@@ -85,7 +94,23 @@ impl RunPlan {
             detach: None,
             document: None,
             whole_logs: false,
+            purpose: RunPurpose::Call,
+            usual_bytecode: Bytecode::Compiled,
         }
+    }
+
+    /// What is done about bytecode. A reproducible run compiles its modules itself.
+    pub(crate) const fn bytecode(&self) -> Bytecode {
+        match self.reproducible {
+            Some(_) => Bytecode::Never,
+            None => self.usual_bytecode,
+        }
+    }
+
+    /// Refuses a caller that may not use the blobs that its call names. The id of a blob in a call is a
+    /// use of blobs, whichever parameter names it.
+    pub(crate) fn ensure_allowed(&self, caller: &Caller) -> Result<(), ServiceError> {
+        if self.blobs.is_empty() { Ok(()) } else { ensure_has(caller, Right::Blobs) }
     }
 
     /// True if the kept result of another run may answer. One with secrets is none: a value that no
@@ -99,7 +124,7 @@ impl RunPlan {
     /// # Errors
     ///
     /// A malformed id, an id that appears twice, or more than [`MAX_BLOBS`] blobs in all.
-    pub fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
+    pub(crate) fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
         self.ensure_few_blobs()?;
         for blob in blob_ids(named)? {
             if !self.blobs.contains(&blob) {
@@ -165,7 +190,7 @@ impl RunPlan {
     /// The packages of images that the run is expected to import. A run with fuel has none:
     /// importing costs fuel, and the fuel of a run must not depend on the images that exist. A
     /// reproducible run has an image of its own.
-    pub fn packages(&self) -> PackageSet {
+    pub(crate) fn packages(&self) -> PackageSet {
         if self.reproducible.is_some() {
             return PackageSet::REPRODUCIBLE;
         }
@@ -191,9 +216,9 @@ mod tests {
         numbers.map(id).collect()
     }
 
-    fn plan(blobs: Vec<BlobId>) -> RunPlan {
+    fn plan(blobs: Vec<BlobId>) -> Planned {
         let program = Program::Code { source: String::new(), file_name: String::new() };
-        RunPlan { blobs, ..RunPlan::new(program, Box::default(), RunLimits::DEFAULT) }
+        Planned { blobs, ..Planned::new(program, Box::default(), RunLimits::DEFAULT) }
     }
 
     /// A worker that cannot open another file ends, and so would each worker that is tried next.

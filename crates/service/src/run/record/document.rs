@@ -5,8 +5,9 @@
 //! the record names.
 
 use crate::error::ServiceError;
+use wardian_dispatch::Job;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::job::{BlobMount, Program, Setup, Turn};
+use wardian_formats::job::{BlobMount, Program};
 use wardian_formats::protocol::methods::execution::{FileResult, RunResult, RunStatus};
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{
@@ -17,7 +18,7 @@ use wardian_formats::provenance::{
 
 /// The order for the document of a run.
 #[derive(Debug, Default)]
-pub struct DocumentOrder {
+pub(crate) struct DocumentOrder {
     /// The inputs that the run must have.
     pub expected: Option<Box<RunInputs>>,
     /// The network record that answers the run.
@@ -27,9 +28,10 @@ pub struct DocumentOrder {
 /// The inputs of a run that is about to begin; none if no document is wanted.
 pub(crate) fn inputs_of(
     order: Option<&DocumentOrder>,
-    (setup, turn): (&Setup, &Turn),
+    job: &Job,
     toolchain: &Toolchain,
 ) -> Result<Option<Box<RunInputs>>, ServiceError> {
+    let (setup, turn) = (&*job.guest.setup, &*job.turn);
     let (Some(order), Some(reproducible)) = (order, setup.reproducible) else { return Ok(None) };
     let program = match &turn.program {
         Program::Code { source, file_name } => {

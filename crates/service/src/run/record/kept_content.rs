@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::run::prepare::label::title_of;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::result::output::head;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::methods::execution::{MAX_OUTPUT, RunResult};
@@ -42,7 +42,7 @@ pub(crate) fn title_of_program(program: &Program) -> Option<String> {
 impl DraftContent {
     /// Begins the content of a run with this plan. None if it is not to be kept, or if there is no
     /// memory for it: a run does not fail for it.
-    pub(crate) fn begin(config: &RecordsConfig, caller: &Caller, plan: &RunPlan) -> Option<Self> {
+    pub(crate) fn begin(config: &RecordsConfig, caller: &Caller, plan: &Planned) -> Option<Self> {
         if !config.keeps_programs {
             return None;
         }

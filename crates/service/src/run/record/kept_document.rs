@@ -5,16 +5,17 @@
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::record::document::{DocumentOrder, document_of};
 use crate::run::record::run_record::DraftRecord;
+use crate::run::result::answered::Answered;
 use crate::run::result::log_line::RunLog;
-use crate::run::result::run_result::Performed;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::methods::execution::RunResult;
-use wardian_formats::provenance::{DocumentLog, MAX_PIECES, RunDocument, RunInputs, Unrepeatable};
+use wardian_formats::provenance::{
+    DocumentLog, MAX_PIECES, RunDocument, RunInputs, Toolchain, Unrepeatable,
+};
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -32,63 +33,60 @@ const ITEM: usize = 1 << 10;
 /// Memory for the rest of a document.
 const REST: usize = 64 << 10;
 
-impl Service {
-    /// The order for the document of a run of this server; none if it is not to be kept, or if there
-    /// is no memory for it.
-    pub(crate) fn kept_document(
-        &self,
-        caller: &Caller,
-        plan: &RunPlan,
-        record: &DraftRecord,
-    ) -> Option<DocumentOrder> {
-        if !record.keeps_documents() || plan.reproducible.is_none() || plan.secrets.is_some() {
-            return None;
-        }
-        let source = match &plan.program {
-            Program::Code { source, .. } => source.len(),
-            Program::Skill { .. } => 0,
-        };
-        let args = plan.args.get().len();
-        if source > MAX_TEXT || args > MAX_TEXT {
-            return None;
-        }
-        let memory = source.saturating_add(args).saturating_add(REST).saturating_mul(COPIES);
-        caller.memory.reserve(ByteCount::from(memory)).ok()?;
-        Some(DocumentOrder::default())
+/// The order for the document of a run of this server; none if it is not to be kept, or if there is no
+/// memory for it.
+pub(crate) fn kept_document(
+    caller: &Caller,
+    planned: &Planned,
+    record: &DraftRecord,
+) -> Option<DocumentOrder> {
+    if !record.keeps_documents() || planned.reproducible.is_none() || planned.secrets.is_some() {
+        return None;
     }
+    let source = match &planned.program {
+        Program::Code { source, .. } => source.len(),
+        Program::Skill { .. } => 0,
+    };
+    let args = planned.args.get().len();
+    if source > MAX_TEXT || args > MAX_TEXT {
+        return None;
+    }
+    let memory = source.saturating_add(args).saturating_add(REST).saturating_mul(COPIES);
+    caller.memory.reserve(ByteCount::from(memory)).ok()?;
+    Some(DocumentOrder::default())
+}
 
-    /// The end of a run with its document, if one is wanted. That of a run of a server goes to its
-    /// record.
-    pub(crate) async fn with_document(
-        &self,
-        caller: &Caller,
-        log: &mut RunLog,
-        performed: Performed,
-        inputs: Option<Box<RunInputs>>,
-    ) -> Result<Performed, ServiceError> {
-        let Some(inputs) = inputs else { return Ok(performed) };
-        let Performed { result, logs, output_blob, unrepeatable, profile, .. } = performed;
-        let parts = Parts::of(&inputs, &result, &logs);
-        let unrepeatable = unrepeatable.or_else(|| parts.too_many());
-        let Some(record) = log.record() else {
-            let document = || Box::new(document_of(&self.toolchain, *inputs, &result, &logs));
-            let document = unrepeatable.is_none().then(document);
-            return Ok(Performed { result, logs, output_blob, document, unrepeatable, profile });
-        };
-        if unrepeatable.is_none() && caller.memory.reserve(parts.memory()).is_ok() {
-            let document = document_of(&self.toolchain, *inputs, &result, &logs);
-            if is_for_everybody(&document, &caller.tenant) {
-                let text = caller.memory.on_thread(move || document.text()).await;
-                // A document that is too large is left out.
-                if let Ok(text) = text.map_err(ServiceError::Interrupted)? {
-                    record.note_document(text);
-                }
+/// The end of a run with its document, if one is wanted. That of a run of a server goes to its
+/// record.
+pub(crate) async fn with_document(
+    toolchain: &Toolchain,
+    caller: &Caller,
+    log: &mut RunLog,
+    answered: Answered,
+    inputs: Option<Box<RunInputs>>,
+) -> Result<Answered, ServiceError> {
+    let Some(inputs) = inputs else { return Ok(answered) };
+    let Answered { result, logs, output_blob, unrepeatable, profile, .. } = answered;
+    let parts = Parts::of(&inputs, &result, &logs);
+    let unrepeatable = unrepeatable.or_else(|| parts.too_many());
+    let Some(record) = log.record() else {
+        let document = || Box::new(document_of(toolchain, *inputs, &result, &logs));
+        let document = unrepeatable.is_none().then(document);
+        return Ok(Answered { result, logs, output_blob, document, unrepeatable, profile });
+    };
+    if unrepeatable.is_none() && caller.memory.reserve(parts.memory()).is_ok() {
+        let document = document_of(toolchain, *inputs, &result, &logs);
+        if is_for_everybody(&document, &caller.tenant) {
+            let text = caller.memory.on_thread(move || document.text()).await;
+            // A document that is too large is left out.
+            if let Ok(text) = text.map_err(ServiceError::Interrupted)? {
+                record.note_document(text);
             }
         }
-        // The result has the preview of the logs, and nobody asked for all of them.
-        let (logs, document) = (Logs::default(), None);
-        Ok(Performed { result, logs, output_blob, document, unrepeatable, profile })
     }
+    // The result has the preview of the logs, and nobody asked for all of them.
+    let (logs, document) = (Logs::default(), None);
+    Ok(Answered { result, logs, output_blob, document, unrepeatable, profile })
 }
 
 /// True if others can repeat the run. The ids of the blobs of a tenant with keys belong to this server

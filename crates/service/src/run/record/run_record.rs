@@ -12,15 +12,14 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::access::network::GuestNetwork;
-use crate::run::prepare::plan::RunPlan;
+use crate::run::prepare::plan::Planned;
 use crate::run::record::kept_content::{DraftContent, covered, title_of_program};
 use crate::run::result::output::head;
 use crate::runs::active::ActivePlace;
-use wardian_dispatch::FinishedRun;
+use wardian_dispatch::{FinishedRun, Job};
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::outcome::{LogChunk, Logs};
-use wardian_formats::job::{Program, Setup, SkillMount, Turn};
+use wardian_formats::job::{Program, SkillMount};
 use wardian_formats::protocol::error_codes::WireError;
 use wardian_formats::protocol::methods::execution::{RunError, RunResult};
 use wardian_stores::records::{
@@ -58,14 +57,22 @@ pub(crate) struct DraftRecord {
     prepared: Option<Instant>,
     /// When the worker had answered.
     answered: Option<Instant>,
-    /// True if the run is not recorded.
-    is_left_out: bool,
-    /// True if the caller was told that the run was admitted, so that it is recorded in any case.
-    is_acknowledged: bool,
+    keeping: Keeping,
     /// The result of a run in the background, and what is dropped once the record is written.
     tail: RecordTail,
     /// What the run was given and what it left, if that is kept.
     content: Option<DraftContent>,
+}
+
+/// Whether a run is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeping {
+    /// It is, unless it is refused because the server or its tenant is busy.
+    Usual,
+    /// It is in any case: its caller was told that it was admitted.
+    Always,
+    /// It is not.
+    Never,
 }
 
 impl DraftRecord {
@@ -75,7 +82,7 @@ impl DraftRecord {
         caller: &Caller,
         run_id: &RunId,
         engine: Digest,
-        plan: &mut RunPlan,
+        plan: &mut Planned,
     ) -> Result<Self, ServiceError> {
         let opened = Instant::now();
         let shown = DraftContent::begin(recorder.config(), caller, plan);
@@ -130,8 +137,7 @@ impl DraftRecord {
             opened,
             prepared: None,
             answered: None,
-            is_left_out: false,
-            is_acknowledged: false,
+            keeping: Keeping::Usual,
             tail: RecordTail::default(),
             content: shown,
         })
@@ -156,23 +162,22 @@ impl DraftRecord {
 
     /// Records the run whatever its end is.
     pub(crate) const fn acknowledge(&mut self) {
-        self.is_acknowledged = true;
+        self.keeping = Keeping::Always;
     }
 
     /// Notes the run as it is about to wait for a worker.
-    pub(crate) fn note_prepared(
-        &mut self,
-        (setup, turn): (&Setup, &Turn),
-        image: &ImageContent,
-        masks: Option<&Arc<Masks>>,
-    ) {
+    pub(crate) fn note_prepared(&mut self, job: &Job, masks: Option<&Arc<Masks>>) {
+        let (guest, turn) = (&job.guest, &*job.turn);
         let now = Instant::now();
         self.prepared = Some(now);
         let record = &mut *self.record;
         record.phases_us.prepare = Some(microseconds(now.duration_since(self.opened)));
-        record.layers = setup.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
-        record.image =
-            Some(RecordedImage { name: image.name().to_owned(), digest: image.digest() });
+        record.layers =
+            guest.setup.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
+        record.image = Some(RecordedImage {
+            name: guest.image.name().to_owned(),
+            digest: guest.image.digest(),
+        });
         if let (Some(masks), Some(label)) = (masks, &mut record.label) {
             masks.cover_text(label);
         }
@@ -299,14 +304,14 @@ impl DraftRecord {
         let has_run = self.answered.is_some();
         let kind = error.kind();
         if matches!(error, ServiceError::KnownRun) {
-            self.is_left_out = true;
+            self.keeping = Keeping::Never;
             return;
         }
         if !has_run
-            && !self.is_acknowledged
+            && self.keeping == Keeping::Usual
             && matches!(kind, ErrorKind::Overloaded | ErrorKind::RateLimited)
         {
-            self.is_left_out = true;
+            self.keeping = Keeping::Never;
             return;
         }
         if !has_run {
@@ -321,7 +326,7 @@ impl DraftRecord {
 
     /// Hands the record over, with what the run did in its network.
     pub(crate) fn end(mut self, network: Option<&Arc<GuestNetwork>>) {
-        if self.is_left_out {
+        if self.keeping == Keeping::Never {
             return;
         }
         self.record.network = network.and_then(|network| network.used());
@@ -407,12 +412,12 @@ async fn hashed<T: Hashed>(caller: &Caller, text: T) -> Result<(T, RecordedConte
 }
 
 /// The title that the program has by itself, if programs are kept.
-fn kept_title(recorder: &Recorder, plan: &RunPlan) -> Option<String> {
+fn kept_title(recorder: &Recorder, plan: &Planned) -> Option<String> {
     recorder.config().keeps_programs.then(|| title_of_program(&plan.program)).flatten()
 }
 
 /// The mounted skills, as far as records list them, and the one that is executed.
-fn recorded_skills(plan: &RunPlan) -> (Vec<RecordedSkill>, Option<RecordedSkill>) {
+fn recorded_skills(plan: &Planned) -> (Vec<RecordedSkill>, Option<RecordedSkill>) {
     let mounted: Vec<_> =
         plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
     let skill = match &plan.program {

@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::record::document::{DocumentOrder, inputs_of};
-use crate::run::result::run_result::Performed;
+use crate::run::result::answered::Answered;
+use crate::run::result::answers::Answers;
+use wardian_dispatch::Job;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::job::{Setup, Turn};
 use wardian_formats::protocol::methods::execution::{ConvertedValue, RunResult};
 use wardian_formats::provenance::canonical::canonical;
-use wardian_formats::provenance::{DocumentProgram, MadeBy, RunInputs, Toolchain};
+use wardian_formats::provenance::{DocumentProgram, MadeBy, RunInputs};
 use wardian_stores::blobs::{BlobPin, BlobStore};
 use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -50,30 +50,25 @@ fn key_of(tenant: &TenantId, made_by: &MadeBy, mut inputs: RunInputs) -> Option<
     Some(Digest::of(key.as_bytes()))
 }
 
-impl Service {
+impl Answers {
     /// The key of a run whose caller takes a kept result, and the end of the run if one is kept.
     pub(crate) async fn kept_for(
         &self,
         caller: &Caller,
         takes_kept: bool,
-        (setup, turn): (&Setup, &Turn),
-    ) -> Result<(Option<Digest>, Option<Performed>), ServiceError> {
+        job: &Job,
+    ) -> Result<(Option<Digest>, Option<Answered>), ServiceError> {
         if !takes_kept {
             return Ok((None, None));
         }
-        let key = self.key_of_result(caller, (setup, turn), &self.toolchain)?;
-        let kept = self.kept_result(caller, key.as_ref(), &turn.id).await?;
+        let key = self.key_of_result(caller, job)?;
+        let kept = self.kept_result(caller, key.as_ref(), &job.turn.id).await?;
         Ok((key, kept))
     }
 
     /// The key of a run that may be answered from a kept result; none without memory to make it.
-    fn key_of_result(
-        &self,
-        caller: &Caller,
-        (setup, turn): (&Setup, &Turn),
-        toolchain: &Toolchain,
-    ) -> Result<Option<Digest>, ServiceError> {
-        let texts = turn.args.get().len().saturating_add(match &turn.program {
+    fn key_of_result(&self, caller: &Caller, job: &Job) -> Result<Option<Digest>, ServiceError> {
+        let texts = job.turn.args.get().len().saturating_add(match &job.turn.program {
             wardian_formats::job::Program::Code { source, .. } => source.len(),
             wardian_formats::job::Program::Skill { .. } => 0,
         });
@@ -81,8 +76,8 @@ impl Service {
         if caller.memory.reserve(memory).is_err() {
             return Ok(None);
         }
-        let inputs = inputs_of(Some(&DocumentOrder::default()), (setup, turn), toolchain)?;
-        Ok(inputs.and_then(|inputs| key_of(&caller.tenant, &toolchain.made_by, *inputs)))
+        let inputs = inputs_of(Some(&DocumentOrder::default()), job, &self.toolchain)?;
+        Ok(inputs.and_then(|inputs| key_of(&caller.tenant, &self.toolchain.made_by, *inputs)))
     }
 
     /// The end of a run whose result is kept. A result whose blobs are gone is forgotten.
@@ -91,7 +86,7 @@ impl Service {
         caller: &Caller,
         key: Option<&Digest>,
         run_id: &RunId,
-    ) -> Result<Option<Performed>, ServiceError> {
+    ) -> Result<Option<Answered>, ServiceError> {
         let Some(key) = key else { return Ok(None) };
         let Some(kept) = self.results.find(&caller.tenant, key) else { return Ok(None) };
         let (blobs, tenant) = (std::sync::Arc::clone(&self.blobs), caller.tenant.clone());
@@ -109,7 +104,7 @@ impl Service {
         };
         let (run_id, result) = (run_id.clone(), (*kept).clone());
         let result = RunResult { run_id, cached: true, duration_ms: 0, ..result };
-        Ok(Some(Performed {
+        Ok(Some(Answered {
             result,
             logs: Logs::default(),
             output_blob: None,
@@ -120,7 +115,7 @@ impl Service {
     }
 
     /// Keeps the result of a run with this key, if every repetition gives it.
-    pub(crate) fn keep_result(&self, caller: &Caller, key: Option<Digest>, performed: &Performed) {
+    pub(crate) fn keep_result(&self, caller: &Caller, key: Option<Digest>, performed: &Answered) {
         let Some(key) = key else { return };
         let result = &performed.result;
         let error = result.error.as_ref().map(|error| error.error_type.as_str());

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::caller::Caller;
-use crate::parts::Service;
 use wardian_formats::job::outcome::{HIDDEN_NOT_KEPT, LeftFiles};
 use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::methods::execution::{FileResult, KeepFilesParam};
+use wardian_stores::blobs::BlobStore;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
@@ -77,29 +77,26 @@ pub(crate) struct NamedBlobs<'a> {
     pub written: &'a [BlobId],
 }
 
-impl Service {
-    /// Names the blobs of a run: kept files by their paths, others as the program wanted. A copy of
-    /// a mounted blob gives it one more name, and its owner can go on using the others.
-    ///
-    /// Like the files, the names come from a worker that may be compromised, so only blobs that this
-    /// run wrote get one.
-    pub(crate) async fn name_blobs(&self, caller: &Caller, named: NamedBlobs<'_>) {
-        let NamedBlobs { files, chosen, written } = named;
-        let of_file =
-            |file: &FileResult| Some((file.blob_id.clone()?, BlobName::of_path(&file.path)?));
-        let mut names: Vec<_> = files.iter().filter_map(of_file).collect();
-        names.extend(chosen);
-        let written: HashSet<&BlobId> = written.iter().collect();
-        names.retain(|(id, _)| written.contains(id));
-        if names.is_empty() {
-            return;
-        }
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let named = caller.memory.on_thread(move || blobs.set_names(&tenant, &names)).await;
-        // The content is kept; a run does not fail for a name.
-        if let Ok(Err(error)) = named {
-            warn!("the blobs of a run were not named: {}", CauseChain(&error));
-        }
+/// Names the blobs of a run: kept files by their paths, others as the program wanted. A copy of
+/// a mounted blob gives it one more name, and its owner can go on using the others.
+///
+/// Like the files, the names come from a worker that may be compromised, so only blobs that this
+/// run wrote get one.
+pub(crate) async fn name_blobs(blobs: &Arc<dyn BlobStore>, caller: &Caller, named: NamedBlobs<'_>) {
+    let NamedBlobs { files, chosen, written } = named;
+    let of_file = |file: &FileResult| Some((file.blob_id.clone()?, BlobName::of_path(&file.path)?));
+    let mut names: Vec<_> = files.iter().filter_map(of_file).collect();
+    names.extend(chosen);
+    let written: HashSet<&BlobId> = written.iter().collect();
+    names.retain(|(id, _)| written.contains(id));
+    if names.is_empty() {
+        return;
+    }
+    let (blobs, tenant) = (Arc::clone(blobs), caller.tenant.clone());
+    let named = caller.memory.on_thread(move || blobs.set_names(&tenant, &names)).await;
+    // The content is kept; a run does not fail for a name.
+    if let Ok(Err(error)) = named {
+        warn!("the blobs of a run were not named: {}", CauseChain(&error));
     }
 }
 

@@ -13,7 +13,9 @@ use tracing::{debug, info};
 use crate::error::ServiceError;
 use crate::run::access::network::GuestNetwork;
 use crate::run::execute::run_trace::{RunTrace, WorkerPhases};
+use crate::run::prepare::purpose::RunPurpose;
 use crate::run::record::run_record::DraftRecord;
+use crate::runs::active::ActivePlace;
 use wardian_dispatch::FinishedRun;
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::protocol::methods::execution::RunResult;
@@ -47,6 +49,8 @@ pub(crate) struct RunLog {
     metrics: Option<Arc<Metrics>>,
     /// The span of the run, if a caller asked for it.
     trace: Option<RunTrace>,
+    /// The place of the run among those that callers find, unless its record has it.
+    place: Option<ActivePlace>,
 }
 
 /// How long the phases of a run took.
@@ -64,17 +68,6 @@ struct Phases {
     cpu: Option<Duration>,
     /// The reset of the worker's memory after the run that it had before.
     reset: Option<Duration>,
-}
-
-/// The reason why a run exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RunPurpose {
-    /// A caller asked for it. Logged at `info`.
-    Call,
-    /// It compiles a skill for later runs. Logged at `debug`.
-    Compilation,
-    /// It tests the isolation of the sandbox. Logged at `debug`.
-    SelfTest,
 }
 
 /// The end of a run, as far as it is known.
@@ -104,7 +97,14 @@ impl RunLog {
             audit: None,
             metrics: None,
             trace: None,
+            place: None,
         }
+    }
+
+    /// Lets callers find the run until its line is written, and its record if it has one.
+    pub(crate) fn holding(mut self, place: Option<ActivePlace>) -> Self {
+        self.place = place;
+        self
     }
 
     /// Ends this span, with those of its phases, at the end of the run.
@@ -119,7 +119,7 @@ impl RunLog {
 
     /// Hands this record over at the end of the run, whatever the end is.
     pub(crate) fn keep(&mut self, record: DraftRecord) {
-        self.record = Some(record);
+        self.record = Some(record.until_written(self.place.take()));
     }
 
     /// Notes refused hosts there at the end of the run.

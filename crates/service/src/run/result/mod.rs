@@ -1,5 +1,7 @@
 //! What a run leaves, as its caller gets it.
 
+pub(crate) mod answered;
+pub(crate) mod answers;
 pub(crate) mod cached_result;
 pub(crate) mod converted;
 pub(crate) mod failure;
@@ -7,4 +9,3 @@ pub(crate) mod left_files;
 pub(crate) mod log_line;
 pub(crate) mod logs;
 pub(crate) mod output;
-pub(crate) mod run_result;

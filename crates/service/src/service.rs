@@ -5,19 +5,25 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
+use crate::caller::Caller;
+use crate::error::ServiceError;
 use crate::run::access::network::NetworkAccess;
 use crate::run::access::secrets::SecretAccess;
 use crate::run::background::detach_policy::DetachPolicy;
+use crate::run::execute::execution::Execution;
 use crate::run::execute::host::BlobWrites;
+use crate::run::packages::compiler::Compiler;
 use crate::run::packages::locked::PackageAccess;
 use crate::run::prepare::limits::LimitPolicy;
 use crate::run::prepare::metering::Metering;
-use crate::run::prepare::mounted_skill::Contents;
+use crate::run::prepare::run_images::RunImages;
+use crate::run::prepare::supplies::Supplies;
+use crate::run::result::answers::Answers;
 use crate::start::Discovery;
 use wardian_dispatch::{Pool, PoolReport};
-use wardian_formats::protocol::methods::execution::RunResult;
 use wardian_formats::provenance::Toolchain;
 use wardian_images::ImageCache;
+use wardian_skills::packages::layer::LayerKey;
 use wardian_stores::blobs::BlobStore;
 use wardian_stores::results::{KeptValues, ResultsConfig};
 use wardian_telemetry::Metrics;
@@ -26,23 +32,25 @@ use wardian_vocabulary::ids::TenantId;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
-    pub(super) discovery: Arc<Discovery>,
-    pub(super) pool: Arc<Pool>,
-    pub(super) detach: DetachPolicy,
-    pub(super) images: Arc<ImageCache>,
-    pub(super) tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
-    pub(super) limits: LimitPolicy,
-    pub(super) metering: Arc<Metering>,
-    pub(super) network: NetworkAccess,
-    pub(super) packages: Arc<PackageAccess>,
-    pub(super) secrets: Arc<SecretAccess>,
-    pub(super) contents: Arc<Contents>,
-    pub(super) blob_writes: BlobWrites,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) results: Arc<KeptValues<RunResult>>,
-    pub(super) toolchain: Toolchain,
+    /// The skills, the blobs and the records.
+    pub(crate) discovery: Arc<Discovery>,
+    /// What operators decide about runs.
+    pub(crate) policy: OperatorPolicy,
+    /// What runs are prepared from.
+    pub(crate) supplies: Supplies,
+    /// Where they are executed.
+    pub(crate) execution: Execution,
+    /// What their answers are made with.
+    pub(crate) answers: Answers,
     /// Runs in the background keep the service alive.
-    pub(super) itself: Weak<Service>,
+    pub(crate) itself: Weak<Service>,
+}
+
+/// What operators decide about runs.
+#[derive(Debug, Clone)]
+pub(crate) struct OperatorPolicy {
+    pub(crate) limits: LimitPolicy,
+    pub(crate) detach: DetachPolicy,
 }
 
 /// The parts of a [`Service`].
@@ -99,24 +107,29 @@ impl Service {
             toolchain,
             results,
         } = parts;
-        let contents = Arc::default();
+        let blobs = Arc::clone(&discovery.blobs);
         let blob_writes = BlobWrites::at_most(pool.size());
+        let images = RunImages::new(images, tenant_images);
+        let compiler = Compiler {
+            pool: Arc::clone(&pool),
+            images: images.clone(),
+            limits,
+            packages: Arc::clone(&packages),
+        };
+        let results = Arc::new(KeptValues::new(results, Clock::System));
         Self {
             discovery,
-            pool,
-            images,
-            tenant_images,
-            limits,
-            detach,
-            metering,
-            network,
-            packages,
-            secrets,
-            contents,
-            blob_writes,
-            metrics,
-            results: Arc::new(KeptValues::new(results, Clock::System)),
-            toolchain,
+            policy: OperatorPolicy { limits, detach },
+            supplies: Supplies {
+                contents: Arc::default(),
+                packages,
+                secrets,
+                images,
+                metering,
+                compiler,
+            },
+            execution: Execution { pool, network, blobs: Arc::clone(&blobs), blob_writes, metrics },
+            answers: Answers { blobs, results, toolchain },
             itself,
         }
     }
@@ -125,23 +138,24 @@ impl Service {
     /// nothing of what the others store.
     #[must_use]
     pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>, max_transfers: usize) -> Arc<Self> {
+        let Execution { pool, network, blob_writes, metrics, .. } = &self.execution;
         Arc::new_cyclic(|itself| Self {
-            discovery: self.discovery.with_blobs(blobs, max_transfers),
-            pool: Arc::clone(&self.pool),
-            images: Arc::clone(&self.images),
-            tenant_images: self.tenant_images.clone(),
-            limits: self.limits,
-            detach: self.detach.clone(),
-            metering: Arc::clone(&self.metering),
-            network: self.network.clone(),
-            packages: Arc::clone(&self.packages),
-            secrets: Arc::clone(&self.secrets),
-            contents: Arc::clone(&self.contents),
-            blob_writes: self.blob_writes.clone(),
-            metrics: Arc::clone(&self.metrics),
-            // Their blobs are others.
-            results: Arc::new(KeptValues::new(ResultsConfig::default(), Clock::System)),
-            toolchain: self.toolchain.clone(),
+            discovery: self.discovery.with_blobs(Arc::clone(&blobs), max_transfers),
+            policy: self.policy.clone(),
+            supplies: self.supplies.clone(),
+            execution: Execution {
+                pool: Arc::clone(pool),
+                network: network.clone(),
+                blobs: Arc::clone(&blobs),
+                blob_writes: blob_writes.clone(),
+                metrics: Arc::clone(metrics),
+            },
+            answers: Answers {
+                blobs,
+                // Their blobs are others.
+                results: Arc::new(KeptValues::new(ResultsConfig::default(), Clock::System)),
+                toolchain: self.answers.toolchain.clone(),
+            },
             itself: itself.clone(),
         })
     }
@@ -155,23 +169,47 @@ impl Service {
     /// The memory images in which runs begin.
     #[must_use]
     pub fn images(&self) -> &ImageCache {
-        &self.images
-    }
-
-    /// The images in which runs of a tenant begin: its own, or those that tenants share.
-    pub(crate) fn images_of(&self, tenant: &TenantId) -> &ImageCache {
-        self.tenant_images.get(tenant).unwrap_or(&self.images)
+        &self.supplies.images.shared
     }
 
     /// The images of the tenants that have some of their own.
     pub fn images_of_tenants(&self) -> impl Iterator<Item = &Arc<ImageCache>> {
-        self.tenant_images.values()
+        self.supplies.images.of_tenants()
+    }
+
+    /// Compiles the batteries in the background, if they are there and were not compiled before.
+    pub fn compile_batteries_beside(&self) {
+        self.supplies.compiler.compile_beside(self.supplies.packages.batteries().as_slice());
+    }
+
+    /// Compiles the batteries, unless they are missing or were compiled before.
+    ///
+    /// # Errors
+    ///
+    /// No worker can run the compiler, or the disk is full.
+    pub async fn compile_batteries(&self) -> Result<(), ServiceError> {
+        match self.supplies.packages.batteries() {
+            Some(layer) => self.supplies.compiler.compile_now(&layer).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Compiles a layer of this machine, unless it was compiled before.
+    ///
+    /// # Errors
+    ///
+    /// No worker can run the compiler, or the disk is full.
+    pub async fn compile_layer(&self, caller: &Caller, key: LayerKey) -> Result<(), ServiceError> {
+        match self.supplies.packages.open_layer(caller, key).await? {
+            Some(layer) => self.supplies.compiler.compile_now(&layer).await,
+            None => Ok(()),
+        }
     }
 
     /// The report about the workers.
     #[must_use]
     pub fn workers(&self) -> PoolReport {
-        self.pool.report()
+        self.execution.pool.report()
     }
 }
 
@@ -186,6 +224,6 @@ impl Deref for Service {
 
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Service").field("policy", &self.policy).finish_non_exhaustive()
     }
 }

@@ -7,10 +7,11 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::parts::Service;
 use crate::run::execute::host::{SMALL_OUTPUT, TenantHost, not_stored};
+use crate::run::prepare::plan::Planned;
+use crate::run::result::answers::Answers;
 use crate::run::result::failure::{error_of, summary_of};
-use crate::run::result::left_files::NamedBlobs;
+use crate::run::result::left_files::{NamedBlobs, name_blobs};
 use crate::run::result::log_line::whole_milliseconds;
 use crate::run::result::output::{Output, Wrapping, head};
 use crate::run::result::{converted, left_files, logs};
@@ -35,7 +36,7 @@ const OUTPUT_PREVIEW: usize = 512;
 
 /// The end of a run.
 #[derive(Debug)]
-pub(crate) struct Performed {
+pub(crate) struct Answered {
     pub result: RunResult,
     /// The kept logs, if the plan asked for the whole logs; the result has a preview of them.
     pub logs: Logs,
@@ -49,7 +50,7 @@ pub(crate) struct Performed {
     pub profile: Option<ProfileText>,
 }
 
-impl Performed {
+impl Answered {
     /// The end of a run that was stopped before it had ended.
     pub(crate) fn stopped(run_id: RunId, reason: StopReason) -> Self {
         match reason {
@@ -109,11 +110,12 @@ pub(crate) struct ResultForm {
 }
 
 impl ResultForm {
-    /// The form of a run that keeps these files, with a `note` about its inputs.
-    pub(crate) fn of(keep: &KeepFiles, note: Option<String>) -> Self {
+    /// The form of a run with this plan, with a `note` about its inputs.
+    pub(crate) fn of(planned: &Planned, note: Option<String>) -> Self {
+        let keep = &planned.keep_files;
         Self {
-            whole_logs: false,
-            shows_duration: true,
+            whole_logs: planned.whole_logs,
+            shows_duration: planned.reproducible.is_none(),
             keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
             tells_of_lost: *keep != KeepFiles::Figures,
             of_inputs: note,
@@ -138,8 +140,8 @@ impl ResultForm {
     }
 }
 
-/// The end of a run, with the members of its result that depend on it.
-enum Ending {
+/// What a program returned, with the members of its result that depend on it.
+enum Returned {
     Completed {
         summary: Option<String>,
         output: Option<Box<RawValue>>,
@@ -156,7 +158,7 @@ enum Ending {
     },
 }
 
-impl Ending {
+impl Returned {
     /// Whether the returned value is a member of the output; `None` without an output of the program.
     const fn wrapping(&self) -> Option<Wrapping> {
         match self {
@@ -180,13 +182,13 @@ impl Ending {
     }
 }
 
-impl From<RunFailure> for Ending {
+impl From<RunFailure> for Returned {
     fn from(failure: RunFailure) -> Self {
         Self::Failed { summary: summary_of(&failure), error: error_of(&failure) }
     }
 }
 
-impl Service {
+impl Answers {
     /// Builds the result of a finished run, whose host was `host`.
     pub(crate) async fn result_of(
         &self,
@@ -195,7 +197,7 @@ impl Service {
         finished: FinishedRun,
         host: TenantHost,
         form: ResultForm,
-    ) -> Result<Performed, ServiceError> {
+    ) -> Result<Answered, ServiceError> {
         let masks = host.masks();
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
@@ -205,21 +207,21 @@ impl Service {
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
-        let ending = match end {
-            Ok(()) => self.read_ending(caller, finished.output, permit, masks.as_ref()).await?,
+        let returned = match end {
+            Ok(()) => self.read_returned(caller, finished.output, permit, masks.as_ref()).await?,
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
         let named = NamedBlobs { files: &files, chosen: blob_names, written: &output_blobs };
-        self.name_blobs(caller, named).await;
+        name_blobs(&self.blobs, caller, named).await;
         let lost = form.lost(&files, files_total);
-        let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
-        let (converted, converted_total) = match ending.wrapping() {
+        let is_stored = !is_refused_here && !matches!(returned, Returned::NotStored { .. });
+        let (converted, converted_total) = match returned.wrapping() {
             Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
             None => (Vec::new(), None),
         };
-        let (summary, output, stored, error) = ending.into_parts(form.summary_after(duration_ms));
+        let (summary, output, stored, error) = returned.into_parts(form.summary_after(duration_ms));
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
@@ -249,21 +251,21 @@ impl Service {
             fuel: usage.fuel.map(|fuel| fuel.0),
             cached: false,
         };
-        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable, profile })
+        Ok(Answered { result, logs, output_blob: stored, document: None, unrepeatable, profile })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
     /// long output; a thread that works on the output holds it until it is done.
-    async fn read_ending(
+    async fn read_returned(
         &self,
         caller: &Caller,
         output: Option<CheckedPayload>,
         permit: Option<OwnedSemaphorePermit>,
         masks: Option<&Arc<Masks>>,
-    ) -> Result<Ending, ServiceError> {
+    ) -> Result<Returned, ServiceError> {
         let masks = masks.cloned();
         let Some(output) = output else {
-            return self.ending(caller, Output::parse(Vec::new()), permit).await;
+            return self.returned(caller, Output::parse(Vec::new()), permit).await;
         };
         let size = output.size().as_usize();
         let cover = move |text| match masks {
@@ -276,27 +278,32 @@ impl Service {
         } else {
             caller.memory.on_thread(read).await.map_err(ServiceError::Interrupted)?
         };
-        self.ending(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
+        self.returned(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
     }
 
     /// Returns the end of a run that returned `parsed`. An output that is too large for the result
     /// becomes a blob. If the blob cannot be stored, the run has failed; its logs and other blobs
     /// stay in the result.
-    async fn ending(
+    async fn returned(
         &self,
         caller: &Caller,
         parsed: Result<Output, RunFailure>,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Result<Ending, ServiceError> {
+    ) -> Result<Returned, ServiceError> {
         let Output { value, summary, wrapping } = match parsed {
             Ok(output) => output,
             Err(failure) => return Ok(failure.into()),
         };
         let Some(value) = value else {
-            return Ok(Ending::Completed { summary, output: None, wrapping, stored: None });
+            return Ok(Returned::Completed { summary, output: None, wrapping, stored: None });
         };
         if value.get().len() <= MAX_OUTPUT {
-            return Ok(Ending::Completed { summary, output: Some(value), wrapping, stored: None });
+            return Ok(Returned::Completed {
+                summary,
+                output: Some(value),
+                wrapping,
+                stored: None,
+            });
         }
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
@@ -312,7 +319,7 @@ impl Service {
             Err(error) => {
                 let Refusal { error_type, message } = not_stored(&error);
                 let message = format!("the output could not be stored: {message}");
-                return Ok(Ending::NotStored {
+                return Ok(Returned::NotStored {
                     error: RunError { error_type, message, traceback: None },
                 });
             }
@@ -321,6 +328,6 @@ impl Service {
         let stand_in = TruncatedOutput { truncated: true, blob_id: id, size_bytes, preview };
         let output = serde_json::value::to_raw_value(&stand_in);
         let output = output.map_err(ServiceError::Unserialisable)?;
-        Ok(Ending::Completed { summary, output: Some(output), wrapping, stored: Some(blob.id) })
+        Ok(Returned::Completed { summary, output: Some(output), wrapping, stored: Some(blob.id) })
     }
 }

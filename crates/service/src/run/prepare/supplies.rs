@@ -1,0 +1,116 @@
+//! What runs are prepared from: skills, packages, secrets, images, and the code that counts fuel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::find::duplicate;
+use crate::run::access::secrets::SecretAccess;
+use crate::run::packages::compiler::Compiler;
+use crate::run::packages::layers::RunLayers;
+use crate::run::packages::locked::PackageAccess;
+use crate::run::prepare::metering::Metering;
+use crate::run::prepare::mounted_skill::{Contents, MountedSkill};
+use crate::run::prepare::plan::Planned;
+use crate::run::prepare::purpose::Bytecode;
+use crate::run::prepare::run_images::RunImages;
+use crate::start::Discovery;
+use wardian_formats::job::image::ImageContent;
+use wardian_skills::registry::SeenSkill;
+
+/// The longest time that a reproducible run waits for its image, which is made in seconds, and for
+/// the batteries, which are fetched in seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What runs are prepared from.
+#[derive(Debug, Clone)]
+pub(crate) struct Supplies {
+    /// Skills in the form for workers.
+    pub(crate) contents: Arc<Contents>,
+    pub(crate) packages: Arc<PackageAccess>,
+    pub(crate) secrets: Arc<SecretAccess>,
+    pub(crate) images: RunImages,
+    pub(crate) metering: Arc<Metering>,
+    pub(crate) compiler: Compiler,
+}
+
+impl Supplies {
+    /// A skill that the caller's tenant sees, ready to be mounted.
+    pub(crate) async fn mounted(
+        &self,
+        caller: &Caller,
+        seen: &SeenSkill,
+    ) -> Result<MountedSkill, ServiceError> {
+        self.contents.mounted(caller, seen, &self.packages).await
+    }
+
+    /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
+    /// `name@version#digest`.
+    pub(crate) async fn mounted_skills(
+        &self,
+        discovery: &Discovery,
+        caller: &Caller,
+        names: &[String],
+    ) -> Result<Vec<MountedSkill>, ServiceError> {
+        let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
+        for name in names {
+            let seen = discovery.find_skill(caller, name, None)?;
+            let mounted = self.mounted(caller, &seen).await?;
+            if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
+                return Err(duplicate("mount_skills", seen.snapshot.name().as_str()));
+            }
+            skills.push(mounted);
+        }
+        Ok(skills)
+    }
+
+    /// The plan with bytecode, if it is to have some, and with code that counts fuel if it needs it.
+    pub(crate) async fn with_code(
+        &self,
+        caller: &Caller,
+        planned: Planned,
+    ) -> Result<Planned, ServiceError> {
+        let planned = match planned.bytecode() {
+            Bytecode::Compiled => self.compiler.with_bytecode(caller, planned).await,
+            Bytecode::AsItIs | Bytecode::Never => planned,
+        };
+        if planned.limits.fuel.is_some() {
+            self.metering.ensure()?;
+        }
+        Ok(planned)
+    }
+
+    /// The layers of a run, with the bytecode that it may use. A reproducible run waits for the
+    /// batteries, which all of them have.
+    pub(crate) async fn layers_for(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+    ) -> Result<RunLayers, ServiceError> {
+        if planned.reproducible.is_some() {
+            self.packages.await_batteries(PATIENCE).await?;
+        }
+        let mut layers = self.packages.layers_of(caller, &planned.skills).await?;
+        match planned.bytecode() {
+            Bytecode::Never => layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None),
+            Bytecode::Compiled => self.compiler.compile_beside(&layers.used),
+            Bytecode::AsItIs => {}
+        }
+        Ok(layers)
+    }
+
+    /// The image that the run begins as. A reproducible run waits for its own, which has to be the
+    /// same each time.
+    pub(crate) async fn image_for(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+    ) -> Result<Arc<ImageContent>, ServiceError> {
+        if planned.reproducible.is_some() {
+            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
+        }
+        let images = self.images.of(&caller.tenant);
+        Ok(images.pick(planned.packages(), planned.limits.memory))
+    }
+}
