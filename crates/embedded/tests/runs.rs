@@ -34,7 +34,7 @@ fn engine() -> &'static (Engine, Image) {
     static ENGINE: OnceLock<(Engine, Image)> = OnceLock::new();
     ENGINE.get_or_init(|| {
         let cache = cache();
-        let engine = Engine::open(cache.path(), |step| eprintln!("{step}")).unwrap();
+        let engine = Engine::open(cache.path(), |_| ()).unwrap();
         let engine = engine.with_metering().unwrap();
         let image = Image::with(&engine, PackageSet::NONE).unwrap();
         (engine, image)
@@ -202,7 +202,7 @@ fn sandboxes_run_side_by_side() {
                         return int(np.arange(args['n'], dtype=np.int64).sum())";
             (0..5)
                 .map(|_| value_of(&sandbox.run(code, &json!({ "n": number })).unwrap()))
-                .max_by_key(|value| value.as_u64())
+                .max_by_key(Value::as_u64)
         };
         let [one, two] = [1_000, 2_000].map(|number| scope.spawn(move || run(number)));
         assert_eq!(one.join().unwrap(), Some(json!(499_500)));
