@@ -1,4 +1,4 @@
-//! The order that the sandbox gets for a run.
+//! The order that the sandbox gets for a run, and the check of its limits.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::EmbeddedError;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::{KeepFiles, Program, RunSpec};
+use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -52,30 +52,36 @@ pub(crate) fn check_limits(
     Ok(())
 }
 
-/// The order to run `code` with `args` as `image`.
-pub(crate) fn order(
-    code: &str,
-    args: &Value,
-    image: Digest,
-    limits: RunLimits,
-) -> Result<RunSpec, EmbeddedError> {
+/// What each guest is made with that begins as `image`: nothing but its limits.
+pub(crate) fn setup(image: Digest, limits: &RunLimits) -> Setup {
+    let (limits, turn) = limits.split();
+    Setup {
+        tenant: TenantId::local(),
+        image,
+        skills: Vec::new(),
+        layers: Vec::new(),
+        blobs: Vec::new(),
+        hides_modules: false,
+        environment: BTreeMap::new(),
+        reproducible: None,
+        counts_fuel: turn.fuel.is_some(),
+        limits,
+    }
+}
+
+/// The order to run `code` with `args`.
+pub(crate) fn turn(code: &str, args: &Value, limits: &RunLimits) -> Result<Turn, EmbeddedError> {
     let args = args.as_object().ok_or(EmbeddedError::Arguments)?;
     let args = serde_json::value::to_raw_value(args);
-    Ok(RunSpec {
-        run_id: RunId::generate(),
-        tenant: TenantId::local(),
+    let (_, limits) = limits.split();
+    Ok(Turn {
+        id: RunId::generate(),
         program: Program::Code { source: code.to_owned(), file_name: FILE_NAME.to_owned() },
         entrypoint: None,
         args: args.ok().ok_or(EmbeddedError::Arguments)?,
-        skills: Vec::new(),
-        blobs: Vec::new(),
-        layers: Vec::new(),
-        image,
-        environment: BTreeMap::new(),
         keep_files: KeepFiles::All,
         strict_output: false,
         stream_logs: false,
-        reproducible: None,
         profile: None,
         limits,
     })
@@ -116,12 +122,11 @@ mod tests {
 
     #[test]
     fn arguments_are_an_object() {
-        let image = Digest::of(b"image");
         for args in [json!(null), json!([]), json!("x"), json!(7)] {
-            let refused = order("", &args, image, RunLimits::DEFAULT).unwrap_err();
+            let refused = turn("", &args, &RunLimits::DEFAULT).unwrap_err();
             assert!(matches!(refused, EmbeddedError::Arguments), "{args}");
         }
-        let order = order("", &json!({"a": [1]}), image, RunLimits::DEFAULT).unwrap();
-        assert_eq!(order.args.get(), r#"{"a":[1]}"#);
+        let turn = turn("", &json!({"a": [1]}), &RunLimits::DEFAULT).unwrap();
+        assert_eq!(turn.args.get(), r#"{"a":[1]}"#);
     }
 }

@@ -10,13 +10,12 @@ use crate::engine::Engine;
 use crate::error::EmbeddedError;
 use crate::guest_thread::{guest_thread, refused};
 use crate::image::Image;
-use crate::order::{check_limits, order};
+use crate::order::{check_limits, setup, turn};
 use crate::outcome::Outcome;
 use crate::stored::{Collector, StoredContents};
-use wardian_formats::job::RunSpec;
 use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::{ImageSpec, SandboxConfig, SandboxError};
-use wardian_vocabulary::ids::Digest;
 
 /// Runs Python programs, one after another, each in a fresh interpreter.
 ///
@@ -27,7 +26,6 @@ use wardian_vocabulary::ids::Digest;
 /// Programs run on a thread of the sandbox's own. For programs side by side, make several sandboxes:
 /// each costs about 4 MB, and its memory while a program runs.
 pub struct Sandbox {
-    image: Digest,
     limits: RunLimits,
     /// `None` only while dropping.
     orders: Option<mpsc::Sender<Order>>,
@@ -36,7 +34,7 @@ pub struct Sandbox {
 
 /// A run, and the place for its outcome.
 struct Order {
-    spec: RunSpec,
+    turn: Turn,
     answer: mpsc::SyncSender<Result<Outcome, SandboxError>>,
 }
 
@@ -62,9 +60,10 @@ impl Sandbox {
         sandbox.attach_image(content.key(), ImageSpec { memory, descriptors })?;
         sandbox.start()?;
         let (orders, received) = mpsc::channel();
-        let thread = guest_thread().spawn(move || serve(sandbox, received)).map_err(refused)?;
-        let (orders, thread) = (Some(orders), Some(thread));
-        Ok(Self { image: content.digest(), limits, orders, thread })
+        let setup = setup(content.digest(), &limits);
+        let serve = move || serve(sandbox, &setup, received);
+        let thread = guest_thread().spawn(serve).map_err(refused)?;
+        Ok(Self { limits, orders: Some(orders), thread: Some(thread) })
     }
 
     /// Runs `code` to its end, or to a limit.
@@ -78,19 +77,19 @@ impl Sandbox {
     /// [`EmbeddedError::Broken`] if the sandbox itself failed. A program that raises, or is stopped,
     /// is an [`Outcome`].
     pub fn run(&mut self, code: &str, args: &Value) -> Result<Outcome, EmbeddedError> {
-        let spec = order(code, args, self.image, self.limits)?;
+        let turn = turn(code, args, &self.limits)?;
         let (answer, outcome) = mpsc::sync_channel(1);
         let orders = self.orders.as_ref().ok_or(EmbeddedError::Broken)?;
-        orders.send(Order { spec, answer }).map_err(|_order| EmbeddedError::Broken)?;
+        orders.send(Order { turn, answer }).map_err(|_order| EmbeddedError::Broken)?;
         Ok(outcome.recv().map_err(|_gone| EmbeddedError::Broken)??)
     }
 }
 
 /// Runs programs until the sandbox is dropped or breaks. Memory is reset after the answer.
-fn serve(mut sandbox: wardian_sandbox::Sandbox, orders: mpsc::Receiver<Order>) {
-    for Order { spec, answer } in orders {
+fn serve(mut sandbox: wardian_sandbox::Sandbox, setup: &Setup, orders: mpsc::Receiver<Order>) {
+    for Order { turn, answer } in orders {
         let stored = StoredContents::default();
-        let ended = sandbox.run(&spec, Box::new(Collector::new(&stored)));
+        let ended = sandbox.run(setup, &turn, Box::new(Collector::new(&stored)));
         let is_broken = ended.is_err();
         let (outcome, remains) = match ended {
             Ok(mut finished) => (Ok(Outcome::of(&mut finished, &stored)), Some(finished)),
@@ -131,8 +130,8 @@ mod tests {
     #[test]
     fn a_broken_sandbox_says_so() {
         let (orders, _) = mpsc::channel();
-        let (image, limits) = (Digest::of(b"image"), RunLimits::DEFAULT);
-        let mut sandbox = Sandbox { image, limits, orders: Some(orders), thread: None };
+        let limits = RunLimits::DEFAULT;
+        let mut sandbox = Sandbox { limits, orders: Some(orders), thread: None };
         let refused = sandbox.run("1", &json!({})).unwrap_err();
         assert!(matches!(refused, EmbeddedError::Broken), "{refused}");
     }
