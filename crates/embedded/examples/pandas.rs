@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::error::Error;
+use std::path::Path;
 
 use serde_json::json;
 use wardian_embedded::{Engine, Image, PackageSet, RunLimits, Sandbox};
@@ -17,15 +18,15 @@ def main(args):
 
 fn main() -> Result<(), Box<dyn Error>> {
     let cache = std::env::args_os().nth(1).ok_or("name a cache folder, such as /tmp/python")?;
-    let engine = Engine::open(cache, |step| eprintln!("{step}"))?;
-    println!("{}", amounts(&engine)?);
+    println!("{}", amounts(cache.as_ref())?);
     Ok(())
 }
 
-pub(crate) fn amounts(engine: &Engine) -> Result<String, Box<dyn Error>> {
-    let image = Image::with(engine, PackageSet::of_source(CODE))?;
-    let mut sandbox = Sandbox::new(engine, &image, RunLimits::DEFAULT)?;
-    let sales = json!([{"city": "Oslo", "amount": 3}, {"city": "Rome", "amount": 4}, {"city": "Oslo", "amount": 5}]);
+pub(crate) fn amounts(cache: &Path) -> Result<String, Box<dyn Error>> {
+    let engine = Engine::open(cache, |step| eprintln!("{step}"))?;
+    let image = Image::with(&engine, PackageSet::of_source(CODE))?;
+    let mut sandbox = Sandbox::new(&engine, &image, RunLimits::DEFAULT)?;
+    let sales = json!({"city": ["Oslo", "Rome", "Oslo"], "amount": [3, 4, 5]});
     let outcome = sandbox.run(CODE, &json!({ "sales": sales }))?;
     let value = outcome.result.map_err(|failure| failure.to_string())?;
     Ok(value.get().to_owned())
