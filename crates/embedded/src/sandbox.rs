@@ -12,7 +12,7 @@ use crate::guest_thread::{guest_thread, refused};
 use crate::image::Image;
 use crate::order::{check_limits, setup, turn};
 use crate::outcome::Outcome;
-use crate::stored::{Collector, StoredContents};
+use crate::stored::{StoredContents, StoringHost};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::{ImageSpec, SandboxConfig, SandboxError};
@@ -89,7 +89,7 @@ impl Sandbox {
 fn serve(mut sandbox: wardian_sandbox::Sandbox, setup: &Setup, orders: mpsc::Receiver<Order>) {
     for Order { turn, answer } in orders {
         let stored = StoredContents::default();
-        let ended = sandbox.run(setup, &turn, Box::new(Collector::new(&stored)));
+        let ended = sandbox.run(setup, &turn, Box::new(StoringHost::new(&stored)));
         let is_broken = ended.is_err();
         let (outcome, remains) = match ended {
             Ok(mut finished) => (Ok(Outcome::of(&mut finished, &stored)), Some(finished)),

@@ -23,15 +23,15 @@ impl StoredContents {
 
 /// The host of a run: it collects what the run stores, and has no network.
 #[derive(Debug)]
-pub(crate) struct Collector(StoredContents);
+pub(crate) struct StoringHost(StoredContents);
 
-impl Collector {
+impl StoringHost {
     pub(crate) fn new(stored: &StoredContents) -> Self {
         Self(stored.clone())
     }
 }
 
-impl Host for Collector {
+impl Host for StoringHost {
     fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
         let id = BlobId::of_digest(&Digest::of(content));
         self.0.0.lock().entry(id.clone()).or_insert_with(|| content.into());
