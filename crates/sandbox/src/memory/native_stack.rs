@@ -1,7 +1,7 @@
 //! Releases the native stack pages that a run touched to the operating system.
 //!
-//! Recursion in C takes up to [`MAX_WASM_STACK`] of native stack. A thread keeps every page that it ever
-//! touched, so without this each worker would stay as large as its deepest run.
+//! Recursion in C takes up to [`MAX_WASM_STACK`] of native stack. A thread keeps every page that it
+//! ever touched, so without this each worker would stay as large as its deepest run.
 #![expect(unsafe_code, reason = "no safe wrapper exists for a thread's own stack")]
 
 use std::cell::Cell;
