@@ -10,6 +10,7 @@
 //! engine       the pinned interpreter, from its module to native code
 //! sandbox      one run: one store on one memory image
 //! images       which memory image a run begins as; image-builder makes them
+//! embedded     the sandbox for other programs; the server does not use it
 //! worker       the process that runs guests
 //! stores       blobs, the database, tenants, records, the audit log, results, secrets
 //! skills       folders of skills, and the packages that they need

@@ -398,6 +398,8 @@ fn public_types_have_names_of_their_own() {
 const SHARED_NAMES: &[(&str, &str)] = &[
     ("Decode", "what each codec is asked to read: `jpeg::Decode`"),
     ("Encode", "what each codec is asked to write: `jpeg::Encode`"),
+    ("Image", "the gateway's, and the one of `embedded`, whose users see no other"),
+    ("Sandbox", "a worker's, and the one of `embedded`, whose users see no other"),
 ];
 
 /// Names of the types that `code` defines for other files.

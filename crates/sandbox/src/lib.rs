@@ -26,6 +26,7 @@ pub use crate::attached::library::Library;
 pub use crate::config::SandboxConfig;
 pub use crate::error::SandboxError;
 pub use crate::loaded::Sandbox;
+pub use crate::memory::GUEST_STACK;
 pub use crate::run::code::CodeSpec;
 pub use crate::run::guest::OpenGuest;
 pub use crate::run::stopwatch::Stopwatch;

@@ -38,4 +38,5 @@ pub use crate::error::WorkerError;
 pub use crate::link::channel::Channel;
 pub use crate::lockdown::{LockdownPlan, MissingWalls};
 pub use crate::runner::Runner;
-pub use crate::serve::{GUEST_STACK, serve, serve_forks, socket_from_standard_input};
+pub use crate::serve::{serve, serve_forks, socket_from_standard_input};
+pub use wardian_sandbox::GUEST_STACK;

@@ -15,17 +15,10 @@ use crate::lockdown::{self, LockdownPlan, LockdownReport};
 use crate::panics::report_panic;
 use crate::runner::{Abilities, Runner, RunnerError};
 use crate::template::{TemplateChannel, ensure_single_threaded};
-use wardian_engine::code::compile::MAX_WASM_STACK;
 use wardian_formats::job::message::{FromWorker, WorkerReport};
 use wardian_formats::job::template::FromTemplate;
+use wardian_sandbox::GUEST_STACK;
 use wardian_vocabulary::heap::wipe_freed_memory;
-
-/// Stack of the thread that runs guests, in bytes.
-///
-/// It holds the guest's native stack, which the sandbox limits, and 24 MiB for host functions. It
-/// is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`. Only touched pages take
-/// memory, and the sandbox releases them after a run.
-pub const GUEST_STACK: usize = MAX_WASM_STACK + (24 << 20);
 
 /// Duplicates the socket that a gateway passes as standard input, because the lock-down closes
 /// standard input.

@@ -29,6 +29,7 @@ pub(crate) use crate::memory::creator::{MemoryHandle, SlotMemories, SlotPool, Sl
 pub(crate) use crate::memory::dirty::DirtyPages;
 pub use crate::memory::image::MemoryImage;
 pub(crate) use crate::memory::image::WASM_PAGE;
+pub use crate::memory::native_stack::GUEST_STACK;
 
 /// Size of a page of the host: the unit of protection, of private copies and of images.
 ///

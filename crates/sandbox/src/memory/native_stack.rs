@@ -1,8 +1,7 @@
 //! Releases the native stack pages that a run touched to the operating system.
 //!
-//! Recursion in C takes up to [`MAX_WASM_STACK`](wardian_engine::code::compile::MAX_WASM_STACK) of
-//! native stack. A thread keeps every page that it ever touched, so without this each worker would
-//! stay as large as its deepest run.
+//! Recursion in C takes up to [`MAX_WASM_STACK`] of native stack. A thread keeps every page that it
+//! ever touched, so without this each worker would stay as large as its deepest run.
 #![expect(unsafe_code, reason = "no safe wrapper exists for a thread's own stack")]
 
 use std::cell::Cell;
@@ -14,6 +13,14 @@ use std::ptr;
 use rustix::mm::Advice;
 
 use crate::memory::PAGE;
+use wardian_engine::code::compile::MAX_WASM_STACK;
+
+/// Stack of a thread that runs guests, in bytes.
+///
+/// It holds the guest's native stack, which the sandbox limits, and 24 MiB for host functions. It
+/// is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`. Only touched pages take
+/// memory, and the sandbox releases them after a run.
+pub const GUEST_STACK: usize = MAX_WASM_STACK + (24 << 20);
 
 /// Bytes below the caller's frame that stay, so that ordinary runs find their pages again. They
 /// touch 30 to 500 KiB.
