@@ -15,6 +15,7 @@ pub(crate) mod runs;
 pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod show_config;
+pub(crate) mod skill_cases;
 pub(crate) mod skills;
 pub(crate) mod test;
 pub(crate) mod top;
