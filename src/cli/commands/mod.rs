@@ -20,4 +20,5 @@ pub(crate) mod skills;
 pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod verify;
+mod whole_file;
 mod xml;

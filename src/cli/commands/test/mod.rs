@@ -27,7 +27,6 @@ use tokio::task::JoinSet;
 
 use crate::assembly::{MeteredCode, Runtime, install_engine};
 use crate::cli::commands::run::epoch::epoch;
-use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::skill_cases::run_case::CaseOptions;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothing_found};
@@ -39,7 +38,9 @@ use crate::cli::commands::test::report::printer::Shown;
 use crate::cli::commands::test::run_unit::run_unit;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::prepare::{
+    Installer, block_on_until_interrupted, on_its_own, progress, start_once,
+};
 use crate::cli::test_args::TestArgs;
 use wardian_config::Config;
 use wardian_formats::protocol::methods::execution::ReproducibleParam;

@@ -12,12 +12,12 @@ use crate::cli::commands::skill_cases::run_case::run_case;
 use crate::cli::commands::skill_cases::skill_tests::{SkillCase, SkillTests};
 use crate::cli::commands::skill_cases::test_case::{CaseResult, TestCase};
 use crate::cli::commands::test::plan::{TestSession, as_typed};
-use crate::cli::commands::test::report::junit::write_whole;
 use crate::cli::commands::test::report::line_diff::line_diff;
 use crate::cli::commands::test::report::outcomes::{
     MAX_MESSAGE, TestEnd, TestReport, UPDATED, UnitReport, clock_ms, cut,
 };
 use crate::cli::commands::test::update::updated;
+use crate::cli::commands::whole_file::write_whole;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 use wardian_vocabulary::ids::Digest;
