@@ -100,6 +100,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),
     ("brotli_decompressor::", &["sandbox/codecs/"]),
+    ("lz4_flex::", &["sandbox/codecs/"]),
+    ("strsim::", &["formats/skill/similar.rs"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`.
     (
         "spawn_blocking",

@@ -21,4 +21,3 @@ pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod verify;
 mod whole_file;
-mod xml;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::cli::commands::test::report::outcomes::{TestEnd, TestReport, UnitReport};
+use crate::cli::commands::test::report::xml::escaped;
 use crate::cli::commands::whole_file::write_whole;
-use crate::cli::commands::xml::escaped;
 use crate::cli::failed::Failed;
 
 /// Writes the report. A reader sees the whole file or the one before.
