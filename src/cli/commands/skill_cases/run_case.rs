@@ -36,7 +36,6 @@ pub(crate) struct CaseOptions {
 #[derive(Debug, Default)]
 pub(crate) struct CaseRun {
     pub(crate) differences: Vec<String>,
-    pub(crate) duration_ms: u64,
     /// Instructions that were executed, if they were counted.
     pub(crate) fuel: Option<u64>,
     /// The result, if the case got as far as a call.
@@ -89,14 +88,14 @@ pub(crate) async fn run_case(
         ..LocalRun::new(program)
     };
     let caller = Caller::local("skill-test");
-    let (ended, duration_ms, fuel) = match place.service.run_file(&caller, request).await {
-        Ok(ended) => (compared(place, &ended)?, ended.result.duration_ms, ended.result.fuel),
-        Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0, None),
+    let (ended, fuel) = match place.service.run_file(&caller, request).await {
+        Ok(ended) => (compared(place, &ended)?, ended.result.fuel),
+        Err(error @ ServiceError::Arguments { .. }) => (refused(&error), None),
         Err(error) => return Err(error.into()),
     };
     let mut differences = case.expect.differences(&ended);
     differences.extend(recording.differences().iter().map(|line| shown(line)));
-    Ok(CaseRun { differences, duration_ms, fuel, ended: Some(ended) })
+    Ok(CaseRun { differences, fuel, ended: Some(ended) })
 }
 
 /// The recorded network of a case. Without one every request fails: a test must not depend on the
