@@ -217,6 +217,56 @@ fn rooms_are_small_enough_to_survey() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What may stand at the root, beside what `.gitignore` names. A newcomer reads these names first, and a
+/// file that a tool has left there is in everybody's way.
+const AT_THE_ROOT: &[&str] = &[
+    // of tools
+    ".ci",
+    ".clippy.toml",
+    ".deny.toml",
+    ".git",
+    ".gitignore",
+    ".rustfmt.toml",
+    "Cargo.lock",
+    "Cargo.toml",
+    "build.rs",
+    // pages
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "SPECIFICATION.md",
+    // the program and its crates
+    "crates",
+    "src",
+    // what they are made with, and what they come with
+    "clients",
+    "conformance",
+    "deploy",
+    "docs",
+    "skills",
+    "wasm",
+    // proofs and measurements
+    "benches",
+    "fuzz",
+    "scripts",
+    "tests",
+];
+
+#[test]
+fn only_known_files_stand_at_the_root() {
+    let ignored = read(&root().join(".gitignore"));
+    let ignored: Vec<&str> = ignored.lines().map(|line| line.trim_matches('/')).collect();
+    let names = fs::read_dir(root()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let unknown: Vec<String> = names
+        .filter(|name| !AT_THE_ROOT.contains(&name.as_str()) && !ignored.contains(&name.as_str()))
+        .collect();
+    assert!(unknown.is_empty(), "not for the root: {unknown:?}");
+}
+
 /// A skill is whole by itself, so a part that several need is in each of them: as one text.
 #[test]
 fn what_skills_share_is_the_same_in_each() {
