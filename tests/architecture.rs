@@ -86,7 +86,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "program/cli/commands/mcp/",
         ],
     ),
-    ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/signature.rs"]),
+    ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/ed25519_keys.rs"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
     ("sqlx::", &["stores/database/", "stores/tenants/key_table.rs", "stores/records/table/"]),

@@ -21,7 +21,7 @@ use crate::cli::commands::run::out_folder::{SavedFile, save_all};
 use crate::cli::commands::run::printed_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
-use crate::cli::commands::verify::{ensure_writable, network_file, private_key, write_record};
+use crate::cli::commands::verify::{ensure_writable, network_file, private_key, write_document};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{
@@ -352,7 +352,7 @@ fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Fa
         let count = network.document.events.len();
         note(&format!("{count} events of the network recorded as {}", beside.display()));
     }
-    write_record(file, document, key.as_ref())
+    write_document(file, document, key.as_ref())
 }
 
 /// Arguments in the order in which they were given, on which a program may depend, each as its
