@@ -58,7 +58,7 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
     assert!(none.stderr.contains("no test whose name contains `best`"), "{}", none.stderr);
     let twice = place.run(&["test", "acme.sum.up", "acme.sum.up", "-k", "good"]).with(0);
     assert!(twice.stdout.contains("1 passed, 0 failed"), "a folder is tested once: {twice:?}");
-    for file in ["skill.toml", "code/main.py", "resources/tests/good.json"] {
+    for file in ["skill.toml", "SKILL.md", "code/main.py", "resources/tests/good.json"] {
         let text = fs::read_to_string(place.folder().join("acme.sum.up").join(file)).unwrap();
         place.file(&format!("copy/acme.sum.up/{file}"), text);
     }
