@@ -86,7 +86,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "program/cli/commands/mcp/",
         ],
     ),
-    ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/signature.rs"]),
+    ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/ed25519_keys.rs"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
     ("sqlx::", &["stores/database/", "stores/tenants/key_table.rs", "stores/records/table/"]),
@@ -100,6 +100,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),
     ("brotli_decompressor::", &["sandbox/codecs/"]),
+    ("lz4_flex::", &["sandbox/codecs/"]),
+    ("strsim::", &["formats/skill/similar.rs"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`.
     (
         "spawn_blocking",
@@ -215,6 +217,56 @@ fn rooms_are_small_enough_to_survey() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What may stand at the root, beside what `.gitignore` names. A newcomer reads these names first, and a
+/// file that a tool has left there is in everybody's way.
+const AT_THE_ROOT: &[&str] = &[
+    // of tools
+    ".ci",
+    ".clippy.toml",
+    ".deny.toml",
+    ".git",
+    ".gitignore",
+    ".rustfmt.toml",
+    "Cargo.lock",
+    "Cargo.toml",
+    "build.rs",
+    // pages
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "SPECIFICATION.md",
+    // the program and its crates
+    "crates",
+    "src",
+    // what they are made with, and what they come with
+    "clients",
+    "conformance",
+    "deploy",
+    "docs",
+    "skills",
+    "wasm",
+    // proofs and measurements
+    "benches",
+    "fuzz",
+    "scripts",
+    "tests",
+];
+
+#[test]
+fn only_known_files_stand_at_the_root() {
+    let ignored = read(&root().join(".gitignore"));
+    let ignored: Vec<&str> = ignored.lines().map(|line| line.trim_matches('/')).collect();
+    let names = fs::read_dir(root()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let unknown: Vec<String> = names
+        .filter(|name| !AT_THE_ROOT.contains(&name.as_str()) && !ignored.contains(&name.as_str()))
+        .collect();
+    assert!(unknown.is_empty(), "not for the root: {unknown:?}");
+}
+
 /// A skill is whole by itself, so a part that several need is in each of them: as one text.
 #[test]
 fn what_skills_share_is_the_same_in_each() {
@@ -236,26 +288,98 @@ fn what_skills_share_is_the_same_in_each() {
     }
 }
 
-/// What a `mod.rs` re-exports is no import of its own: an import from there is one from the file that
-/// defines the item.
+/// What a `mod.rs` re-exports is no import of its own. Who imports the item from there uses both: the
+/// file that defines it, and the face, whose own imports come with it.
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    let graph = import_graph();
+    let circles = circles_in(&import_graph());
+    assert!(circles.is_empty(), "\n{}", circles.join("\n"));
+}
+
+/// The room of the commands, each a file or a folder.
+const COMMANDS: &str = "program::cli::commands";
+
+#[test]
+fn no_commands_use_each_other_in_a_circle() {
+    let command = |module: &str| {
+        let rest = module.strip_prefix(COMMANDS)?.strip_prefix("::")?;
+        rest.split("::").next().map(str::to_owned)
+    };
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, used) in import_graph() {
+        let Some(owner) = command(&module) else { continue };
+        let others = used.iter().filter_map(|used| command(used));
+        let others: Vec<String> = others.filter(|other| *other != owner).collect();
+        graph.entry(owner).or_default().extend(others);
+    }
+    assert!(graph.len() > 10, "the commands were found: {graph:?}");
+    let circles = circles_in(&graph);
+    assert!(circles.is_empty(), "\n{}", circles.join("\n"));
+}
+
+/// The clients are read as text: a type that is imported for a checker alone counts too.
+#[test]
+fn no_files_of_the_clients_import_each_other_in_a_circle() {
+    for (folder, ending, imports) in [
+        ("clients/python/src/wardian", "py", python_imports as fn(&str) -> Vec<String>),
+        ("clients/typescript/src", "ts", typescript_imports),
+    ] {
+        let folder = root().join(folder);
+        let files = files_below(&folder, ending);
+        let name = |file: &Path| {
+            let path = file.strip_prefix(&folder).unwrap().with_extension("");
+            path.to_str().unwrap().trim_end_matches("/__init__").replace('/', ".")
+        };
+        let names: BTreeSet<String> = files.iter().map(|file| name(file)).collect();
+        let graph: BTreeMap<String, BTreeSet<String>> = files
+            .iter()
+            .map(|file| {
+                let own = name(file);
+                let used = imports(&read(file)).into_iter();
+                (own.clone(), used.filter(|one| names.contains(one) && *one != own).collect())
+            })
+            .collect();
+        assert!(graph.values().map(BTreeSet::len).sum::<usize>() > 30, "imports were found");
+        let circles = circles_in(&graph);
+        assert!(circles.is_empty(), "{}\n{}", folder.display(), circles.join("\n"));
+    }
+}
+
+/// The modules that a file of the Python client imports, also within functions: `_async.client` for
+/// `from wardian._async.client import AsyncClient`.
+fn python_imports(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let Some(rest) = line.strip_prefix("from wardian") else { continue };
+        let Some((module, names)) = rest.split_once(" import ") else { continue };
+        let module = module.trim_start_matches('.');
+        found.push(module.to_owned());
+        let names = names.split(',').filter_map(|name| name.split_whitespace().next());
+        found.extend(names.map(|name| format!("{module}.{name}").trim_matches('.').to_owned()));
+    }
+    found
+}
+
+/// The modules that a file of the TypeScript client imports: `client` for `from "./client.js"`.
+fn typescript_imports(text: &str) -> Vec<String> {
+    let rest = text.split("from \"./").skip(1);
+    rest.filter_map(|rest| Some(rest.split_once(".js\"")?.0.to_owned())).collect()
+}
+
+/// The circles of a graph, each told once, by the first of its modules.
+fn circles_in(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     let mut circles = Vec::new();
-    for (file, used) in &graph {
+    for (file, used) in graph {
         for next in used {
-            let back = reachable(&graph, next);
-            // Each circle is told once, by the first of its files.
+            let back = reachable(graph, next);
             if back.contains(file)
-                && back
-                    .iter()
-                    .all(|other| other >= file || !reachable(&graph, other).contains(file))
+                && back.iter().all(|other| other >= file || !reachable(graph, other).contains(file))
             {
                 circles.push(format!("{file} uses {next}, which leads back to it"));
             }
         }
     }
-    assert!(circles.is_empty(), "\n{}", circles.join("\n"));
+    circles
 }
 
 /// The gateway's use cases run in the process that has all authority: no guest's code belongs there.
@@ -285,8 +409,9 @@ fn import_graph() -> BTreeMap<String, BTreeSet<String>> {
             code = without_re_exports(&code);
         }
         let own = module_of(file);
-        let homes = crate_paths(&code).into_iter().map(|path| defined_at(path, &re_exports));
-        let homes = homes.filter_map(|path| home_of(&path, &files));
+        let paths = crate_paths(&code).into_iter();
+        let paths = paths.flat_map(|path| places_of(path, &re_exports));
+        let homes = paths.filter_map(|path| home_of(&path, &files));
         homes.filter(|home| *home != own).collect()
     };
     files.iter().map(|(module, file)| (module.clone(), imports(file))).collect()
@@ -311,11 +436,14 @@ fn re_exports() -> BTreeMap<String, String> {
     found
 }
 
-fn defined_at(path: String, re_exports: &BTreeMap<String, String>) -> String {
-    match re_exports.get(&path) {
-        Some(target) => defined_at(target.clone(), re_exports),
-        None => path,
+/// The path of an item, and the paths that it is re-exported from: the last one is where it is defined.
+fn places_of(path: String, re_exports: &BTreeMap<String, String>) -> Vec<String> {
+    let mut places = vec![path];
+    while let Some(target) = places.last().and_then(|path| re_exports.get(path)) {
+        assert!(!places.contains(target), "{places:?} are re-exported in a circle");
+        places.push(target.clone());
     }
+    places
 }
 
 /// The module in whose file the item at `path` is looked for: the longest beginning that is one.
@@ -636,7 +764,7 @@ fn root() -> &'static Path {
 fn all_source_files() -> Vec<PathBuf> {
     let crates = fs::read_dir(root().join("crates")).unwrap();
     let folders = crates.map(|entry| entry.unwrap().path().join("src"));
-    folders.chain([root().join("src")]).flat_map(rust_files).collect()
+    folders.chain([root().join("src")]).flat_map(|folder| rust_files(&folder)).collect()
 }
 
 /// Everything but files that are compiled for tests only.
@@ -653,23 +781,28 @@ fn is_for_tests(file: &Path) -> bool {
 }
 
 fn test_files() -> Vec<PathBuf> {
-    rust_files(root().join("tests"))
+    rust_files(&root().join("tests"))
 }
 
-fn rust_files(root: PathBuf) -> Vec<PathBuf> {
+fn rust_files(root: &Path) -> Vec<PathBuf> {
+    files_below(root, "rs")
+}
+
+/// The files with this ending below a folder, sorted.
+fn files_below(root: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut pending = vec![root];
+    let mut pending = vec![root.to_owned()];
     while let Some(directory) = pending.pop() {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == ending) {
                 found.push(path);
             }
         }
     }
-    assert!(!found.is_empty(), "no Rust files found");
+    assert!(!found.is_empty(), "no files found below {}", root.display());
     found.sort();
     found
 }

@@ -30,9 +30,9 @@ REPOSITORY = SERVER if SERVER.is_dir() else HERE.parent.parent
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # What cargo needs to build the server.
 SERVER_SOURCES = (
-    "Cargo.toml Cargo.lock LICENSE build.rs benches conformance crates skills src deploy/third-party wasm".split()
+    "Cargo.toml Cargo.lock LICENSE build.rs benches conformance crates skills src deploy/offline wasm".split()
 )
-LICENSE_FILES = ["LICENSE", "deploy/third-party/crates.txt"]
+LICENSE_FILES = ["LICENSE", "deploy/offline/crates.txt"]
 CLIENT_SOURCES = ["README.md", "build_backend.py", "pyproject.toml", "src"]
 LEFT_OUT = re.compile(r"__pycache__|\.pyc$|egg-info|^conformance/build/|^benches/.*results/|advisories\.tar\.xz$")
 NO_CARGO = """\
@@ -115,7 +115,7 @@ def build_wheel(
         add(archive, record, f"{info}/WHEEL", wheel.encode())
         for file in LICENSE_FILES:
             add(archive, record, f"{info}/licenses/{file}", (REPOSITORY / file).read_bytes())
-        sbom = (REPOSITORY / "deploy/third-party" / "sbom.cdx.json").read_bytes()
+        sbom = (REPOSITORY / "deploy/offline" / "sbom.cdx.json").read_bytes()
         add(archive, record, f"{info}/sboms/wardian.cdx.json", sbom)
         lines = "\n".join([*record, f"{info}/RECORD,,", ""])
         add(archive, [], f"{info}/RECORD", lines.encode())

@@ -90,7 +90,7 @@ pub(crate) enum Command {
     #[command(after_help = examples::EXEC)]
     Exec(ExecArgs),
     /// Run the tests of skills and of Python files in the sandbox, all in parallel.
-    #[command(after_help = examples::TEST_ALL)]
+    #[command(after_help = examples::TEST)]
     Test(TestArgs),
     /// Execute a recorded run again, and say whether the same comes out.
     #[command(after_help = examples::VERIFY_RUN)]

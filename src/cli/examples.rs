@@ -135,28 +135,18 @@ there.";
 
 pub(crate) const TEST: &str = "\
 Examples:
-  wardian skills test my-skills/acme.sales.report
-  wardian skills test my-skills/* --case empty
-
-Each file resources/tests/CASE.json is one call with its blobs and what it must give; docs/skills.md
-describes it. The skill is executed in the sandbox, as a server would.
-
-Exit codes: 0 all cases passed, 1 one failed or a skill has none, 2 a folder or a case is malformed
-(then none is run).";
-
-pub(crate) const TEST_ALL: &str = "\
-Examples:
   wardian test
   wardian test tests/ my-skills/acme.sales.report -k refund
   wardian test --junit report.xml --json > report.json
   wardian test my-skills --update
 
-Tests are the cases of skills (resources/tests/CASE.json) and files test_*.py and *_test.py with
-unittest or pytest. Each file and each case has a reproducible run of its own: without network,
-with a fixed time and fixed randomness. docs/ci.md tells more.
+Tests are the cases of skills (resources/tests/CASE.json, described in docs/skills.md) and files
+test_*.py and *_test.py with unittest or pytest. Each file and each case has a reproducible run of
+its own: without network, with a fixed time and fixed randomness. docs/ci.md tells more.
 
-Exit codes: 0 all tests passed, 1 one failed or none has such a name, 2 there are no tests or they
-are malformed (then none is run), 3 an error of Wardian or of the machine.";
+Exit codes: 0 all tests passed, 1 one failed, a path has no tests or none has such a name, 2 there
+are no tests at all or they are malformed (then none is run), 3 an error of Wardian or of the
+machine.";
 
 pub(crate) const MCP: &str = "\
 Examples:

@@ -28,7 +28,7 @@ use crate::cli::commands::serve::listen;
 use crate::cli::commands::serve::reload::ConfigSource;
 use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::{
-    check_skills, deps, list_skills, new_skill, publish, skills_lock, test_skills,
+    check_skills, deps, list_skills, new_skill, publish, skills_lock,
 };
 use crate::cli::commands::{
     blobs, conformance, doctor, engine, keys, licenses, man, mcp, runs, secrets, show_config, test,
@@ -140,9 +140,6 @@ fn with_config(
         Command::Bundle(args) => verify::bundle(&config, &args).map_err(Failed::harmless),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)
-        }
-        Command::Skills(SkillsCommand::Test { folders, case, json }) => {
-            test_skills::test_skills(config, installer, &folders, case.as_deref(), json)
         }
         Command::Skills(SkillsCommand::Lock { file, json }) => {
             skills_lock::lock_skills(&config, &file, json)

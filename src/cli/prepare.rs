@@ -1,4 +1,5 @@
-//! Support for commands: threads, progress, and the installation of the engine.
+//! Support for commands: threads, progress, the installation of the engine, and the runtime of a
+//! command that runs programs by itself.
 
 use std::future::Future;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
@@ -11,9 +12,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustix::process::{Pid, setpriority_process};
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
+use crate::assembly::{
+    self, AssemblyError, MeteredCode, Provision, ProvisionError, Runtime, SkillsRead, Stores,
+};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
@@ -22,6 +26,8 @@ use wardian_engine::code::instrumentation::Variant;
 use wardian_engine::progress::{Lines, Progress, Step, StepReport, Terminal};
 use wardian_images::PackageSet;
 use wardian_service::{Preparation, PreparationStep};
+use wardian_skills::registry::TenantFolders;
+use wardian_telemetry::Metrics;
 use wardian_vocabulary::cgroup::CgroupTree;
 
 /// The interval of checking for the end of the child process.
@@ -76,6 +82,30 @@ pub(crate) fn block_on_until_interrupted(
             stopped = interrupted => stopped,
         }
     })
+}
+
+/// The configuration for one run: one worker, and a temporary blob store.
+pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
+    config.blobs.folder = folder.path().join("blobs");
+    // The local user has no tenant.
+    config.tenant_skills = TenantFolders::default();
+    config.skills.publishing = false;
+    config.images.tenants = Vec::new();
+    config.workers.count = 1;
+    config.workers.max = 1;
+    config.workers.spares = 0;
+    config
+}
+
+/// Starts the runtime of a command: skills are read once, and nobody asks for metrics.
+pub(crate) async fn start_once(
+    config: &Config,
+    metered: MeteredCode,
+) -> Result<Runtime, AssemblyError> {
+    let stores = Stores::open(config, SkillsRead::Once, |_| {})?;
+    let (metrics, progress) = (Metrics::new(), progress());
+    let read = move || stores.read();
+    Box::pin(Runtime::start(config, metered, read, metrics, None, progress.as_ref())).await
 }
 
 /// Installs the engine in a child process of the same program. Compiling takes 2 GB of memory, most

@@ -21,7 +21,7 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        of: RunsOf,
+        of: RunOwner,
     },
     /// Write the record of a reproducible run, for `wardian verify`.
     #[command(after_help = examples::RECORD_OF_RUN)]
@@ -32,7 +32,7 @@ pub(crate) enum RunsCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         #[command(flatten)]
-        of: RunsOf,
+        of: RunOwner,
     },
     /// Show the runs of a server that go on.
     #[command(after_help = examples::ACTIVE_RUNS)]
@@ -71,7 +71,7 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        of: RunsOf,
+        of: RunOwner,
     },
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct ListArgs {
 
 /// Whose runs a command is about.
 #[derive(Debug, Args)]
-pub(crate) struct RunsOf {
+pub(crate) struct RunOwner {
     /// Tenant whose runs are read from the data folder of this machine [default: local]; a server
     /// shows those of the key's tenant.
     #[arg(long, value_name = "TENANT", conflicts_with = "server")]

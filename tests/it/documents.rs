@@ -75,7 +75,7 @@ fn licences_and_the_list_of_parts_are_those_of_the_repository() {
     let place = Command::new();
     let texts = place.run(&["licenses"]).with(0).stdout;
     let part =
-        |name: &str| fs::read_to_string(repository(&format!("deploy/third-party/{name}"))).unwrap();
+        |name: &str| fs::read_to_string(repository(&format!("deploy/offline/{name}"))).unwrap();
     for name in ["crates.txt", "engine.txt", "batteries.txt"] {
         assert!(texts.contains(&part(name)), "{name}");
     }

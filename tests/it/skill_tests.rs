@@ -1,4 +1,4 @@
-//! `wardian skills test`: the tests that skills bring along, with recorded answers of servers.
+//! `wardian test` with the cases that skills bring along, and with recorded answers of servers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,11 +18,12 @@ fn bundled_skills_pass_the_tests_that_they_bring_along() {
         .map(|folder| folder.display().to_string())
         .collect();
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    let outcomes = place.run(&[&["skills", "test", "--json"], &folders[..]].concat()).with(0);
-    let outcomes = outcomes.json();
-    assert!(outcomes.as_array().unwrap().len() > 60, "{outcomes}");
-    let skills = outcomes.as_array().unwrap().iter().map(|outcome| &outcome["skill"]);
-    let skills: BTreeSet<_> = skills.map(|name| name.as_str().unwrap()).collect();
+    let options = ["test", "--no-cache", "--json"];
+    let results = place.run(&[&options[..], &folders[..]].concat()).with(0).json();
+    let tests = results["tests"].as_array().unwrap();
+    assert!(tests.len() > 60, "{results}");
+    let names = tests.iter().map(|test| test["id"].as_str().unwrap());
+    let skills: BTreeSet<_> = names.map(|name| name.split_once("::").unwrap().0).collect();
     assert_eq!(skills.len(), folders.len(), "{skills:?}");
 }
 
@@ -30,8 +31,8 @@ fn bundled_skills_pass_the_tests_that_they_bring_along() {
 fn a_test_of_a_skill_that_fails_shows_the_differences() {
     let place = Command::new();
     place.run(&["skills", "new", "acme.sum.up"]).with(0);
-    let untested = place.run(&["skills", "test", "acme.sum.up"]).with(1);
-    assert!(untested.stderr.contains("no tests in resources/tests"), "{}", untested.stderr);
+    let untested = place.run(&["test", "acme.sum.up"]).with(2);
+    assert!(untested.stderr.contains("there are no tests in acme.sum.up"), "{}", untested.stderr);
     let code = "def main(args):\n    return {'keys': list(args), 'sum': sum(args.values())}\n";
     place.file("acme.sum.up/code/main.py", code);
     let manifest = "name = \"acme.sum.up\"\nversion = \"0.1.0\"\ndescription = \"Adds.\"\n\
@@ -47,21 +48,28 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
     let refused = r#"{"args": {"z": "x"}, "expect": {"status": "refused",
         "error_contains": "`z` must be a number"}}"#;
     place.file("acme.sum.up/resources/tests/refused.json", refused);
-    let ended = place.run(&["skills", "test", "acme.sum.up"]).with(1);
-    let wanted = ["FAILED acme.sum.up bad", "output.sum: expected 4, got 3", "2 passed, 1 failed"];
+    let ended = place.run(&["test", "acme.sum.up"]).with(1);
+    let wanted =
+        ["FAILED  acme.sum.up::bad", "output.sum: expected 4, got 3", "2 passed, 1 failed"];
     assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
-    let one = place.run(&["skills", "test", "acme.sum.up", "--case", "good"]).with(0);
+    let one = place.run(&["test", "acme.sum.up", "-k", "good"]).with(0);
     assert!(one.stdout.contains("1 passed, 0 failed"), "{}", one.stdout);
-    let none = place.run(&["skills", "test", "acme.sum.up", "--case", "best"]).with(1);
+    let none = place.run(&["test", "acme.sum.up", "-k", "best"]).with(1);
     assert!(none.stderr.contains("no test whose name contains `best`"), "{}", none.stderr);
-    let twice = place.run(&["skills", "test", "acme.sum.up", "acme.sum.up"]).with(2);
-    assert!(twice.stderr.contains("two folders have version 0.1.0"), "{}", twice.stderr);
+    let twice = place.run(&["test", "acme.sum.up", "acme.sum.up", "-k", "good"]).with(0);
+    assert!(twice.stdout.contains("1 passed, 0 failed"), "a folder is tested once: {twice:?}");
+    for file in ["skill.toml", "SKILL.md", "code/main.py", "resources/tests/good.json"] {
+        let text = fs::read_to_string(place.folder().join("acme.sum.up").join(file)).unwrap();
+        place.file(&format!("copy/acme.sum.up/{file}"), text);
+    }
+    let copied = place.run(&["test", "acme.sum.up", "copy/acme.sum.up"]).with(2);
+    assert!(copied.stderr.contains("two folders have version 0.1.0"), "{}", copied.stderr);
     place.file("acme.sum.up/resources/tests/bad.json", r#"{"expects": {}}"#);
     place.file("acme.sum.up/resources/tests/worse.json", "{");
     let blob = r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "../x"}},
         "args": {"z": 1, "a": 1}, "expect": {"status": "completed"}}"#;
     place.file("acme.sum.up/resources/tests/again.json", blob);
-    let malformed = place.run(&["skills", "test", "acme.sum.up"]).with(2);
+    let malformed = place.run(&["test", "acme.sum.up"]).with(2);
     let said = &malformed.stderr;
     let wanted = [
         "no test was run",
@@ -90,8 +98,9 @@ fn a_test_whose_file_is_missing_fails_and_the_others_run() {
     place.file("acme.files/resources/tests/a.json", missing);
     let good = r#"{"args": {"name": "a"}, "expect": {"status": "completed", "output": {"n": 1}}}"#;
     place.file("acme.files/resources/tests/b.json", good);
-    let ended = place.run(&["skills", "test", "acme.files"]).with(1);
-    let wanted = ["FAILED acme.files a", "none.txt", "ok     acme.files b", "1 passed, 1 failed"];
+    let ended = place.run(&["test", "acme.files"]).with(1);
+    let wanted =
+        ["FAILED  acme.files::a", "none.txt", "ok      acme.files::b", "1 passed, 1 failed"];
     assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
     let checked = place.run(&["skills", "check", "acme.files"]).with(0);
     let wanted = ["test-file-missing", "needs `resources/none.txt`"];
@@ -117,11 +126,9 @@ fn case_files_are_files_of_the_skill() {
             "network": [{"request": {"url": "https://a.example/"}, "response": {"file": path}}]});
         for case in [blob, answer] {
             place.file("acme.files/resources/tests/a.json", case.to_string());
-            for command in [&["skills", "test", "acme.files"][..], &["test", "acme.files"]] {
-                let refused = place.run(command).with(2);
-                let wanted = ["no test was run", path, "are left out"];
-                assert!(contained(&refused.stderr, wanted).is_empty(), "{}", refused.stderr);
-            }
+            let refused = place.run(&["test", "acme.files"]).with(2);
+            let wanted = ["no test was run", path, "are left out"];
+            assert!(contained(&refused.stderr, wanted).is_empty(), "{}", refused.stderr);
         }
     }
 }
@@ -137,10 +144,8 @@ fn case_files_that_are_left_out_of_the_skill_are_not_run() {
     place.file("acme.files/resources/tests/.x.json", bad);
     let linked = place.file("outside.json", bad);
     symlink(linked, place.folder().join("acme.files/resources/tests/.y.json")).unwrap();
-    for command in [&["skills", "test", "acme.files"][..], &["test", "acme.files"]] {
-        let ended = place.run(command).with(0);
-        assert!(ended.stdout.contains("1 passed, 0 failed"), "{}", ended.stdout);
-    }
+    let ended = place.run(&["test", "acme.files"]).with(0);
+    assert!(ended.stdout.contains("1 passed, 0 failed"), "{}", ended.stdout);
 }
 
 #[test]
@@ -184,8 +189,8 @@ fn fetcher() -> Command {
 /// The differences of one case.
 fn differences(place: &Command, case: &Value) -> Vec<String> {
     place.file("acme.one.get/resources/tests/one.json", case.to_string());
-    let outcomes = place.run(&["skills", "test", "acme.one.get", "--json"]).json();
-    let found = outcomes[0]["differences"].as_array().cloned().unwrap_or_default();
+    let results = place.run(&["test", "acme.one.get", "--no-cache", "--json"]).json();
+    let found = results["tests"][0]["details"].as_array().cloned().unwrap_or_default();
     found.iter().map(|line| line.as_str().unwrap().to_owned()).collect()
 }
 
@@ -283,7 +288,7 @@ fn failures_of_servers_can_be_recorded() {
     ] {
         let case = json!({"network": [wrong], "expect": {"status": "completed"}});
         place.file("acme.one.get/resources/tests/one.json", case.to_string());
-        let ended = place.run(&["skills", "test", "acme.one.get"]).with(2);
+        let ended = place.run(&["test", "acme.one.get"]).with(2);
         assert!(ended.stderr.contains(reason), "{}", ended.stderr);
     }
     let lost = json!({"request": {"url": "https://a.example/"}, "response": {"file": "none.txt"}});
@@ -301,7 +306,7 @@ fn tests_of_skills_that_are_interrupted_leave_no_files() {
     place.run(&["skills", "new", "acme.naps"]).with(0);
     place.file(
         "acme.naps/code/main.py",
-        "import time\ndef main(args):\n    time.sleep(50 if args['name'] == 'long' else 0)\n",
+        "def main(args):\n    while args['name'] == 'long':\n        pass\n",
     );
     for (case, name) in [("a", "short"), ("b", "long")] {
         let case = format!("acme.naps/resources/tests/{case}.json");
@@ -311,7 +316,7 @@ fn tests_of_skills_that_are_interrupted_leave_no_files() {
     let temporary = place.folder().join("temporary");
     fs::create_dir(&temporary).unwrap();
     let mut child = place
-        .process(&["--set", "limits.timeout=60 s", "skills", "test", "acme.naps"])
+        .process(&["test", "acme.naps", "--no-cache", "--timeout", "60"])
         .env("TMPDIR", &temporary)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -319,7 +324,7 @@ fn tests_of_skills_that_are_interrupted_leave_no_files() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.starts_with("ok     acme.naps a"), "{line}");
+    assert!(line.starts_with("ok      acme.naps::a"), "{line}");
     assert_ne!(fs::read_dir(&temporary).unwrap().count(), 0);
     Watched::of(child.id()).unwrap().interrupt();
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -340,6 +340,12 @@ fn what_is_wrong_with_the_tests_is_told_in_a_line_and_nothing_runs() {
         "a/test_a.py",
         "import unittest\nclass A(unittest.TestCase):\n    def test_x(self): pass\n",
     );
+    place.run(&["skills", "new", "acme.untested"]).with(0);
+    let some = place.run(&["test", "a", "acme.untested", "empty"]).with(1);
+    assert!(some.stdout.contains("1 passed, 0 failed"), "{some:?}");
+    let wanted = ["acme.untested: has no tests\n", "empty: has no tests\n"];
+    assert!(contained(&some.stderr, wanted).is_empty(), "{}", some.stderr);
+    place.run(&["test", "a", "acme.untested", "-k", "test_x"]).with(0);
     let none = place.run(&["test", "a", "-k", "test_y"]).with(1);
     assert!(none.stderr.contains("no test whose name contains `test_y`"), "{}", none.stderr);
 }

@@ -67,7 +67,7 @@ def test_the_wheel_has_the_licences_and_the_list_of_its_parts(wheel: Path) -> No
     info = f"wardian-{wardian.__version__}.dist-info"
     assert f"{info}/sboms/wardian.cdx.json" in names
     files = [line.split(": ")[1] for line in metadata.splitlines() if line.startswith("License-File")]
-    assert files == ["LICENSE", "deploy/third-party/crates.txt"]
+    assert files == ["LICENSE", "deploy/offline/crates.txt"]
     assert {f"{info}/licenses/{file}" for file in files} <= names
 
 
@@ -93,7 +93,7 @@ def test_a_source_distribution_has_all_that_cargo_reads(tmp_path: Path) -> None:
         assert Path(target["src_path"]).is_file(), target
     tracked = subprocess.run(
         ["git", "ls-files", "crates", "src", "skills", "wasm"]
-        + ["deploy/third-party/*.txt", "deploy/third-party/*.json"],
+        + ["deploy/offline/*.txt", "deploy/offline/*.json"],
         cwd=REPOSITORY,
         check=True,
         capture_output=True,

@@ -1,7 +1,5 @@
 /** Skills as functions. */
 
-import type { Skill } from "./client.js";
-
 /**
  * Names that could be those of skills, but that JavaScript and Node ask any object for: `await`
  * would execute a skill `then`, and `JSON.stringify` a skill `toJSON`.
@@ -9,7 +7,9 @@ import type { Skill } from "./client.js";
 const ASKED_OF_OBJECTS: readonly string[] = ["then", "toJSON", "constructor", "inspect"];
 
 /** An object with a function for each name. The server is not asked which skills there are. */
-export function skillsByName(skill: (name: string) => Skill): Readonly<Record<string, Skill>> {
+export function skillsByName<Skill>(
+  skill: (name: string) => Skill,
+): Readonly<Record<string, Skill>> {
   return new Proxy<Record<string, Skill>>(Object.freeze({}), {
     get: (target, name) => {
       if (typeof name === "string" && ASKED_OF_OBJECTS.includes(name)) return undefined;

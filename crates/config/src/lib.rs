@@ -10,11 +10,11 @@ mod ceiling;
 mod effective;
 mod environment;
 mod error;
-mod explain;
 mod load;
 mod reader;
 mod reload;
 mod schema;
+mod setting_table;
 mod settings;
 mod tables;
 mod value;
@@ -28,6 +28,7 @@ pub use crate::error::ConfigError;
 pub use crate::load::Flags;
 pub use crate::reader::quantities::parse_duration;
 pub use crate::reload::ReloadedConfig;
+pub use crate::setting_table::with_settings_table;
 pub use crate::settings::{
     AuthMode, CgroupUse, CompileMetered, Config, LogFormat, LogLevel, RequireLockdown,
 };

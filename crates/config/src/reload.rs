@@ -1,28 +1,12 @@
 //! The settings that change while a server runs, and those that need another start.
 
 use crate::effective::SettingOrigin;
+use crate::setting_table::is_live;
 use crate::settings::Config;
-use crate::tables::tenant_skills::TENANT_SKILLS;
 use wardian_edges::http::share_of_an_address;
 
 /// The setting whose default follows from another one, which needs a restart.
 const PER_ADDRESS: &str = "http.max_connections_per_address";
-
-/// The settings that a running server takes over.
-pub(crate) const RELOADABLE: [&str; 12] = [
-    PER_ADDRESS,
-    "http.unlimited_addresses",
-    "http.tls.certificate",
-    "http.tls.key",
-    "http.tls.handshake_timeout",
-    "http.header_timeout",
-    "http.write_timeout",
-    "http.stall_timeout",
-    "http.idle_timeout",
-    "http.drain_timeout",
-    TENANT_SKILLS,
-    "log.level",
-];
 
 /// The configuration of a running server after its settings were read again.
 #[derive(Debug, Clone)]
@@ -49,7 +33,7 @@ impl Config {
                 continue;
             }
             let is_fixed = new.key.starts_with("http.tls.") && !keeps_scheme;
-            if RELOADABLE.contains(&new.key) && !is_fixed {
+            if is_live(new.key) && !is_fixed {
                 changed.push(new.key);
                 now.clone_from(new);
             } else {
@@ -93,6 +77,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting_table::live_keys;
     use crate::{Flags, Surroundings};
 
     fn surroundings() -> Surroundings {
@@ -111,24 +96,24 @@ mod tests {
     const TLS: [(&str, &str); 2] = [("http.tls.certificate", "/c"), ("http.tls.key", "/k")];
 
     /// Every setting that can be taken over, with a value that is not the default.
-    const VALUES: [(&str, &str); RELOADABLE.len()] = [
+    const VALUES: [(&str, &str); 12] = [
         ("http.max_connections_per_address", "7"),
         ("http.unlimited_addresses", "10.0.0.0/8"),
-        ("http.tls.certificate", "/c2"),
-        ("http.tls.key", "/k2"),
-        ("http.tls.handshake_timeout", "7 s"),
         ("http.header_timeout", "7 s"),
         ("http.write_timeout", "7 s"),
         ("http.stall_timeout", "7 s"),
         ("http.idle_timeout", "7 s"),
         ("http.drain_timeout", "7 s"),
+        ("http.tls.certificate", "/c2"),
+        ("http.tls.key", "/k2"),
+        ("http.tls.handshake_timeout", "7 s"),
         ("tenants.skills", "acme=/srv/acme"),
         ("log.level", "debug"),
     ];
 
     #[test]
     fn what_is_said_to_be_taken_over_is() {
-        assert_eq!(VALUES.map(|(key, _)| key), RELOADABLE);
+        assert_eq!(VALUES.map(|(key, _)| key), *live_keys());
         let before = config(&TLS);
         for value in VALUES {
             let read = config(&[&TLS[..], &[value]].concat());
@@ -169,7 +154,7 @@ mod tests {
         };
         let mut tried = Vec::new();
         for key in before.effective.iter().map(|setting| setting.key) {
-            if RELOADABLE.contains(&key) {
+            if is_live(key) {
                 continue;
             }
             let value = |config: &Config| {

@@ -1,8 +1,7 @@
 //! The effective configuration, written as a file.
 
-use crate::explain::explanation;
 use crate::reader::variable_of;
-use crate::reload::RELOADABLE;
+use crate::setting_table::{explanation, is_live};
 use crate::settings::Config;
 
 impl Config {
@@ -16,8 +15,7 @@ impl Config {
     #[must_use]
     pub fn to_explained_toml(&self) -> String {
         self.written(|key| {
-            let reloaded =
-                if RELOADABLE.contains(&key) { " Read again while a server runs." } else { "" };
+            let reloaded = if is_live(key) { " Read again while a server runs." } else { "" };
             format!("\n# {}{reloaded}\n# {}\n", explanation(key), variable_of(key))
         })
     }

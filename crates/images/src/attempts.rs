@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::package_set::PackageSet;
+use wardian_vocabulary::clock::backoff::Backoff;
 
 /// The pause after a first failure. Each further one doubles it.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(60);
@@ -20,15 +21,15 @@ pub(super) struct FailedAttempts(BTreeMap<PackageSet, Failure>);
 struct Failure {
     /// The end of the pause.
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl FailedAttempts {
     /// Notes a failure.
     pub(super) fn note(&mut self, packages: PackageSet, now: Instant) {
-        let last = self.0.get(&packages).map(|failure| failure.pause);
-        let pause = last.map_or(FIRST_PAUSE, |last| last.saturating_mul(2).min(LONGEST_PAUSE));
-        self.0.insert(packages, Failure { until: now + pause, pause });
+        let last = self.0.get(&packages).map(|failure| failure.backoff);
+        let mut backoff = last.unwrap_or(Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE));
+        self.0.insert(packages, Failure { until: now + backoff.pause(), backoff });
     }
 
     /// Forgets the failures of an image that is there now.

@@ -91,14 +91,14 @@ pub(super) struct SharedImages {
     pub(super) rules: ImageRules,
     pub(super) clock: Clock,
     pub(super) base: Mutex<Image>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<ImageTable>,
     missed: Condvar,
     /// Wakes those that wait for an image: one is ready, or could not be made.
     pub(super) decided: watch::Sender<()>,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ImageTable {
     /// Every image but the base.
     pub(super) ready: BTreeMap<PackageSet, Ready>,
     base_hits: u64,
@@ -247,7 +247,7 @@ fn report(image: &Image, hits: u64) -> CachedImage {
     }
 }
 
-impl State {
+impl ImageTable {
     /// Returns the image for a run, or `None` for the base image. Orders an image if none has all
     /// `packages`.
     fn pick(
@@ -522,8 +522,8 @@ mod tests {
         Image { packages, content: Arc::new(content), resident: size }
     }
 
-    fn cache_of(names: &[&str]) -> State {
-        let mut state = State::default();
+    fn cache_of(names: &[&str]) -> ImageTable {
+        let mut state = ImageTable::default();
         for name in names {
             let gone = state.put(&ImageRules { memory: MUCH, ..rules() }, image(name));
             assert!(gone.is_empty());
@@ -531,7 +531,7 @@ mod tests {
         state
     }
 
-    fn picked(state: &mut State, name: &str, memory: ByteCount) -> String {
+    fn picked(state: &mut ImageTable, name: &str, memory: ByteCount) -> String {
         let before = state.picks;
         let digest = state
             .pick(&rules(), packages(name), memory, Instant::now())
@@ -582,7 +582,7 @@ mod tests {
 
     #[test]
     fn a_profile_that_failed_is_tried_again_although_no_run_asks_for_it() {
-        let (mut state, now) = (State::default(), Instant::now());
+        let (mut state, now) = (ImageTable::default(), Instant::now());
         for name in ["sympy", "lxml"] {
             state.failed.note(packages(name), now);
         }
@@ -596,7 +596,7 @@ mod tests {
 
     #[test]
     fn the_image_of_reproducible_runs_is_tried_again_after_a_while() {
-        let (mut state, now) = (State::default(), Instant::now());
+        let (mut state, now) = (ImageTable::default(), Instant::now());
         let wanted = PackageSet::REPRODUCIBLE;
         assert!(matches!(state.reproducible(now), Err(NotReproducible::InTheMaking)));
         assert!(matches!(state.reproducible(now), Err(NotReproducible::InTheMaking)));

@@ -10,10 +10,9 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
-use crate::cli::commands::run::local_program::start_once;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::block_on_until_interrupted;
+use crate::cli::prepare::{block_on_until_interrupted, start_once};
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use wardian_config::{CgroupUse, Config, RequireLockdown};

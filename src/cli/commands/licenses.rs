@@ -8,14 +8,14 @@ use crate::cli::terminal::output::print;
 
 /// The texts of the licences: of what the program contains, of the engine, and of the batteries.
 const LICENSES: [&str; 3] = [
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/third-party/crates.txt")),
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/third-party/engine.txt")),
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/third-party/batteries.txt")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/offline/crates.txt")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/offline/engine.txt")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/offline/batteries.txt")),
 ];
 
 /// The parts: CycloneDX 1.6, JSON.
 const SBOM: &str =
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/third-party/sbom.cdx.json"));
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/offline/sbom.cdx.json"));
 
 /// Prints one of the documents.
 pub(crate) fn licenses(is_sbom: bool) -> Exit {

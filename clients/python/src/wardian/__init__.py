@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import uuid
 
-from wardian._async.client import AsyncClient
+from wardian._async.client import AsyncClient, AsyncSkill
 from wardian._async.runs import AsyncRun, AsyncRunStream
-from wardian._async.skills import AsyncSkill
 from wardian._local import LocalServer, find_binary, local, local_async
 from wardian._retry import RetryPolicy
-from wardian._sync.client import Client
+from wardian._sync.client import Client, Skill
 from wardian._sync.runs import Run, RunStream
-from wardian._sync.skills import Skill
 from wardian.errors import BadAnswer, CallError, ConnectionFailed, RunFailed, WardianError
 from wardian.results import (
     Blob,

@@ -7,9 +7,9 @@ program that fails is a result, not an error: `RunResult.status` is then `failed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from wardian._wire import BadAnswer, WardianError, as_object, integer_or_none, text_or_none
+from wardian.results import FileNotKept, NoSuchFile, RunFailed, RunRecord
 
 __all__ = [
     "BadAnswer",
@@ -44,9 +44,6 @@ __all__ = [
     "VersionNotFound",
     "WardianError",
 ]
-
-if TYPE_CHECKING:
-    from wardian.results import RunRecord, RunResult
 
 
 class CallError(WardianError):
@@ -249,14 +246,6 @@ class ConnectionFailed(WardianError):
         """Whether the server may have got the request, and executed it."""
 
 
-class RunFailed(WardianError):
-    """A program failed. Raised by `RunResult.completed` and by calls of `client.skills[...]`."""
-
-    def __init__(self, result: RunResult) -> None:
-        super().__init__(result.summary)
-        self.result = result
-
-
 class RunWithoutResult(WardianError):
     """A run in the background ended without a result: it was refused, or the server ended first."""
 
@@ -271,14 +260,6 @@ class RunNotEnded(WardianError):
     def __init__(self, record: RunRecord) -> None:
         super().__init__(f"run {record.run_id} is still {record.status}")
         self.record = record
-
-
-class NoSuchFile(WardianError, LookupError):
-    """A run has left no file of this name. The message names those that it has left."""
-
-
-class FileNotKept(WardianError):
-    """A run has left a file whose content was not stored. The message says what stores it."""
 
 
 class LocalServerError(WardianError):

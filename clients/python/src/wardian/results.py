@@ -14,13 +14,28 @@ from pathlib import Path
 from typing import Generic, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from wardian import _wire
-from wardian._wire import JsonObject
-from wardian.errors import FileNotKept, NoSuchFile, RunFailed
+from wardian._wire import JsonObject, WardianError
 
 Item = TypeVar("Item")
 Bytes: TypeAlias = bytes
 """For a class with a method `bytes`."""
 Status = Literal["queued", "running", "ended"]
+
+
+class RunFailed(WardianError):
+    """A program failed. Raised by `RunResult.completed` and by calls of `client.skills[...]`."""
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(result.summary)
+        self.result = result
+
+
+class NoSuchFile(WardianError, LookupError):
+    """A run has left no file of this name. The message names those that it has left."""
+
+
+class FileNotKept(WardianError):
+    """A run has left a file whose content was not stored. The message says what stores it."""
 
 
 def raw_field() -> JsonObject:

@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use wardian_vocabulary::clock::backoff::Backoff;
+
 /// The number of short-lived workers in a row that is tolerated.
 const TOLERATED_SHORT_LIVES: u32 = 3;
 
@@ -17,16 +19,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The recent failures of one place in a pool.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RestartPolicy {
     short_lives: u32,
-    failures: u32,
+    backoff: Backoff,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        Self { short_lives: 0, backoff: Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE) }
+    }
 }
 
 impl RestartPolicy {
     /// Notes a worker that had a run, or could have had one.
     pub(crate) const fn note_full_life(&mut self) {
-        (self.short_lives, self.failures) = (0, 0);
+        self.short_lives = 0;
+        self.backoff.reset();
     }
 
     /// Notes a worker that ended soon. Returns false if this counts as a failed start.
@@ -40,9 +49,7 @@ impl RestartPolicy {
 
     /// Notes a failed start. Returns the pause before the next attempt.
     pub(crate) fn pause_after_failure(&mut self) -> Duration {
-        let factor = 2_u32.saturating_pow(self.failures);
-        self.failures = self.failures.saturating_add(1);
-        FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+        self.backoff.pause()
     }
 }
 

@@ -111,7 +111,7 @@ impl LiveHttpConfig {
 }
 
 /// The parts that all connections share.
-struct Shared {
+struct ConnectionParts {
     config: LiveHttpConfig,
     tls: Option<Arc<TlsEndpoint>>,
     router: Router,
@@ -176,7 +176,7 @@ impl Server {
         readiness: Arc<Readiness<M>>,
         stop: watch::Receiver<Stage>,
     ) {
-        let shared = Shared {
+        let shared = ConnectionParts {
             router: admin_router(&self.config.current(), readiness, self.metrics),
             config: self.config,
             tls: None,
@@ -266,7 +266,7 @@ impl Server {
         let state =
             shared_state(&config, Arc::clone(&readiness), budget, authentication, &observers);
         let others = self.pages.merge(further(&state));
-        let shared = Shared {
+        let shared = ConnectionParts {
             router: router_within(&config, state, self.tracer, others),
             config: self.config,
             tls: self.tls,
@@ -281,7 +281,7 @@ impl Server {
         }
         drop(self.listener);
         readiness.drain();
-        let Shared { config, connections, .. } = shared;
+        let ConnectionParts { config, connections, .. } = shared;
         info!(connections = connections.count(), "finishing requests in progress");
         let detached = readiness.methods().map(|methods| methods.runs().active());
         if let Some(runs) = detached {
@@ -321,7 +321,7 @@ async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
 }
 
 /// Accepts connections forever, within the limits on connections.
-async fn accept_all(listener: &TcpListener, shared: &Shared) {
+async fn accept_all(listener: &TcpListener, shared: &ConnectionParts) {
     let limit = ConnectionLimit::new(shared.config.current().max_connections);
     let mut refused = RefusedConnections::default();
     loop {
@@ -394,7 +394,7 @@ fn serve_connection(
     stream: TcpStream,
     admitted: Admitted,
     config: Arc<HttpConfig>,
-    shared: &Shared,
+    shared: &ConnectionParts,
 ) {
     if let Err(fault) = stream.set_nodelay(true) {
         debug!("a connection is gone: {fault}");

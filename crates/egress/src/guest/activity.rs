@@ -18,13 +18,13 @@ use tokio::sync::Notify;
 /// The activity of the task of one connection.
 #[derive(Debug)]
 pub(crate) struct TaskActivity {
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     /// Told when the task may have settled. All connections of a run share it.
     changed: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TaskState {
     is_polled: bool,
     is_woken: bool,
     is_over: bool,
@@ -35,13 +35,13 @@ struct State {
 impl TaskActivity {
     /// The activity of a task that is about to start.
     pub(crate) fn new(changed: Arc<Notify>) -> Arc<Self> {
-        let state = State { is_polled: false, is_woken: true, is_over: false, outside: 0 };
+        let state = TaskState { is_polled: false, is_woken: true, is_over: false, outside: 0 };
         Arc::new(Self { state: Mutex::new(state), changed })
     }
 
     /// True if only the guest can make the task go on.
     pub(crate) fn is_settled(&self) -> bool {
-        let State { is_polled, is_woken, is_over, outside } = *self.state.lock();
+        let TaskState { is_polled, is_woken, is_over, outside } = *self.state.lock();
         is_over || !(is_polled || is_woken || outside > 0)
     }
 

@@ -32,13 +32,13 @@ pub enum StreamRead {
 /// A connection as both sides see it.
 #[derive(Debug)]
 pub struct Pipe {
-    state: Mutex<State>,
+    state: Mutex<PipeBuffers>,
     /// Told of everything that the guest may wait for. All pipes of a run share it.
     changed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PipeBuffers {
     to_guest: VecDeque<u8>,
     from_guest: VecDeque<u8>,
     is_connected: bool,
@@ -52,7 +52,7 @@ struct State {
 
 impl Pipe {
     pub(crate) fn new(changed: Arc<Notify>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State::default()), changed })
+        Arc::new(Self { state: Mutex::new(PipeBuffers::default()), changed })
     }
 
     // The guest's side

@@ -70,11 +70,11 @@ pub enum RecordedAnswer {
 #[derive(Debug)]
 pub struct Recording {
     exchanges: Vec<RecordedExchange>,
-    asked: Mutex<Asked>,
+    asked: Mutex<RecordingUse>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct RecordingUse {
     /// How often each exchange was used.
     uses: Vec<usize>,
     /// Requests that no exchange describes.
@@ -93,7 +93,7 @@ impl Recording {
     /// A recording of these exchanges; none makes every request fail.
     #[must_use]
     pub fn new(exchanges: Vec<RecordedExchange>) -> Self {
-        let asked = Asked { uses: vec![0; exchanges.len()], unexpected: Vec::new() };
+        let asked = RecordingUse { uses: vec![0; exchanges.len()], unexpected: Vec::new() };
         Self { exchanges, asked: Mutex::new(asked) }
     }
 

@@ -7,8 +7,8 @@
 //! Steps can be interrupted at any time by ending the process, and then repeated.
 
 mod lines;
+mod progress_file;
 mod report;
-mod shared;
 mod terminal;
 
 use std::fmt;
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::code::instrumentation::Variant;
 
 pub use crate::progress::lines::Lines;
+pub(crate) use crate::progress::progress_file::{SharedProgress, read_shared};
 pub use crate::progress::report::{Reports, StepReport};
-pub(crate) use crate::progress::shared::{SharedProgress, read_shared};
 pub use crate::progress::terminal::Terminal;
 
 /// A step that takes long enough to be shown.

@@ -13,8 +13,8 @@
 
 use crate::job::LayerPlace;
 use crate::provenance::document::{DocumentProgram, DocumentSkill, RunInputs};
-use crate::provenance::envelope::MAX_ENVELOPE;
 use crate::provenance::fault::ProvenanceError;
+use crate::provenance::signed_document::MAX_SIGNED_DOCUMENT;
 use crate::provenance::tar::TarEntry;
 use crate::provenance::text::DocumentText;
 use crate::skill::GUIDE_NAME;
@@ -107,7 +107,7 @@ impl<'r> BundleContents<'r> {
     /// Largest record.
     #[must_use]
     pub const fn largest_record() -> ByteCount {
-        MAX_ENVELOPE
+        MAX_SIGNED_DOCUMENT
     }
 
     /// Accepts a file that the record names, with the size that it may have.

@@ -9,10 +9,10 @@ pub mod canonical;
 mod check;
 pub mod difference;
 pub mod document;
-mod envelope;
+mod ed25519_keys;
 mod fault;
 pub mod network;
-mod signature;
+mod signed_document;
 pub mod tar;
 mod text;
 mod unrepeatable;
@@ -24,9 +24,9 @@ pub use crate::provenance::document::{
     DocumentProgram, DocumentSkill, DocumentStatus, EngineIdentity, MAX_DOCUMENT, MAX_PIECES,
     MadeBy, NETWORK_KIND, RunDocument, RunEnding, RunInputs, Toolchain,
 };
-pub use crate::provenance::envelope::{MAX_ENVELOPE, SignedRecord};
+pub use crate::provenance::ed25519_keys::{PrivateKey, PublicKey};
 pub use crate::provenance::fault::ProvenanceError;
 pub use crate::provenance::network::NetworkDocument;
-pub use crate::provenance::signature::{PrivateKey, PublicKey};
+pub use crate::provenance::signed_document::{MAX_SIGNED_DOCUMENT, SignedDocument};
 pub use crate::provenance::text::DocumentText;
 pub use crate::provenance::unrepeatable::Unrepeatable;

@@ -1,5 +1,7 @@
 //! Finds similar names: those within a few keystrokes.
 
+use strsim::osa_distance;
+
 /// Longest text that is compared, in bytes.
 const MAX_COMPARED: usize = 128;
 
@@ -73,48 +75,11 @@ fn nearness(wanted: &str, candidate: &str, allowed: usize) -> Option<usize> {
 }
 
 /// Keystrokes between two texts, if there are no more than `most`: letters inserted, dropped,
-/// replaced, or swapped with their neighbour. Looks only at the places that `most` can reach.
+/// replaced, or swapped with their neighbour.
 fn keystrokes(from: &str, to: &str, most: usize) -> Option<usize> {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    if from.len().abs_diff(to.len()) > most {
-        return None;
-    }
-    let far = most.saturating_add(1);
-    let at = |line: &[usize], column: usize| line.get(column).copied().unwrap_or(far);
-    let mut before: Vec<usize> = vec![far; to.len() + 1];
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    let mut line: Vec<usize> = vec![far; to.len() + 1];
-    let mut left_of_from = None;
-    for (row, letter) in from.iter().enumerate() {
-        line.fill(far);
-        line.iter_mut().take(1).for_each(|first| *first = row + 1);
-        let start = row.saturating_sub(most);
-        let mut left_of_to = start.checked_sub(1).and_then(|column| to.get(column));
-        let end = row.saturating_add(most).saturating_add(1);
-        let mut least = at(&line, 0);
-        for (column, other) in to.iter().enumerate().take(end).skip(start) {
-            let replaced = at(&above, column).saturating_add(usize::from(letter != other));
-            let dropped = at(&above, column + 1).saturating_add(1);
-            let inserted = at(&line, column).saturating_add(1);
-            let is_swap = left_of_from == Some(other) && left_of_to == Some(letter);
-            let swapped = match (is_swap, column.checked_sub(1)) {
-                (true, Some(column)) => at(&before, column).saturating_add(1),
-                _ => far,
-            };
-            let found = replaced.min(dropped).min(inserted).min(swapped);
-            line.get_mut(column + 1).into_iter().for_each(|cell| *cell = found);
-            least = least.min(found);
-            left_of_to = Some(other);
-        }
-        // A swap reaches back two lines and adds one.
-        if least > far {
-            return None;
-        }
-        std::mem::swap(&mut before, &mut above);
-        std::mem::swap(&mut above, &mut line);
-        left_of_from = Some(letter);
-    }
-    above.last().copied().filter(|distance| *distance <= most)
+    let least = from.chars().count().abs_diff(to.chars().count());
+    let distance = (least <= most).then(|| osa_distance(from, to));
+    distance.filter(|distance| *distance <= most)
 }
 
 #[cfg(test)]

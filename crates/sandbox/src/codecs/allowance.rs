@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use crate::codecs::CodecError;
+use crate::codecs::error::CodecError;
 use crate::run::deadline::{Deadline, Stopped};
 use wardian_vocabulary::heap;
 

@@ -94,7 +94,7 @@ fn unpack(mut rest: &[u8], out: &mut [u8], allowance: &Allowance<'_>) -> Option<
 
 /// Steps between two checks of the deadline. A copy has at most 64 bytes. A literal may be long,
 /// but copying it is as fast as receiving it was.
-pub(super) const STEPS: u32 = 1 << 14;
+const STEPS: u32 = 1 << 14;
 
 /// Copies `count` bytes to `at` from `distance` before. Source and target may overlap: the copy
 /// then repeats bytes that it has just written.

@@ -7,7 +7,6 @@
 pub(crate) mod active;
 mod choice;
 pub(crate) mod history;
-mod of_service;
 mod waits;
 
 use std::sync::Arc;

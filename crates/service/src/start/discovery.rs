@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::authorisation::ensure_may_call;
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::runs::Runs;
 use crate::runs::history::RunHistory;
-use crate::transfers::BlobTransfers;
+use crate::transfers::{BlobTransfers, Transfers};
 use wardian_formats::protocol::methods::execution::{ExecuteSkillParams, RunCodeParams};
 use wardian_formats::protocol::openrpc::OpenRpcDocument;
 use wardian_formats::protocol::schema::LimitBounds;
@@ -127,6 +128,18 @@ pub(crate) enum NotDiscovery {
 pub(crate) enum ExecutingCall {
     Skill(Box<ExecuteSkillParams>),
     Code(Box<RunCodeParams>),
+}
+
+impl Runs for Discovery {
+    fn runs(&self) -> &RunHistory {
+        &self.runs
+    }
+}
+
+impl Transfers for Discovery {
+    fn transfers(&self) -> &BlobTransfers {
+        &self.transfers
+    }
 }
 
 impl fmt::Debug for Discovery {

@@ -9,7 +9,6 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod download;
-mod of_service;
 pub(crate) mod upload;
 
 use std::sync::Arc;

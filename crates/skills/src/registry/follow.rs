@@ -26,9 +26,9 @@ use crate::registry::folders::roots::RootsOnDisk;
 use crate::registry::folders::scan::{
     OpenRoot, Room, SkillFolder, SkillRoot, Watcher, look_within,
 };
+use crate::registry::follower_link::FollowerLink;
 use crate::registry::queue::{LookAllowance, Queue, QueuedLook, Reason};
 use crate::registry::separation::ensure_apart;
-use crate::registry::shared::Shared;
 use crate::registry::watches::WatchedPlaces;
 
 /// The interval of checking the paths of roots, and the shortest one of polling a folder.
@@ -58,7 +58,7 @@ const MAX_BUFFERS: usize = 64;
 
 /// Follows the roots until the registry is dropped.
 pub(crate) struct Follower {
-    shared: Arc<Shared>,
+    shared: Arc<FollowerLink>,
     disk: RootsOnDisk,
     stop: Arc<OwnedFd>,
     notices: Option<Notices>,
@@ -75,7 +75,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(shared: Arc<Shared>, disk: RootsOnDisk, stop: Arc<OwnedFd>) -> Self {
+    pub(super) fn new(shared: Arc<FollowerLink>, disk: RootsOnDisk, stop: Arc<OwnedFd>) -> Self {
         let now = Instant::now();
         let max_watches = disk.watching.max_watches;
         let mut follower = Self {

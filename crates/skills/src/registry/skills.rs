@@ -16,15 +16,15 @@ use crate::registry::error::{Faults, RegistryError};
 use crate::registry::folders::roots::RootsOnDisk;
 use crate::registry::folders::snapshot::{Snapshot, of_built_in};
 use crate::registry::follow::Follower;
+use crate::registry::follower_link::FollowerLink;
 use crate::registry::index::Index;
-use crate::registry::shared::Shared;
 use crate::registry::view::SkillView;
 use wardian_vocabulary::ids::TenantId;
 
 /// The skills of the server, and those of tenants.
 #[derive(Debug)]
 pub struct Registry {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<FollowerLink>,
     /// The state of the disk; `None` once the thread has it.
     pub disk: Mutex<Option<RootsOnDisk>>,
     stop: Mutex<Option<Arc<OwnedFd>>>,
@@ -48,7 +48,7 @@ impl Registry {
         for (tenant, index) in &current.tenants {
             log_changes(None, index, Some(tenant));
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FollowerLink {
             current: RwLock::new(current),
             is_walk_wanted: AtomicBool::new(false),
             wanted: Mutex::new(None),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::audit::time::rfc3339;
+use wardian_vocabulary::clock::calendar::rfc3339;
 
 /// Longest text of a member, in bytes. Tenants, keys, scopes and hosts are shorter.
 const MAX_TEXT: usize = 300;

@@ -15,9 +15,7 @@ mod event;
 mod file;
 mod log;
 mod repeats;
-mod time;
 
 pub use crate::audit::event::{AuditEvent, AuditKind};
 pub use crate::audit::file::append;
 pub use crate::audit::log::{AuditConfig, AuditLog};
-pub use crate::audit::time::rfc3339;

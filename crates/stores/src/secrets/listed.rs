@@ -1,8 +1,8 @@
 //! Secrets and providers in lists, without values.
 
-use crate::secrets::asked::Asked;
 use crate::secrets::error::ProviderFault;
 use crate::secrets::mask;
+use crate::secrets::provider_chain::ScopedProvider;
 
 /// A secret that a provider has, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ListedProvider {
 }
 
 /// Looks one name up in the providers that can list it.
-pub(super) fn listed(providers: &[Asked<'_>], name: String) -> Option<ListedSecret> {
+pub(super) fn listed(providers: &[ScopedProvider<'_>], name: String) -> Option<ListedSecret> {
     for provider in providers.iter().filter(|one| !one.kind().is_command()) {
         let (is_short, fault) = match provider.find(&name) {
             Ok(Some(value)) => (!mask::is_masked(value.expose()), None),

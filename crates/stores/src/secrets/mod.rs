@@ -14,13 +14,13 @@
 //!
 //! INVARIANT(no-value-told): no error, no `Debug` and no list shows a value or a part of one.
 
-mod asked;
 pub mod config;
 mod error;
 mod listed;
 pub mod mask;
 pub mod placeholder;
 mod provider;
+mod provider_chain;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,6 @@ mod value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::secrets::asked::{Asked, find};
 pub use crate::secrets::config::SecretsConfig;
 pub use crate::secrets::error::SecretsError;
 pub use crate::secrets::listed::{ListedProvider, ListedSecret};
@@ -39,6 +38,7 @@ use crate::secrets::provider::command::{CommandSecrets, TenantCommand};
 pub use crate::secrets::provider::environment::{EnvironmentSecrets, PREFIX};
 use crate::secrets::provider::file::FileSecrets;
 use crate::secrets::provider::folder::FolderSecrets;
+use crate::secrets::provider_chain::{ScopedProvider, find};
 pub use crate::secrets::scope::SecretScope;
 pub use crate::secrets::value::{MAX_TOTAL, MAX_VALUE};
 use wardian_vocabulary::secret_text::SecretText;
@@ -73,18 +73,18 @@ impl Secrets {
 
     /// The providers that are asked for `scope`: those of the tenant first, so that its secret of a
     /// name hides the server's.
-    fn providers(&self, scope: SecretScope<'_>) -> Vec<Asked<'_>> {
-        let servers = || self.providers.iter().map(|one| Asked::Server(one.as_ref()));
+    fn providers(&self, scope: SecretScope<'_>) -> Vec<ScopedProvider<'_>> {
+        let servers = || self.providers.iter().map(|one| ScopedProvider::Server(one.as_ref()));
         let (tenant, is_shared) = match scope {
             SecretScope::Server => return servers().collect(),
             SecretScope::Tenant(tenant) => (tenant, self.shares_with_tenants),
             SecretScope::TenantAlone(tenant) => (tenant, false),
         };
         let own = self.providers.iter().filter_map(|one| one.of_tenant(tenant));
-        let mut providers: Vec<Asked<'_>> = own.map(Asked::Tenant).collect();
+        let mut providers: Vec<ScopedProvider<'_>> = own.map(ScopedProvider::Tenant).collect();
         providers.extend(self.tenant_command.as_ref().map(|command| {
             let (command, tenant) = (Arc::clone(command), tenant.clone());
-            Asked::Tenant(Box::new(TenantCommand { command, tenant }))
+            ScopedProvider::Tenant(Box::new(TenantCommand { command, tenant }))
         }));
         if is_shared {
             providers.extend(servers());

@@ -34,7 +34,7 @@ const MAX_REASON: usize = 300;
 #[derive(Debug)]
 pub(super) struct Exporter {
     queue: SyncSender<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<SpanQueue>,
     thread: Thread,
     ended: Mutex<Receiver<()>>,
 }
@@ -48,7 +48,7 @@ enum Message {
 
 /// The state that the exporter and its thread share.
 #[derive(Debug)]
-struct Shared {
+struct SpanQueue {
     is_closing: AtomicBool,
     waiting: Mutex<SpanShares>,
     exported: AtomicU64,
@@ -73,7 +73,7 @@ impl Exporter {
     pub(super) fn start(collector: Collector, service: &str) -> Result<Self, TraceError> {
         let (queue, spans) = sync_channel(QUEUE);
         let (end, ended) = sync_channel(1);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SpanQueue {
             is_closing: AtomicBool::new(false),
             waiting: Mutex::new(SpanShares::new(QUEUE)),
             exported: AtomicU64::new(0),
@@ -160,7 +160,7 @@ struct Sending {
     collector: Collector,
     service: String,
     spans: Receiver<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<SpanQueue>,
     is_failing: bool,
 }
 

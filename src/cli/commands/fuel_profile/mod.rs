@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::cli::commands::test::report::junit::write_whole;
+use crate::cli::commands::whole_file::write_whole;
 use crate::cli::failed::Failed;
 use crate::cli::program_args::ProfileOptions;
 use crate::cli::terminal::output::print_error;

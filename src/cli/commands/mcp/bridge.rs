@@ -38,13 +38,13 @@ const OLDEST: &str = "2025-03-26";
 /// A bridge to a server.
 #[derive(Debug)]
 pub(crate) struct Bridge {
-    shared: Arc<Shared>,
+    shared: Arc<BridgeParts>,
     largest: ByteCount,
 }
 
 /// What the threads of the bridge share.
 #[derive(Debug)]
-struct Shared {
+struct BridgeParts {
     agent: Agent,
     url: String,
     authorization: Option<String>,
@@ -84,7 +84,7 @@ impl Bridge {
             None => api_key.map(|key| Zeroizing::new(key.to_owned())),
         };
         let authorization = key.map(|key| format!("Bearer {}", key.as_str()));
-        let shared = Shared {
+        let shared = BridgeParts {
             agent: config.build().into(),
             url,
             authorization,
@@ -144,7 +144,7 @@ impl Bridge {
     }
 }
 
-impl Shared {
+impl BridgeParts {
     fn wait_until(&self, is_enough: impl Fn(usize) -> bool) {
         let mut in_flight = self.in_flight.lock();
         while !is_enough(*in_flight) {

@@ -17,10 +17,9 @@ use crate::assembly::{MeteredCode, Provision, ReadStores, Runtime, SkillsRead, S
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
 use crate::cli::commands::mcp::folders::local_folders;
-use crate::cli::commands::run::local_program::on_its_own;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted, progress, step_of};
+use crate::cli::prepare::{Installer, block_on_until_interrupted, on_its_own, progress, step_of};
 use crate::cli::terminal::output::note;
 use wardian_config::Config;
 use wardian_edges::mcp::{StdioLimits, serve_lines};

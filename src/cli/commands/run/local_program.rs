@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
 
-use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, Stores, install_engine};
+use crate::assembly::{MeteredCode, Runtime, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, store_file};
 use crate::cli::commands::fuel_profile::{ProfileRequest, title_of};
 use crate::cli::commands::run::epoch::epoch;
@@ -21,10 +21,12 @@ use crate::cli::commands::run::out_folder::{SavedFile, save_all};
 use crate::cli::commands::run::printed_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
-use crate::cli::commands::verify::{ensure_writable, network_file, private_key, write_record};
+use crate::cli::commands::verify::{ensure_writable, network_file, private_key, write_document};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::prepare::{
+    Installer, block_on_until_interrupted, on_its_own, progress, start_once,
+};
 use crate::cli::program_args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::terminal::output::{note, shown};
 use wardian_config::Config;
@@ -40,8 +42,6 @@ use wardian_formats::protocol::strict;
 use wardian_formats::provenance::Unrepeatable;
 use wardian_images::PackageSet;
 use wardian_service::{Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, log_stream};
-use wardian_skills::registry::TenantFolders;
-use wardian_telemetry::Metrics;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
 
@@ -204,30 +204,6 @@ fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
     }
 }
 
-/// The configuration for one run: one worker, and a temporary blob store.
-pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
-    config.blobs.folder = folder.path().join("blobs");
-    // The local user is none of the tenants.
-    config.tenant_skills = TenantFolders::default();
-    config.skills.publishing = false;
-    config.images.tenants = Vec::new();
-    config.workers.count = 1;
-    config.workers.max = 1;
-    config.workers.spares = 0;
-    config
-}
-
-/// Starts the runtime of a command: skills are read once, and nobody asks for metrics.
-pub(crate) async fn start_once(
-    config: &Config,
-    metered: MeteredCode,
-) -> Result<Runtime, AssemblyError> {
-    let stores = Stores::open(config, SkillsRead::Once, |_| {})?;
-    let (metrics, progress) = (Metrics::new(), progress());
-    let read = move || stores.read();
-    Box::pin(Runtime::start(config, metered, read, metrics, None, progress.as_ref())).await
-}
-
 async fn perform(
     runtime: &Runtime,
     request: LocalRun,
@@ -376,7 +352,7 @@ fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Fa
         let count = network.document.events.len();
         note(&format!("{count} events of the network recorded as {}", beside.display()));
     }
-    write_record(file, document, key.as_ref())
+    write_document(file, document, key.as_ref())
 }
 
 /// Arguments in the order in which they were given, on which a program may depend, each as its

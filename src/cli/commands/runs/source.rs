@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::assembly;
 use crate::cli::commands::blobs::{Remote, remote_of};
 use crate::cli::failed::Failed;
-use crate::cli::run_args::RunsOf;
+use crate::cli::run_args::RunOwner;
 use crate::cli::server_option::ServerOption;
 use wardian_config::Config;
 use wardian_formats::job::outcome::LogChunk;
@@ -87,7 +87,7 @@ struct Log {
 impl RecordSource {
     pub(super) async fn open(
         config: &Config,
-        of: &RunsOf,
+        of: &RunOwner,
         api_key: Option<&str>,
     ) -> Result<Self, Failed> {
         let whose = Whose::of(of.tenant.as_deref(), false)?;

@@ -48,19 +48,6 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Run the tests that skills bring along in `resources/tests`.
-    #[command(after_help = examples::TEST)]
-    Test {
-        /// The skills' folders.
-        #[arg(required = true, value_name = "FOLDER")]
-        folders: Vec<PathBuf>,
-        /// Run only the cases whose name contains this text.
-        #[arg(long, value_name = "TEXT")]
-        case: Option<String>,
-        /// Print the outcome of each case as JSON.
-        #[arg(long)]
-        json: bool,
-    },
     /// Write the versions and digests of the skills into `skills.lock`, for `--locked`.
     #[command(after_help = examples::LOCK_SKILLS)]
     Lock {

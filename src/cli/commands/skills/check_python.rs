@@ -10,10 +10,9 @@ use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
 use crate::assembly::{self, MeteredCode, Runtime};
-use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::block_on_until_interrupted;
+use crate::cli::prepare::{block_on_until_interrupted, on_its_own, start_once};
 use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::protocol::methods::execution::RunStatus;

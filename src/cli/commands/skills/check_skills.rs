@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::assembly::is_bundled;
+use crate::cli::commands::skill_cases::case_file::check_tests;
 use crate::cli::commands::skills::check_python::{Looked, check_python};
-use crate::cli::commands::skills::test_file::check_tests;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};

@@ -9,11 +9,10 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::assembly::{self, MeteredCode, Runtime};
-use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::skills::args::DepsCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::block_on;
+use crate::cli::prepare::{block_on, on_its_own, start_once};
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;

@@ -8,7 +8,3 @@ pub(crate) mod list_skills;
 pub(crate) mod new_skill;
 pub(crate) mod publish;
 pub(crate) mod skills_lock;
-pub(crate) mod test_case;
-pub(crate) mod test_file;
-pub(crate) mod test_network;
-pub(crate) mod test_skills;

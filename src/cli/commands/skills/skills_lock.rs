@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::assembly::{self, is_bundled};
-use crate::cli::commands::test::report::junit::write_whole;
+use crate::cli::commands::whole_file::write_whole;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print_json, print_line, shown};

@@ -14,8 +14,15 @@ use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::cli::test_args::TestArgs;
 
 /// Prints and writes what remains, and decides about the exit code.
-pub(crate) fn finish(reports: &[UnitReport], args: &TestArgs) -> Result<Exit, Failed> {
-    let is_good = reports.iter().all(UnitReport::is_good);
+pub(crate) fn finish(
+    reports: &[UnitReport],
+    without_tests: &[String],
+    args: &TestArgs,
+) -> Result<Exit, Failed> {
+    // With a selection it is enough that one of the paths has such a test.
+    let untested = if args.keyword.is_some() { &[] } else { without_tests };
+    untested.iter().for_each(|path| note(&format!("{path}: has no tests")));
+    let is_good = untested.is_empty() && reports.iter().all(UnitReport::is_good);
     let counts = EndCounts::of(reports);
     let tests = || reports.iter().flat_map(|unit| &unit.tests);
     if args.list {

@@ -10,8 +10,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::assembly::{self, Runtime};
-use crate::cli::commands::skills::test_file::files_of;
-use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests};
+use crate::cli::commands::skill_cases::case_file::files_of;
+use crate::cli::commands::skill_cases::skill_tests::{SkillCase, SkillTests};
 use crate::cli::commands::test::plan::{FileTests, TestSession, Unit};
 use crate::cli::commands::test::project::hashed;
 use crate::cli::failed::Failed;
@@ -101,10 +101,10 @@ impl Ingredients {
                 String::new()
             },
             limits: format!("{:?}", config.limits.default),
-            timeout_ms: session.how.timeout_ms.unwrap_or_default(),
+            timeout_ms: session.options.timeout_ms.unwrap_or_default(),
             network: network_of(config),
             blobs: format!("{:?}", (config.blobs.max_size, config.blobs.quota)),
-            inputs: format!("{:?}", session.how.reproducible),
+            inputs: format!("{:?}", session.options.reproducible),
             kind: "",
             unit: String::new(),
             shown: String::new(),

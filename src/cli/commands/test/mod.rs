@@ -27,9 +27,8 @@ use tokio::task::JoinSet;
 
 use crate::assembly::{MeteredCode, Runtime, install_engine};
 use crate::cli::commands::run::epoch::epoch;
-use crate::cli::commands::run::local_program::{on_its_own, start_once};
+use crate::cli::commands::skill_cases::run_case::CaseOptions;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
-use crate::cli::commands::skills::test_skills::HowToRun;
 use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothing_found};
 use crate::cli::commands::test::kept::KeptResults;
 use crate::cli::commands::test::plan::{Plan, TestSession};
@@ -39,7 +38,9 @@ use crate::cli::commands::test::report::printer::Shown;
 use crate::cli::commands::test::run_unit::run_unit;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::prepare::{
+    Installer, block_on_until_interrupted, on_its_own, progress, start_once,
+};
 use crate::cli::test_args::TestArgs;
 use wardian_config::Config;
 use wardian_formats::protocol::methods::execution::ReproducibleParam;
@@ -64,7 +65,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
         return nothing_found(args);
     }
     let epoch = epoch(args.epoch)?;
-    let how = HowToRun {
+    let options = CaseOptions {
         reproducible: Some(ReproducibleParam::Inputs { seed: args.seed, epoch, cache: false }),
         timeout_ms: Some(args.timeout.saturating_mul(1_000)),
     };
@@ -77,7 +78,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     config.limits.max.wall_time = config.limits.max.wall_time.max(longest);
     let session = Arc::new(TestSession {
         plan,
-        how,
+        options,
         bytecode: PytestBytecode::default(),
         list: args.list,
         update: args.update,
@@ -100,7 +101,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
             kept.tidy();
         }
         runtime.shut_down(Duration::ZERO).await;
-        finish(&ended?, args)
+        finish(&ended?, &shared.0.plan.without_tests, args)
     }))
 }
 

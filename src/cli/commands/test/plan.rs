@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cli::commands::skills::test_skills::{HowToRun, SkillTests, read_tests};
+use crate::cli::commands::skill_cases::run_case::CaseOptions;
+use crate::cli::commands::skill_cases::skill_tests::{SkillTests, read_tests};
 use crate::cli::commands::test::packed_files::PackedFiles;
 use crate::cli::commands::test::project::{Project, entries_of, is_test_file, root_of};
 use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
@@ -52,13 +53,15 @@ pub(crate) struct Plan {
     pub(crate) skills: Vec<SkillTests>,
     /// The working folder.
     pub(crate) here: PathBuf,
+    /// Paths that the user named and that have no tests.
+    pub(crate) without_tests: Vec<String>,
 }
 
 /// A command, as all its units see it.
 #[derive(Debug)]
 pub(crate) struct TestSession {
     pub(crate) plan: Plan,
-    pub(crate) how: HowToRun,
+    pub(crate) options: CaseOptions,
     pub(crate) bytecode: PytestBytecode,
     pub(crate) list: bool,
     pub(crate) update: bool,
@@ -106,11 +109,11 @@ impl Plan {
             shared: BTreeMap::new(),
         };
         for path in paths {
-            let path = whole(path)?;
-            if path.is_file() {
-                finder.add_file(&path, path.parent().unwrap_or(&path))?;
-            } else {
-                finder.walk(&path)?;
+            let resolved = whole(path)?;
+            if resolved.is_file() {
+                finder.add_file(&resolved, resolved.parent().unwrap_or(&resolved))?;
+            } else if !finder.walk(&resolved)? {
+                finder.plan.without_tests.push(shown(&path.display().to_string()));
             }
         }
         finder.finish()
@@ -118,17 +121,22 @@ impl Plan {
 }
 
 impl Finder<'_> {
-    fn walk(&mut self, given: &Path) -> Result<(), Failed> {
+    /// Adds the tests below `given`; true if there are any.
+    fn walk(&mut self, given: &Path) -> Result<bool, Failed> {
+        let mut has_tests = false;
         let mut pending = vec![given.to_owned()];
         while let Some(folder) = pending.pop() {
             let entries = entries_of(&folder)?;
             if entries.iter().any(|(name, _, metadata)| name == MANIFEST && metadata.is_file()) {
-                self.skill(&folder)?;
+                let number = self.skill(&folder)?;
+                let skill = self.plan.skills.get(number);
+                has_tests |= skill.is_some_and(|skill| !skill.cases.is_empty());
             }
             for (name, path, metadata) in entries {
                 if metadata.is_dir() {
                     pending.push(path);
                 } else if is_test_file(&name) {
+                    has_tests = true;
                     self.files.entry(path).or_insert_with(|| given.to_owned());
                 }
             }
@@ -139,7 +147,7 @@ impl Finder<'_> {
                 )));
             }
         }
-        Ok(())
+        Ok(has_tests)
     }
 
     fn add_file(&mut self, path: &Path, folder: &Path) -> Result<(), Failed> {
@@ -156,7 +164,7 @@ impl Finder<'_> {
         if let Some(number) = self.skills.get(folder) {
             return Ok(*number);
         }
-        let tests = read_tests(folder, self.copies, None, &mut self.malformed)?;
+        let tests = read_tests(folder, self.copies, &mut self.malformed)?;
         let number = self.plan.skills.len();
         self.plan.skills.push(tests);
         self.skills.insert(folder.to_owned(), number);

@@ -84,7 +84,7 @@ pub(crate) async fn run_file(
     }
     // Where no blob may be as large, pytest is compiled.
     let bytecode = bytecode.and_then(|packed| stored(place, packed).ok());
-    let how = &session.how;
+    let options = &session.options;
     let word = hashed(format!("{} {}", tests.common.digest, tests.own.digest).as_bytes());
     let arguments = RunnerArguments {
         word: word.clone(),
@@ -104,9 +104,9 @@ pub(crate) async fn run_file(
         args: to_raw_value(&arguments).map_err(|e| Failed::at("write the arguments", &e))?,
         mount_skills: mount.into_iter().collect(),
         input_blobs: blobs,
-        limits: RequestedLimits { timeout_ms: how.timeout_ms, ..RequestedLimits::default() },
+        limits: RequestedLimits { timeout_ms: options.timeout_ms, ..RequestedLimits::default() },
         listener: Some(listener),
-        reproducible: how.reproducible,
+        reproducible: options.reproducible,
         ..LocalRun::new(program)
     };
     let caller = Caller::local("test");

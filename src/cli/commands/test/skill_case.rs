@@ -7,16 +7,17 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::assembly::OwnBlobs;
-use crate::cli::commands::skills::test_case::{CaseResult, TestCase};
-use crate::cli::commands::skills::test_file::{MAX_CASE, TESTS};
-use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests, run_case};
+use crate::cli::commands::skill_cases::case_file::{MAX_CASE, TESTS};
+use crate::cli::commands::skill_cases::run_case::run_case;
+use crate::cli::commands::skill_cases::skill_tests::{SkillCase, SkillTests};
+use crate::cli::commands::skill_cases::test_case::{CaseResult, TestCase};
 use crate::cli::commands::test::plan::{TestSession, as_typed};
-use crate::cli::commands::test::report::junit::write_whole;
 use crate::cli::commands::test::report::line_diff::line_diff;
 use crate::cli::commands::test::report::outcomes::{
-    TestEnd, TestReport, UPDATED, UnitReport, clock_ms,
+    MAX_MESSAGE, TestEnd, TestReport, UPDATED, UnitReport, clock_ms, cut,
 };
 use crate::cli::commands::test::update::updated;
+use crate::cli::commands::whole_file::write_whole;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 use wardian_vocabulary::ids::Digest;
@@ -40,6 +41,7 @@ pub(crate) async fn run_skill_case(
     let report = |outcome, message: &str, details: &str, is_lasting| {
         let mut test = TestReport::new(&id, outcome, message, details);
         test.file.clone_from(&typed);
+        test.description = cut(&case.description, MAX_MESSAGE);
         UnitReport {
             suite: skill.name.clone(),
             tests: vec![test],
@@ -51,7 +53,7 @@ pub(crate) async fn run_skill_case(
     if session.list {
         return Ok(report(TestEnd::Skipped, "", "", false));
     }
-    let run = Box::pin(run_case(place, skill, case, &session.how)).await?;
+    let run = Box::pin(run_case(place, skill, case, &session.options)).await?;
     let is_lasting = run.ended.as_ref().is_some_and(lasts);
     let mut unit = if run.differences.is_empty() {
         report(TestEnd::Passed, "", "", is_lasting)
@@ -158,7 +160,7 @@ fn comparable(expected: &Value, got: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::skills::test_case::ExpectedStatus;
+    use crate::cli::commands::skill_cases::test_case::ExpectedStatus;
 
     #[test]
     fn ends_that_the_machine_decides_do_not_last() {

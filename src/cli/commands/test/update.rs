@@ -5,7 +5,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::commands::skills::test_case::is_expected;
+use crate::cli::commands::skill_cases::test_case::is_expected;
 use wardian_formats::protocol::members::Members;
 
 /// Longest value that is written on one line, in bytes.

@@ -1,24 +1,24 @@
 //! `wardian verify`: executes a recorded run again and compares, or compares two records. `wardian
 //! bundle`: packs a record with all that it names.
 
+mod document_file;
+mod document_text;
 mod found_files;
 mod pack;
-mod record_file;
-mod record_text;
 mod repetition;
 mod unpacked;
 mod verdict;
 
-pub(crate) use crate::cli::commands::verify::pack::bundle;
-pub(crate) use crate::cli::commands::verify::record_file::{
-    ensure_writable, network_file, private_key, write_record,
+pub(crate) use crate::cli::commands::verify::document_file::{
+    ensure_writable, network_file, private_key, write_document,
 };
+pub(crate) use crate::cli::commands::verify::pack::bundle;
 
 use std::path::Path;
 
+use crate::cli::commands::verify::document_file::{public_key, read_document};
+use crate::cli::commands::verify::document_text::SignatureState;
 use crate::cli::commands::verify::found_files::FoundFiles;
-use crate::cli::commands::verify::record_file::{public_key, read_record};
-use crate::cli::commands::verify::record_text::SignatureState;
 use crate::cli::commands::verify::repetition::{Repetition, repeated};
 use crate::cli::commands::verify::verdict::RunVerdict;
 use crate::cli::exit_code::Exit;
@@ -33,12 +33,12 @@ use wardian_vocabulary::ids::Digest;
 /// Executes the command.
 pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
     let key = args.key.as_deref().map(public_key).transpose()?;
-    let (read, unpacked) = read_record(&args.file, key.as_ref())?;
+    let (read, unpacked) = read_document(&args.file, key.as_ref())?;
     note_signature(&args.file, read.signature);
     let recorded = read.document;
     let digest = Digest::of(recorded.text()?.as_bytes());
     if let Some(against) = &args.against {
-        let (other, _) = read_record(against, key.as_ref())?;
+        let (other, _) = read_document(against, key.as_ref())?;
         note_signature(against, other.signature);
         let other = other.document;
         let mut differences = recorded.inputs.differences(&other.inputs)?;

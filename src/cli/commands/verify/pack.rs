@@ -10,9 +10,9 @@ use std::sync::Arc;
 use tempfile::NamedTempFile;
 
 use crate::assembly::{layers_of, open_registry};
+use crate::cli::commands::verify::document_file::{network_file, read_document};
+use crate::cli::commands::verify::document_text::ReadDocument;
 use crate::cli::commands::verify::found_files::FoundFiles;
-use crate::cli::commands::verify::record_file::{network_file, read_record};
-use crate::cli::commands::verify::record_text::ReadRecord;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
@@ -45,7 +45,7 @@ impl Read for FromStart<'_> {
 
 /// Executes the command. Equal records give equal bundles.
 pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed> {
-    let (record, unpacked) = read_record(&args.file, None)?;
+    let (record, unpacked) = read_document(&args.file, None)?;
     if unpacked.is_some() {
         return Err(Failed::usage(format!("{}: is a bundle already", args.file.display())));
     }
@@ -78,7 +78,7 @@ fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> 
 
 fn contents(
     config: &Config,
-    record: ReadRecord,
+    record: ReadDocument,
     files: &FoundFiles,
 ) -> Result<BTreeMap<String, Content>, Failed> {
     let inputs = &record.document.inputs;

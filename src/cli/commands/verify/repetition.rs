@@ -7,11 +7,10 @@ use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 use crate::assembly::{MeteredCode, Runtime, install_engine, open_engine};
-use crate::cli::commands::run::local_program::{on_its_own, start_once};
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::unpacked::UnpackedBundle;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::progress;
+use crate::cli::prepare::{on_its_own, progress, start_once};
 use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::protocol::methods::execution::ReproducibleParam;

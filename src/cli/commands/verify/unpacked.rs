@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::cli::commands::verify::record_text::{ReadRecord, parse};
+use crate::cli::commands::verify::document_text::{ReadDocument, parse};
 use crate::cli::failed::Failed;
 use wardian_formats::provenance::bundle::{BundleContents, RECORD};
 use wardian_formats::provenance::tar::TarReader;
@@ -30,7 +30,7 @@ impl UnpackedBundle {
 pub(super) fn unpack(
     file: File,
     key: Option<&PublicKey>,
-) -> Result<(ReadRecord, UnpackedBundle), ProvenanceError> {
+) -> Result<(ReadDocument, UnpackedBundle), ProvenanceError> {
     let failed = |what| move |cause| ProvenanceError::File { what, cause };
     let folder = TempDir::new().map_err(failed("make a temporary folder"))?;
     for name in ["blobs", "layers", "skills", "texts"] {

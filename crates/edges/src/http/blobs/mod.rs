@@ -14,7 +14,7 @@ pub(super) mod download;
 pub(super) mod query;
 pub(super) mod range;
 pub(super) mod upload;
-pub(crate) mod upload_time;
+pub(crate) mod upload_timeout;
 
 use std::convert::Infallible;
 

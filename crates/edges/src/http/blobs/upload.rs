@@ -16,7 +16,7 @@ use tracing::debug;
 use crate::http::blobs::conditions::{Tags, etag};
 use crate::http::blobs::disposition::check_name;
 use crate::http::blobs::query::Parameters;
-use crate::http::blobs::upload_time::UploadTime;
+use crate::http::blobs::upload_timeout::UploadTimeout;
 use crate::http::blobs::{BlobRequest, single};
 use crate::http::edge::Edge;
 use crate::net::body::BodyFault;
@@ -95,7 +95,7 @@ pub(crate) async fn upload<M: Methods + Status + Transfers>(
             return closing(blobs.failed(&error));
         }
     };
-    let time = UploadTime::starting_with(edge.upload_timeout);
+    let time = UploadTimeout::starting_with(edge.upload_timeout);
     let receiving = receive(&mut body, &mut upload, time, announcement.announced);
     let received = tokio::select! {
         biased;
@@ -202,7 +202,7 @@ fn known_answer(blobs: &BlobRequest<'_>, tag: &str) -> Response {
 async fn receive(
     body: &mut Body,
     upload: &mut BlobUpload,
-    mut time: UploadTime,
+    mut time: UploadTimeout,
     announced: Option<u64>,
 ) -> Result<(), UploadFault> {
     let size = announced.and_then(|size| usize::try_from(size).ok()).unwrap_or(PIECE);
@@ -274,7 +274,7 @@ async fn discard(body: &mut Body, waits: bool) {
         return;
     }
     let discarding = async {
-        let mut time = UploadTime::starting_with(LINGER);
+        let mut time = UploadTimeout::starting_with(LINGER);
         let mut discarded = 0_usize;
         while let Ok(Some(bytes)) = time.next(body).await {
             discarded = discarded.saturating_add(bytes.len());

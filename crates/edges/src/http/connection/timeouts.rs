@@ -29,10 +29,10 @@ const ANSWERED: u8 = 3;
 
 /// The phase of a connection, shared by its stream, its service and the connection limit.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionPhase(Arc<State>);
+pub(crate) struct ConnectionPhase(Arc<SharedPhase>);
 
 #[derive(Debug)]
-struct State {
+struct SharedPhase {
     phase: AtomicU8,
     opened: Instant,
     /// The start of the wait for the client, in milliseconds since the connection was opened.
@@ -51,7 +51,7 @@ impl ConnectionPhase {
     /// The phase of a new connection. Notifies `rested` whenever the connection becomes idle.
     pub(crate) fn telling(rested: Arc<Notify>) -> Self {
         let (phase, waiting_since) = (AtomicU8::new(IDLE), AtomicU64::new(0));
-        Self(Arc::new(State { phase, opened: Instant::now(), waiting_since, rested }))
+        Self(Arc::new(SharedPhase { phase, opened: Instant::now(), waiting_since, rested }))
     }
 
     /// Records that a request's headers are complete.

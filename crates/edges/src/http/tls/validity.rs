@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
+use wardian_vocabulary::clock::calendar::{SECONDS_OF_A_DAY, days_since_epoch};
+
 /// Tags of DER.
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
-
-const SECONDS_OF_A_DAY: u64 = 86_400;
 
 /// The time in which a certificate is valid, since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,18 +95,6 @@ fn number(text: &[u8], digits: usize) -> Option<(u64, &[u8])> {
     }
     let value = number.iter().fold(0, |sum, digit| sum * 10 + u64::from(*digit & 0x0f));
     Some((value, rest))
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar, which must not be before.
-fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
-    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years are counted from March, so that a leap day is the last day of its year.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    (365 * year + leap_days + of_year).checked_sub(719_468)
 }
 
 #[cfg(test)]

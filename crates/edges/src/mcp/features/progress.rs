@@ -72,7 +72,7 @@ impl<'a> PreparationTold<'a> {
 
 /// How far the client was told that the run is.
 #[derive(Debug)]
-struct Told {
+struct ReportedProgress {
     token: ProgressToken,
     /// The progress at which the run began.
     begun: f64,
@@ -87,7 +87,7 @@ pub(crate) async fn tell(
     begun: f64,
     mut logs: LogStream,
 ) {
-    let mut told = Told { token, begun, furthest: None, next: None };
+    let mut told = ReportedProgress { token, begun, furthest: None, next: None };
     let mut clock = interval(PAUSE);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -103,7 +103,7 @@ pub(crate) async fn tell(
     told.send(peer).await;
 }
 
-impl Told {
+impl ReportedProgress {
     fn note(&mut self, chunk: &LogChunk) {
         let further = match chunk.stream {
             Stream::Progress => match ProgressReport::read(&chunk.text) {
@@ -148,9 +148,9 @@ mod tests {
 
     use super::*;
 
-    fn told() -> Told {
+    fn told() -> ReportedProgress {
         let token = ProgressToken(NumberOrString::Number(1));
-        Told { token, begun: 0.0, furthest: None, next: None }
+        ReportedProgress { token, begun: 0.0, furthest: None, next: None }
     }
 
     fn chunk(stream: Stream, text: &str) -> LogChunk {

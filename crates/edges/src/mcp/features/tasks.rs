@@ -18,8 +18,8 @@ use crate::mcp::state::{McpState, error_of, internal};
 use crate::mcp::wire::exchange::McpExchange;
 use wardian_formats::protocol::methods::execution::DetachedRun;
 use wardian_service::{ActiveRunView, Caller, Discovery, FoundRun, Runs as _};
-use wardian_stores::audit::rfc3339;
 use wardian_vocabulary::clock::Clock;
+use wardian_vocabulary::clock::calendar::rfc3339;
 
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 1_000;

@@ -31,6 +31,7 @@ use wardian_formats::job::attachment::PackedFile;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::RunFailure;
 use wardian_formats::job::{KeepFiles, LayerMount, Program, Setup, Turn};
+use wardian_vocabulary::clock::backoff::Backoff;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::RunId;
 
@@ -49,11 +50,15 @@ const MAX_MODULE: u64 = 4 << 20;
 
 /// The pauses before a part is offered again to a pool that was busy or lost its worker. Other layers
 /// wait meanwhile.
-const PART_PATIENCE: Patience = Patience { left: 3, pause: Duration::from_secs(1), factor: 1 };
+fn part_pauses() -> impl Iterator<Item = Duration> + Send {
+    Backoff::constant(Duration::from_secs(1)).take(3)
+}
 
 /// The pauses before a layer is begun again after one of its parts did not end: four minutes
 /// together. Other layers have their turn meanwhile.
-const LAYER_PATIENCE: Patience = Patience { left: 8, pause: Duration::from_secs(1), factor: 2 };
+fn layer_pauses() -> impl Iterator<Item = Duration> + Send {
+    Backoff::doubling(Duration::from_secs(1), Duration::MAX).take(8)
+}
 
 /// The compiler's arguments.
 #[derive(Serialize)]
@@ -99,7 +104,7 @@ impl Compiler {
         at_once: usize,
         turns: Option<&tokio::sync::Mutex<()>>,
     ) -> Result<(), ServiceError> {
-        let mut patience = LAYER_PATIENCE;
+        let mut pauses = layer_pauses();
         loop {
             let turn = match turns {
                 Some(turns) => Some(turns.lock().await),
@@ -108,7 +113,7 @@ impl Compiler {
             let compiled = self.compile_layer(layer, at_once).await;
             drop(turn);
             match compiled {
-                Err(error) if is_passing(&error) && patience.pause().await => {}
+                Err(error) if is_passing(&error) && paused(&mut pauses).await => {}
                 Err(error) => {
                     // The next run with the layer tries again.
                     layer.is_compiled.store(!is_passing(&error), Ordering::Release);
@@ -203,11 +208,11 @@ impl Compiler {
         let job = Job { guest, turn: Box::new(turn) };
         let mut log = RunLog::open(&job.turn.id, &caller.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
-        let mut patience = PART_PATIENCE;
+        let mut pauses = part_pauses();
         let finished = loop {
             let ended = self.pool.run_own(&job, &mut host).await.and_then(unless_lost);
             match ended.map_err(ServiceError::from) {
-                Err(error) if is_passing(&error) && patience.pause().await => {}
+                Err(error) if is_passing(&error) && paused(&mut pauses).await => {}
                 other => break other?,
             }
         };
@@ -248,35 +253,14 @@ const fn is_passing(error: &ServiceError) -> bool {
     )
 }
 
-/// The pauses between attempts, each `factor` times as long as the one before.
-#[derive(Debug, Clone, Copy)]
-struct Patience {
-    left: u32,
-    pause: Duration,
-    factor: u32,
-}
-
-impl Patience {
-    /// Pauses before the next attempt; false if there is none.
-    async fn pause(&mut self) -> bool {
-        match self.next() {
-            Some(pause) => {
-                tokio::time::sleep(pause).await;
-                true
-            }
-            None => false,
+/// Waits for the next of some pauses; false if there is none.
+async fn paused(pauses: &mut impl Iterator<Item = Duration>) -> bool {
+    match pauses.next() {
+        Some(pause) => {
+            tokio::time::sleep(pause).await;
+            true
         }
-    }
-}
-
-impl Iterator for Patience {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        self.left = self.left.checked_sub(1)?;
-        let pause = self.pause;
-        self.pause = pause.saturating_mul(self.factor);
-        Some(pause)
+        None => false,
     }
 }
 
@@ -321,9 +305,9 @@ mod tests {
 
     #[test]
     fn a_busy_pool_is_asked_a_bounded_number_of_times() {
-        let pauses: Vec<u64> = LAYER_PATIENCE.map(|pause| pause.as_secs()).collect();
+        let pauses: Vec<u64> = layer_pauses().map(|pause| pause.as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128]);
-        assert_eq!(PART_PATIENCE.map(|pause| pause.as_secs()).collect::<Vec<_>>(), [1, 1, 1]);
+        assert_eq!(part_pauses().map(|pause| pause.as_secs()).collect::<Vec<_>>(), [1, 1, 1]);
         let retry_after = Duration::from_secs(1);
         for passing in [
             DispatchError::TenantBusy { retry_after },

@@ -8,6 +8,7 @@ use tokio::sync::OnceCell;
 use tracing::debug;
 
 use wardian_dispatch::{DispatchError, SkillContent};
+use wardian_vocabulary::clock::backoff::Backoff;
 use wardian_vocabulary::error::CauseChain;
 
 /// The pause after a first failure, and after a compilation that was not begun. Each further failure
@@ -28,12 +29,18 @@ pub(crate) struct CompiledSkill {
     failures: Mutex<Failures>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Failures {
     /// The end of the pause after the last one.
     until: Option<Instant>,
-    /// The length of the pause after the last compilation that was begun and failed.
-    pause: Option<Duration>,
+    /// The pauses after compilations that were begun and failed.
+    backoff: Backoff,
+}
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self { until: None, backoff: Backoff::doubling(FIRST_PAUSE, LONGEST_PAUSE) }
+    }
 }
 
 /// The reason why there is no bytecode yet.
@@ -83,10 +90,7 @@ impl Failures {
         let pause = match error {
             // The pool was busy, which says nothing about the skill.
             NotCompiled::NotBegun(_) | NotCompiled::Paused => FIRST_PAUSE,
-            NotCompiled::Failed => {
-                let next = self.pause.map_or(FIRST_PAUSE, |last| last.saturating_mul(2));
-                *self.pause.insert(next.min(LONGEST_PAUSE))
-            }
+            NotCompiled::Failed => self.backoff.pause(),
         };
         self.until = Some(now + pause);
     }

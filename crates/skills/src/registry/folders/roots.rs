@@ -15,10 +15,10 @@ use crate::registry::error::RegistryError;
 use crate::registry::folders::notices::Notices;
 use crate::registry::folders::scan::{RootBounds, SkillRoot, Watcher};
 use crate::registry::folders::snapshot::Snapshot;
+use crate::registry::follower_link::{FollowerLink, PublishedIndexes};
 use crate::registry::index::{Index, MAX_SHARED};
 use crate::registry::publishing::roots_in;
 use crate::registry::separation::check_tenant_folders;
-use crate::registry::shared::{PublishedIndexes, Shared};
 use wardian_vocabulary::ids::TenantId;
 
 /// The state of the thread that reads the disk.
@@ -193,7 +193,7 @@ impl RootsOnDisk {
     }
 
     /// Publishes the current indexes of changed roots to calls.
-    pub fn publish(&mut self, shared: &Shared) {
+    pub fn publish(&mut self, shared: &FollowerLink) {
         let changed = std::mem::take(&mut self.changed);
         let is_new = std::mem::take(&mut self.has_other_tenants);
         if changed.iter().next().is_some_and(|root| *root < self.shared) {
@@ -213,7 +213,7 @@ impl RootsOnDisk {
 
     fn publish_tenants(
         &mut self,
-        shared: &Shared,
+        shared: &FollowerLink,
         others: HashMap<TenantId, Arc<Index>>,
         is_new: bool,
     ) {

@@ -17,6 +17,7 @@ use crate::tenants::caller::UnknownCaller;
 use crate::tenants::jwt::config::JwtConfig;
 use crate::tenants::jwt::key_set::{KeySet, KeySetFault};
 use crate::tenants::jwt::source::{KeySource, KeySourceError};
+use wardian_vocabulary::clock::backoff::Backoff;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::Digest;
 
@@ -153,6 +154,8 @@ impl ProviderKeys {
 
     fn keep_reading(&self) {
         let (mut is_failing, mut had_none) = (false, false);
+        // Failures in a row are further and further apart.
+        let mut backoff = Backoff::doubling(PAUSE, self.refresh);
         let mut pause = Duration::ZERO;
         if self.current.read().read.is_some() {
             pause = self.interval();
@@ -162,11 +165,12 @@ impl ProviderKeys {
             let has_changed = matches!(read, Ok(true));
             let was_failing = std::mem::replace(&mut is_failing, read.is_err());
             pause = match read {
-                Ok(_) => self.interval(),
+                Ok(_) => {
+                    backoff.reset();
+                    self.interval()
+                }
                 Err(_) if self.source.is_near() => LOOK,
-                // Failures in a row are further and further apart.
-                Err(_) if was_failing => pause.saturating_mul(2).max(PAUSE).min(self.refresh),
-                Err(_) => PAUSE,
+                Err(_) => backoff.pause(),
             };
             match read {
                 Err(error) if !was_failing || (self.has_none() && !had_none) => warn!(

@@ -1,33 +1,16 @@
 //! The report for services of continuous integration, as the XML of `JUnit`.
 
 use std::fmt::Write as _;
-use std::fs::Permissions;
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use tempfile::NamedTempFile;
-
 use crate::cli::commands::test::report::outcomes::{TestEnd, TestReport, UnitReport};
-use crate::cli::commands::xml::escaped;
+use crate::cli::commands::test::report::xml::escaped;
+use crate::cli::commands::whole_file::write_whole;
 use crate::cli::failed::Failed;
 
 /// Writes the report. A reader sees the whole file or the one before.
 pub(crate) fn write_junit(path: &Path, units: &[UnitReport]) -> Result<(), Failed> {
     write_whole(path, xml(units).as_bytes())
-}
-
-/// Writes a file beside its place, and moves it there.
-pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failed> {
-    let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mode = std::fs::metadata(path).map_or(0o644, |there| there.permissions().mode() & 0o777);
-    let mut file = NamedTempFile::new_in(folder).map_err(|fault| named(&fault))?;
-    file.write_all(content)
-        .and_then(|()| file.as_file().set_permissions(Permissions::from_mode(mode)))
-        .map_err(|fault| named(&fault))?;
-    file.persist(path).map(drop).map_err(|fault| named(&fault.error))
 }
 
 fn xml(units: &[UnitReport]) -> String {

@@ -1,10 +1,15 @@
 //! The difference of two texts, line by line.
 
+use similar::{Algorithm, capture_diff_slices, group_diff_ops};
+
 /// Most lines of a text that are compared.
 const MAX_COMPARED: usize = 400;
 
 /// Equal lines around a difference that are shown.
 const AROUND: usize = 2;
+
+/// The line in place of equal lines that are left out.
+const LEFT_OUT: &str = "  ...";
 
 /// The lines of a difference: `-` before those of `old`, `+` before those of `new`, and a space before
 /// equal lines around them. `None` if a text has too many lines.
@@ -13,67 +18,21 @@ pub(crate) fn line_diff(old: &str, new: &str) -> Option<Vec<String>> {
     if old.len() > MAX_COMPARED || new.len() > MAX_COMPARED {
         return None;
     }
-    let marked = marked(&old, &new);
-    let is_near = |at: usize| {
-        let range = at.saturating_sub(AROUND)..at.saturating_add(AROUND).saturating_add(1);
-        marked.iter().enumerate().any(|(other, (mark, _))| range.contains(&other) && *mark != ' ')
-    };
-    let mut lines = Vec::new();
-    let mut is_cut = false;
-    for (at, (mark, line)) in marked.iter().enumerate() {
-        if is_near(at) {
-            lines.push(format!("{mark} {line}"));
-            is_cut = false;
-        } else if !is_cut {
-            lines.push("  ...".to_owned());
-            is_cut = true;
+    let difference = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let (mut lines, mut told) = (Vec::new(), 0);
+    for group in group_diff_ops(difference, AROUND) {
+        if group.first().is_some_and(|first| first.old_range().start > told) {
+            lines.push(LEFT_OUT.to_owned());
         }
+        for change in group.iter().flat_map(|part| part.iter_changes(&old, &new)) {
+            lines.push(format!("{} {}", change.tag(), change.value()));
+        }
+        told = group.last().map_or(told, |last| last.old_range().end);
+    }
+    if told < old.len() {
+        lines.push(LEFT_OUT.to_owned());
     }
     Some(lines)
-}
-
-/// All lines of both, each with its mark, from a longest common subsequence.
-fn marked<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(char, &'t str)> {
-    // `common[i][j]` is the length of the longest one of the lines from `i` and `j` on.
-    let width = new.len().saturating_add(1);
-    let mut common = vec![0_u32; old.len().saturating_add(1).saturating_mul(width)];
-    let place = |i: usize, j: usize| i.saturating_mul(width).saturating_add(j);
-    let read = |common: &[u32], i, j| common.get(place(i, j)).copied().unwrap_or_default();
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            let length = if old.get(i) == new.get(j) {
-                read(&common, i.saturating_add(1), j.saturating_add(1)).saturating_add(1)
-            } else {
-                read(&common, i.saturating_add(1), j).max(read(&common, i, j.saturating_add(1)))
-            };
-            if let Some(cell) = common.get_mut(place(i, j)) {
-                *cell = length;
-            }
-        }
-    }
-    let (mut i, mut j) = (0_usize, 0_usize);
-    let mut lines = Vec::new();
-    loop {
-        match (old.get(i), new.get(j)) {
-            (Some(one), Some(other)) if one == other => {
-                lines.push((' ', *one));
-                (i, j) = (i.saturating_add(1), j.saturating_add(1));
-            }
-            (Some(one), other)
-                if other.is_none()
-                    || read(&common, i.saturating_add(1), j)
-                        >= read(&common, i, j.saturating_add(1)) =>
-            {
-                lines.push(('-', *one));
-                i = i.saturating_add(1);
-            }
-            (_, Some(other)) => {
-                lines.push(('+', *other));
-                j = j.saturating_add(1);
-            }
-            (_, None) => return lines,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -88,6 +47,11 @@ mod tests {
         assert_eq!(line_diff(old, new).unwrap(), expected);
         assert_eq!(line_diff("", "a").unwrap(), ["+ a"]);
         assert_eq!(line_diff("a", "").unwrap(), ["- a"]);
+        let apart = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let expected = ["- 1", "+ x", "  2", "  3", "  ...", "  7", "  8", "- 9", "+ y"];
+        let changed = apart.replace('1', "x").replace('9', "y");
+        assert_eq!(line_diff(apart, &changed).unwrap(), expected);
+        assert_eq!(line_diff("a\nb", "a\nb\n").unwrap(), ["  ..."], "the lines are equal");
         assert_eq!(line_diff(&"x\n".repeat(MAX_COMPARED + 1), ""), None);
     }
 }

@@ -5,3 +5,4 @@ pub(crate) mod junit;
 pub(crate) mod line_diff;
 pub(crate) mod outcomes;
 pub(crate) mod printer;
+mod xml;

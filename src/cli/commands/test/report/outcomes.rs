@@ -7,8 +7,8 @@ use crate::cli::terminal::output::shown;
 /// Longest name of a test, in characters.
 const MAX_ID: usize = 500;
 
-/// Longest message of a test, in characters.
-const MAX_MESSAGE: usize = 2_000;
+/// Longest message or description of a test, in characters.
+pub(crate) const MAX_MESSAGE: usize = 2_000;
 
 /// Most lines of details that are kept, and the longest line, in characters.
 const MAX_LINES: usize = 400;
@@ -53,6 +53,9 @@ impl TestEnd {
 pub(crate) struct TestReport {
     /// The file or the skill, `::`, and the name of the test.
     pub(crate) id: String,
+    /// What the test shows, if it says so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) description: String,
     pub(crate) outcome: TestEnd,
     /// One line that says why it did not pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -127,6 +130,7 @@ impl TestReport {
         let message = message.trim().lines().next().unwrap_or_default();
         Self {
             id: cut(id, MAX_ID),
+            description: String::new(),
             outcome,
             message: cut(message, MAX_MESSAGE),
             details: lines,

@@ -12,8 +12,8 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value as Json};
 
+use crate::skill::json_equality::is_same_text;
 use crate::skill::manifest::inputs::shape::{InputShape, InputType};
-use crate::skill::same::is_same_text;
 use crate::skill::text::{printable, quoted};
 use wardian_vocabulary::ids::BlobId;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-use crate::cli::commands::skills::test_network::CaseExchange;
+use crate::cli::commands::skill_cases::case_network::CaseExchange;
 use crate::cli::terminal::output::shown;
 
 /// Largest difference of two numbers that count as equal: relative to the larger one, or to 1 if

@@ -12,7 +12,7 @@ use wardian_vocabulary::ids::TenantId;
 
 /// The current indexes, and the wishes to the thread that follows the folders.
 #[derive(Debug)]
-pub struct Shared {
+pub struct FollowerLink {
     pub current: RwLock<PublishedIndexes>,
     /// True if the thread that follows the folders must walk all of them soon.
     pub(crate) is_walk_wanted: AtomicBool,

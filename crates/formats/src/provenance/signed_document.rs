@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::strict;
 use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::document::{MAX_DOCUMENT, RunDocument};
+use crate::provenance::ed25519_keys::{PrivateKey, PublicKey};
 use crate::provenance::fault::ProvenanceError;
-use crate::provenance::signature::{PrivateKey, PublicKey};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
@@ -26,14 +26,14 @@ const PREDICATE: &str = "urn:wardian:run-record:1";
 const SUBJECT: &str = "run record";
 
 /// Largest envelope: Base64 takes a third more.
-pub const MAX_ENVELOPE: ByteCount = ByteCount::mebibytes(48);
+pub const MAX_SIGNED_DOCUMENT: ByteCount = ByteCount::mebibytes(48);
 
 /// Largest statement: its record, and the rest of it.
 const MAX_STATEMENT: ByteCount = ByteCount::bytes(MAX_DOCUMENT.as_u64() + (4 << 10));
 
 /// A signed record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignedRecord {
+pub struct SignedDocument {
     statement: Vec<u8>,
     signature: EnvelopeSignature,
 }
@@ -98,7 +98,7 @@ impl Subject {
     }
 }
 
-impl SignedRecord {
+impl SignedDocument {
     /// Signs a record.
     ///
     /// # Errors
@@ -134,8 +134,8 @@ impl SignedRecord {
     ///
     /// It is too large, no envelope, of another type, or has not exactly one signature.
     pub fn read(text: &[u8]) -> Result<Self, ProvenanceError> {
-        if ByteCount::from(text.len()) > MAX_ENVELOPE {
-            return Err(ProvenanceError::TooLarge { most: MAX_ENVELOPE });
+        if ByteCount::from(text.len()) > MAX_SIGNED_DOCUMENT {
+            return Err(ProvenanceError::TooLarge { most: MAX_SIGNED_DOCUMENT });
         }
         let what = "the signed record";
         let read = strict::read(text)
@@ -209,8 +209,8 @@ impl SignedRecord {
             payload_type: PAYLOAD_TYPE.to_owned(),
             signatures: vec![self.signature.clone()],
         })?;
-        if ByteCount::from(text.len()) > MAX_ENVELOPE {
-            return Err(ProvenanceError::TooLarge { most: MAX_ENVELOPE });
+        if ByteCount::from(text.len()) > MAX_SIGNED_DOCUMENT {
+            return Err(ProvenanceError::TooLarge { most: MAX_SIGNED_DOCUMENT });
         }
         Ok(text)
     }

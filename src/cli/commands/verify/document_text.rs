@@ -1,10 +1,10 @@
 //! The text of a record: as it is, or signed.
 
-use wardian_formats::provenance::{ProvenanceError, PublicKey, RunDocument, SignedRecord};
+use wardian_formats::provenance::{ProvenanceError, PublicKey, RunDocument, SignedDocument};
 
 /// A record that was read.
 #[derive(Debug)]
-pub(super) struct ReadRecord {
+pub(super) struct ReadDocument {
     pub(super) document: RunDocument,
     /// The text that it was read from.
     pub(super) text: Vec<u8>,
@@ -22,18 +22,21 @@ pub(super) enum SignatureState {
 
 /// Reads a record, or a signed record. With a key, the signature is verified before anything that
 /// it covers is read.
-pub(super) fn parse(text: Vec<u8>, key: Option<&PublicKey>) -> Result<ReadRecord, ProvenanceError> {
-    if !SignedRecord::is_in(&text) {
+pub(super) fn parse(
+    text: Vec<u8>,
+    key: Option<&PublicKey>,
+) -> Result<ReadDocument, ProvenanceError> {
+    if !SignedDocument::is_in(&text) {
         let document = RunDocument::read(&text)?;
         if key.is_some() {
             return Err(ProvenanceError::Signature("the record is not signed"));
         }
-        return Ok(ReadRecord { document, text, signature: SignatureState::None });
+        return Ok(ReadDocument { document, text, signature: SignatureState::None });
     }
-    let signed = SignedRecord::read(&text)?;
+    let signed = SignedDocument::read(&text)?;
     let signature = match key {
         None => SignatureState::Unverified,
         Some(key) => signed.verify(key).map(|()| SignatureState::Verified)?,
     };
-    Ok(ReadRecord { document: signed.document()?, text, signature })
+    Ok(ReadDocument { document: signed.document()?, text, signature })
 }

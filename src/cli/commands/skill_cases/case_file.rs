@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use crate::cli::commands::skills::test_case::{BlobContent, TestCase, with_ids};
+use crate::cli::commands::skill_cases::test_case::{BlobContent, TestCase, with_ids};
 use wardian_formats::protocol::strict;
 use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
 use wardian_formats::skill::path::is_left_out;
@@ -124,7 +124,7 @@ pub(crate) fn check_tests(snapshot: &Snapshot) -> Vec<Diagnostic> {
             }
             Ok(Err(mistakes)) => {
                 for mistake in mistakes {
-                    let help = "`wardian skills test` runs no test until it is mended";
+                    let help = "`wardian test` runs no test until it is mended";
                     warn("test-malformed", mistake, help);
                 }
             }

@@ -10,12 +10,12 @@ use wardian_vocabulary::secret_text::SecretText;
 
 /// A provider that is asked for a scope.
 #[derive(Debug)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum ScopedProvider<'a> {
     Server(&'a dyn SecretProvider),
     Tenant(Box<dyn SecretProvider>),
 }
 
-impl<'a> Deref for Asked<'a> {
+impl<'a> Deref for ScopedProvider<'a> {
     type Target = dyn SecretProvider + 'a;
 
     fn deref(&self) -> &Self::Target {
@@ -29,7 +29,7 @@ impl<'a> Deref for Asked<'a> {
 /// The first value, with its provider. A provider that fails hides those behind it: whoever broke
 /// it must not choose which value is used.
 pub(super) fn find(
-    providers: &[Asked<'_>],
+    providers: &[ScopedProvider<'_>],
     name: &str,
 ) -> Result<Option<(SecretText, ProviderKind)>, SecretsError> {
     if check_secret_name(name).is_err() || name == TENANTS {

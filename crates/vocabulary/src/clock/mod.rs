@@ -1,4 +1,7 @@
-//! The only reader of the time of day.
+//! Time: the only reader of the time of day, the calendar, and pauses between attempts.
+
+pub mod backoff;
+pub mod calendar;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use zeroize::Zeroizing;
 
-use crate::cli::commands::verify::record_text::{ReadRecord, parse};
+use crate::cli::commands::verify::document_text::{ReadDocument, parse};
 use crate::cli::commands::verify::unpacked::{UnpackedBundle, is_archive, unpack};
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use wardian_formats::provenance::{
-    MAX_ENVELOPE, PrivateKey, ProvenanceError, PublicKey, RunDocument, SignedRecord,
+    MAX_SIGNED_DOCUMENT, PrivateKey, ProvenanceError, PublicKey, RunDocument, SignedDocument,
 };
 use wardian_vocabulary::files::private_file::folder_of;
 use wardian_vocabulary::ids::Digest;
@@ -22,10 +22,10 @@ use wardian_vocabulary::ids::Digest;
 const MAX_KEY: u64 = 16 << 10;
 
 /// Reads the record in a file, with the contents of a bundle. With a key it must be signed.
-pub(super) fn read_record(
+pub(super) fn read_document(
     path: &Path,
     key: Option<&PublicKey>,
-) -> Result<(ReadRecord, Option<UnpackedBundle>), Failed> {
+) -> Result<(ReadDocument, Option<UnpackedBundle>), Failed> {
     let named = |fault: ProvenanceError| Failed::named(path.display(), &fault);
     let file = File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
     if is_archive(path, &file)? {
@@ -33,7 +33,7 @@ pub(super) fn read_record(
         return Ok((record, Some(unpacked)));
     }
     let mut text = Vec::new();
-    file.take(MAX_ENVELOPE.as_u64().saturating_add(1))
+    file.take(MAX_SIGNED_DOCUMENT.as_u64().saturating_add(1))
         .read_to_end(&mut text)
         .map_err(|fault| Failed::named(path.display(), &fault))?;
     Ok((parse(text, key).map_err(named)?, None))
@@ -84,7 +84,7 @@ fn pem(path: &Path) -> Result<Zeroizing<String>, Failed> {
 }
 
 /// Writes the record of a run into a file, signed if there is a key.
-pub(crate) fn write_record(
+pub(crate) fn write_document(
     path: &Path,
     document: &RunDocument,
     key: Option<&PrivateKey>,
@@ -93,7 +93,7 @@ pub(crate) fn write_record(
     let digest = Digest::of(text.as_bytes());
     let (text, how) = match key {
         None => (text, "recorded"),
-        Some(key) => (SignedRecord::sign(document, key)?.text()?, "recorded and signed"),
+        Some(key) => (SignedDocument::sign(document, key)?.text()?, "recorded and signed"),
     };
     fs::write(path, &text).map_err(|fault| Failed::named(path.display(), &fault))?;
     note(&format!("{how} as {} (SHA-256 {digest})", path.display()));

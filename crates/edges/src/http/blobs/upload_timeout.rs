@@ -16,14 +16,14 @@ const BYTES_PER_SECOND: u64 = 64 << 10;
 
 /// The time that a client has taken so far.
 #[derive(Debug)]
-pub(crate) struct UploadTime {
+pub(crate) struct UploadTimeout {
     /// The time that it may take in any case, and the longest pause.
     base: Duration,
     waited: Duration,
     received: u64,
 }
 
-impl UploadTime {
+impl UploadTimeout {
     pub(crate) const fn starting_with(base: Duration) -> Self {
         Self { base, waited: Duration::ZERO, received: 0 }
     }
@@ -64,7 +64,7 @@ mod tests {
     const BASE: Duration = Duration::from_secs(30);
 
     fn patience(waited: u64, received: u64) -> Duration {
-        UploadTime { base: BASE, waited: Duration::from_secs(waited), received }.patience()
+        UploadTimeout { base: BASE, waited: Duration::from_secs(waited), received }.patience()
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pause_ends_an_upload() {
-        let mut time = UploadTime::starting_with(Duration::from_millis(20));
+        let mut time = UploadTimeout::starting_with(Duration::from_millis(20));
         let mut silent = Body::new(Silent);
         assert_eq!(time.next(&mut silent).await, Err(BodyFault::TooSlow));
         assert!(time.waited >= Duration::from_millis(20));
