@@ -10,6 +10,14 @@ fn client() -> Client {
     TestServer::shared().client()
 }
 
+/// The message of a run that was stopped after so many milliseconds.
+fn timed_out(limit: u64) -> String {
+    format!(
+        "the run was stopped after its limit of {limit} ms: a call asks for more with \
+         `timeout_ms`, up to the operator's `limits.max.timeout`"
+    )
+}
+
 /// Programs that only a deadline ends.
 const ENDLESS: [(&str, &str); 9] = [
     ("spinning", "while True: pass\n"),
@@ -32,7 +40,8 @@ fn a_program_without_end_is_stopped_when_its_time_is_over() {
     for (name, code) in ENDLESS {
         let start = Instant::now();
         let result = client.run_with(code, json!({"timeout_ms": 400}));
-        let expected = ("Timeout", "the run was stopped after its limit of 400 ms");
+        let message = timed_out(400);
+        let expected = ("Timeout", message.as_str());
         assert_eq!(failed(&result), expected, "{name}");
         let duration = result["duration_ms"].as_u64().unwrap();
         assert!((400..5_000).contains(&duration), "{name} took {duration} ms");
@@ -60,7 +69,7 @@ fn a_timeout_may_stand_in_three_places() {
         json!({"timeout_ms": 200.0}),
     ] {
         let result = client.run_with(spin, params.clone());
-        assert_eq!(failed(&result).1, "the run was stopped after its limit of 200 ms", "{params}");
+        assert_eq!(failed(&result).1, timed_out(200), "{params}");
     }
     let differ =
         json!({"language": "python", "code": spin, "timeout_ms": 1, "limits": {"timeout_ms": 2}});
@@ -304,7 +313,7 @@ fn an_operator_sets_the_defaults_and_the_ceilings() {
     let server = TestServer::start(&settings);
     let client = server.client();
     let spin = client.run("while True: pass\n");
-    assert_eq!(failed(&spin).1, "the run was stopped after its limit of 500 ms");
+    assert_eq!(failed(&spin).1, timed_out(500));
     let params = json!({"language": "python", "code": "", "timeout_ms": 1_001});
     assert!(client.refusal("run_code", params).message.contains("between 1 and 1000, got 1001"));
     let hungry = "def main(args):\n    return len(bytearray(100 << 20))\n";

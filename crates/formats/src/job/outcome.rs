@@ -149,7 +149,12 @@ impl fmt::Display for RunFailure {
         match self {
             Self::Exception { message, .. } => f.write_str(message),
             Self::Timeout { limit } => {
-                write!(f, "the run was stopped after its limit of {} ms", limit.as_millis())
+                let milliseconds = limit.as_millis();
+                write!(
+                    f,
+                    "the run was stopped after its limit of {milliseconds} ms: a call asks for \
+                     more with `timeout_ms`, up to the operator's `limits.max.timeout`"
+                )
             }
             Self::FuelExhausted { limit } => {
                 write!(f, "the run used up its budget of {} units of fuel", limit.0)
@@ -450,7 +455,11 @@ mod tests {
     #[test]
     fn failures_read_well() {
         let timeout = RunFailure::Timeout { limit: Duration::from_secs(2) };
-        assert_eq!(timeout.to_string(), "the run was stopped after its limit of 2000 ms");
+        assert_eq!(
+            timeout.to_string(),
+            "the run was stopped after its limit of 2000 ms: a call asks for more with \
+             `timeout_ms`, up to the operator's `limits.max.timeout`"
+        );
         assert_eq!(timeout.error_type(), "Timeout");
         let memory = RunFailure::MemoryLimit { limit: ByteCount::mebibytes(512), traceback: None };
         assert_eq!(
