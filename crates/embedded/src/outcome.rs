@@ -11,7 +11,7 @@ use wardian_formats::job::outcome::{
     LeftFile, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
 use wardian_formats::protocol::strict;
-use wardian_sandbox::Finished;
+use wardian_sandbox::TurnEnd;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -60,9 +60,9 @@ pub struct LostFile {
 
 impl Outcome {
     /// The outcome of a run whose contents were collected in `stored`.
-    pub(crate) fn of(finished: &mut Finished, stored: &StoredContents) -> Self {
-        let output = std::mem::take(&mut finished.output);
-        let RunOutcome { end, logs, files, usage, .. } = finished.outcome.clone();
+    pub(crate) fn of(end: TurnEnd, stored: &StoredContents) -> Self {
+        let TurnEnd { outcome, output, .. } = end;
+        let RunOutcome { end, logs, files, usage, .. } = outcome;
         let blobs = stored.take();
         let (mut kept, mut lost_files) = (Vec::new(), Vec::new());
         for LeftFile { path, size, kept: blob, problem } in files.listed {

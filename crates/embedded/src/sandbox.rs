@@ -1,7 +1,7 @@
 //! The sandbox of an embedding program: a thread that runs one guest after another.
 
 use std::fmt;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl Sandbox {
         sandbox.start()?;
         let (orders, received) = mpsc::channel();
         let setup = setup(content.digest(), &limits);
-        let serve = move || serve(sandbox, &setup, received);
+        let serve = move || serve(sandbox, &Arc::new(setup), received);
         let thread = guest_thread().spawn(serve).map_err(refused)?;
         Ok(Self { limits, orders: Some(orders), thread: Some(thread) })
     }
@@ -86,19 +86,23 @@ impl Sandbox {
 }
 
 /// Runs programs until the sandbox is dropped or breaks. Memory is reset after the answer.
-fn serve(mut sandbox: wardian_sandbox::Sandbox, setup: &Setup, orders: mpsc::Receiver<Order>) {
+fn serve(
+    mut sandbox: wardian_sandbox::Sandbox,
+    setup: &Arc<Setup>,
+    orders: mpsc::Receiver<Order>,
+) {
     for Order { turn, answer } in orders {
         let stored = StoredContents::default();
-        let ended = sandbox.run(setup, &turn, Box::new(StoringHost::new(&stored)));
-        let is_broken = ended.is_err();
-        let (outcome, remains) = match ended {
-            Ok(mut finished) => (Ok(Outcome::of(&mut finished, &stored)), Some(finished)),
+        let ended = sandbox.run(Arc::clone(setup), &turn, Box::new(StoringHost::new(&stored)));
+        let (outcome, guest) = match ended {
+            Ok((guest, end)) => (Ok(Outcome::of(end, &stored)), Some(guest)),
             Err(fault) => (Err(fault), None),
         };
         // The caller waits for it, unless its thread has panicked.
         answer.send(outcome).ok();
-        drop(remains);
-        if is_broken {
+        // After a fault, and after a reset that failed, no further guest may run.
+        let Some(guest) = guest else { return };
+        if sandbox.close(guest).is_err() {
             return;
         }
     }
