@@ -93,19 +93,7 @@ impl ScriptedRunner {
         };
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "blob" | "blob-of" => {
-                let (kind, rest) = rest.split_once(' ').unwrap();
-                let content =
-                    if word == "blob" { rest.into() } else { vec![b'x'; rest.parse().unwrap()] };
-                Ok(match host.write_blob(kind, &content) {
-                    Ok(_) => Step::Next,
-                    Err(refusal) => Step::Fail(RunFailure::Exception {
-                        class: refusal.error_type,
-                        message: refusal.message,
-                        traceback: None,
-                    }),
-                })
-            }
+            "blob" | "blob-of" => Ok(store_blob(word, rest, host)),
             "log" => log(rest.to_owned()),
             "log-of" => log("l".repeat(rest.parse().unwrap())),
             "secret" => {
@@ -256,6 +244,20 @@ impl Runner for ScriptedRunner {
             thread::park_timeout(rest);
         }
         Err("a reset that failed as was asked for".into())
+    }
+}
+
+/// Stores a blob; a refusal ends the run.
+fn store_blob(word: &str, rest: &str, host: &mut ChannelHost) -> Step {
+    let (kind, rest) = rest.split_once(' ').unwrap();
+    let content = if word == "blob" { rest.into() } else { vec![b'x'; rest.parse().unwrap()] };
+    match host.write_blob(kind, &content) {
+        Ok(_) => Step::Next,
+        Err(refusal) => Step::Fail(RunFailure::Exception {
+            class: refusal.error_type,
+            message: refusal.message,
+            traceback: None,
+        }),
     }
 }
 
