@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use crate::assembly::error::AssemblyError;
 use wardian_config::Config;
 use wardian_service::Service;
-use wardian_stores::blobs::{BlobStore, BlobStoreConfig, LocalBlobStore};
+use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore, LocalBlobs};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
@@ -38,7 +38,7 @@ pub struct OwnBlobs {
     /// The service.
     pub service: Arc<Service>,
     /// Its blobs.
-    pub blobs: Arc<dyn BlobStore>,
+    pub blobs: Arc<LocalBlobStore>,
     _folder: TempDir,
 }
 
@@ -54,9 +54,9 @@ pub(super) fn own_blobs(
     let quota = settings.tenant_bytes.as_u64().saturating_add(room.as_u64());
     let settings =
         BlobStoreConfig { root, tenant_bytes: ByteCount::bytes(quota), ..settings.clone() };
-    let blobs = LocalBlobStore::open(settings, Clock::System)?;
-    let blobs: Arc<dyn BlobStore> = Arc::new(blobs);
-    let service = service.with_blobs(Arc::clone(&blobs), 1);
+    let local = LocalBlobs::new(LocalBlobStore::open(settings, Clock::System)?);
+    let blobs = Arc::clone(local.store());
+    let service = service.with_blobs(local.into(), 1);
     Ok(OwnBlobs { service, blobs, _folder: folder })
 }
 
@@ -70,7 +70,7 @@ pub(super) fn settings(config: &Config) -> BlobStoreConfig {
 }
 
 /// Counts the blobs before the first write, then removes expired ones at intervals.
-pub(super) async fn sweep(blobs: Arc<dyn BlobStore>) {
+pub(super) async fn sweep(blobs: Arc<LocalBlobStore>) {
     let counted = Arc::clone(&blobs);
     let counted = tokio::task::spawn_blocking(move || counted.count_all()).await;
     if let Ok(Err(error)) = counted {

@@ -9,18 +9,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::blobs::content::blob_id::IdScheme;
 use crate::blobs::content::trailer::TRAILER;
 use crate::blobs::local::disk::{Disk, FolderEntry};
-use crate::blobs::{BlobError, BlobStoreConfig};
+use crate::blobs::{BlobError, BlobStoreConfig, TenantUsage};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
-
-/// The number and size of stored blobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TenantUsage {
-    /// Number of blobs.
-    pub blobs: u64,
-    /// Bytes of their content.
-    pub bytes: u64,
-}
 
 impl TenantUsage {
     pub(crate) const fn of_blob(size: ByteCount) -> Self {
