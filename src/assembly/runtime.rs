@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::warn;
 
-use crate::assembly::blobs::{self, OwnBlobs, open_blobs, sweep};
+use crate::assembly::blobs::{self, OwnBlobs, open_blobs, open_blobs_with, sweep};
 use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::AssemblyError;
@@ -37,7 +37,8 @@ use wardian_service::{
 };
 use wardian_skills::packages::LayerStore;
 use wardian_skills::registry::{Registry, RegistryError};
-use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore, LocalBlobs};
+use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
+use wardian_stores::database::Database;
 use wardian_stores::secrets::Secrets;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::cgroup::{CgroupLimits, CgroupTree};
@@ -88,18 +89,39 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens the blobs and begins to read the skills. The thread calls `opened` with the result.
+    /// Opens the blobs and begins to read the skills.
     ///
     /// # Errors
     ///
     /// The blobs cannot be opened, or the operating system refuses a thread.
-    pub fn open(
+    pub fn open(config: &Config, skills: SkillsRead) -> Result<Self, AssemblyError> {
+        Self::over(open_blobs(config)?, config, skills, |_| {})
+    }
+
+    /// As [`open`](Self::open), with the open database of keys. The thread that reads the skills calls
+    /// `opened` with the result.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        config: &Config,
+        database: &Database,
+        skills: SkillsRead,
+        opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
+    ) -> Result<Self, AssemblyError> {
+        let id_keys = BlobIdKeyTable::new(database.clone());
+        Self::over(open_blobs_with(config, id_keys)?, config, skills, opened)
+    }
+
+    fn over(
+        blobs: LocalBlobStore,
         config: &Config,
         skills: SkillsRead,
         opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
     ) -> Result<Self, AssemblyError> {
         let (settings, built_in) = registry_settings(config, skills)?;
-        let local = LocalBlobs::new(open_blobs(config)?);
+        let local = LocalBlobs::new(blobs);
         let blobs = Arc::clone(local.store());
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         let rates = CallRates::of(&config.tenants);

@@ -11,7 +11,6 @@
 //! <root>/drafts/draft-<n>          being written; removed at the next start
 //! <root>/tenants/<tenant>/<id>     content, then a trailer with kind, size and time
 //! <root>/tenants/<tenant>/<id>.name  the names that the tenant gave the blob
-//! <root>/keys/<tenant>             the secret of the tenant's ids; the tenant `local` has none
 //! <root>/quarantine/...            damaged files, set aside and never removed
 //! ```
 //!
@@ -38,15 +37,21 @@ mod config;
 pub mod content;
 mod error;
 mod files;
+mod id_key_table;
+mod id_keys;
 mod listing;
 pub mod local;
 mod pin;
 mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use crate::blobs::config::BlobStoreConfig;
 pub use crate::blobs::content::trailer::StoredBlob;
 pub use crate::blobs::error::BlobError;
 pub use crate::blobs::files::{BlobFiles, BlobVerdict, Blobs, OnDamage, OpenBlob};
+pub use crate::blobs::id_key_table::BlobIdKeyTable;
+pub use crate::blobs::id_keys::{BlobIdKeys, NoIdKeys};
 pub use crate::blobs::listing::{BlobOrder, BlobPage, BlobPlace, ListedBlob, MAX_ORDERED};
 pub use crate::blobs::local::local_blobs::LocalBlobs;
 pub use crate::blobs::local::retention::SweepReport;

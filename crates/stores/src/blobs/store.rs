@@ -45,7 +45,8 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         new: NewBlob,
     ) -> BlobFuture<'a, Box<dyn BlobWriter>>;
 
-    /// Stores content in memory. When this is done, the blob is durable.
+    /// Stores content in memory. When this is done, the blob is durable. Content that the tenant has
+    /// already is not stored again, and needs no room.
     ///
     /// # Errors
     ///
@@ -55,14 +56,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         tenant: &'a TenantId,
         kind: &'a BlobKind,
         content: Vec<u8>,
-    ) -> BlobFuture<'a, StoredBlob> {
-        Box::pin(async move {
-            let new = NewBlob::announced(kind.clone(), ByteCount::from(content.len()));
-            let mut writer = self.begin(tenant, new).await?;
-            writer.append(content).await?;
-            Ok(writer.finish().await?.blob)
-        })
-    }
+    ) -> BlobFuture<'a, StoredBlob>;
 
     /// Stores exactly `size` bytes that `content` yields, without holding them in memory. `content`
     /// may block: it is read on a blocking thread, and dropped as soon as it is not needed any more.
@@ -234,6 +228,26 @@ pub struct TenantUsage {
     pub blobs: u64,
     /// Bytes of their content.
     pub bytes: u64,
+}
+
+impl TenantUsage {
+    pub(crate) const fn of_blob(size: ByteCount) -> Self {
+        Self { blobs: 1, bytes: size.as_u64() }
+    }
+
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_add(other.blobs),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    pub(crate) const fn minus(self, other: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_sub(other.blobs),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
 }
 
 /// The part of a blob to read.

@@ -367,6 +367,15 @@ mod tests {
             })
         }
 
+        fn put<'a>(
+            &'a self,
+            _: &'a TenantId,
+            _: &'a BlobKind,
+            _: Vec<u8>,
+        ) -> BlobFuture<'a, StoredBlob> {
+            refused()
+        }
+
         fn begin<'a>(&'a self, _: &'a TenantId, _: NewBlob) -> BlobFuture<'a, Box<dyn BlobWriter>> {
             refused()
         }

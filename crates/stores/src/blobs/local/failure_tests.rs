@@ -11,6 +11,7 @@ use crate::blobs::BlobPart;
 use crate::blobs::local::disk::Disk as _;
 use crate::blobs::local::faulty_disk::{Fault, FaultyDisk};
 use crate::blobs::local::testing::{HOUR, START, plain, tenant};
+use crate::blobs::testing::DerivedIdKeys;
 use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore, NewBlob, StoredBlob};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::ErrorKind;
@@ -24,7 +25,8 @@ fn config() -> BlobStoreConfig {
 }
 
 fn open(disk: &FaultyDisk) -> Result<Store, BlobError> {
-    LocalBlobStore::open_on(disk.clone(), config(), Clock::Fixed(START))
+    let store = LocalBlobStore::open_on(disk.clone(), config(), Clock::Fixed(START))?;
+    Ok(store.with_id_keys(Arc::new(DerivedIdKeys)))
 }
 
 fn content(store: &Store, tenant: &TenantId, id: &BlobId) -> Result<Vec<u8>, BlobError> {

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::blobs::config::BlobStoreConfig;
 use crate::blobs::error::BlobError;
+use crate::blobs::id_keys::{BlobIdKeys, NoIdKeys};
 use crate::blobs::local::disk::{Disk, LocalDisk};
 use crate::blobs::local::tenant_folder::{self, TenantFolder};
 use crate::blobs::local::verified::Verified;
@@ -15,9 +16,6 @@ use crate::blobs::pin::PinnedBlobs;
 use crate::blobs::store::TenantUsage;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::TenantId;
-
-/// The folder of the keys of ids.
-pub const KEYS: &str = "keys";
 
 /// A store of the blobs of all tenants on a disk. Its operations block: a server uses it through
 /// [`LocalBlobs`](crate::blobs::LocalBlobs).
@@ -34,13 +32,15 @@ pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) next_number: AtomicU64,
     pub(crate) is_sealed: AtomicBool,
     pub(crate) pins: Arc<PinnedBlobs>,
+    pub(crate) id_keys: Arc<dyn BlobIdKeys>,
     /// The store is locked as long as this file is open. `None` beside a server that has the lock.
     lock: Option<D::File>,
 }
 
 impl LocalBlobStore {
     /// Opens the store on this machine's disk, creates it if it does not exist, and removes files
-    /// that a crash left half written.
+    /// that a crash left half written. Other tenants than `local` need
+    /// [`with_id_keys`](Self::with_id_keys).
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl<D: Disk> LocalBlobStore<D> {
             .and_then(|()| disk.lock(&root.join("lock")))
             .map_err(BlobError::from_disk("open"))?
             .ok_or(BlobError::InUse)?;
-        for folder in ["drafts", "tenants", "quarantine", KEYS] {
+        for folder in ["drafts", "tenants", "quarantine"] {
             tenant_folder::ensure_private_folder(&disk, &root.join(folder))
                 .map_err(BlobError::from_disk("open"))?;
         }
@@ -94,8 +94,15 @@ impl<D: Disk> LocalBlobStore<D> {
             next_number: AtomicU64::new(0),
             is_sealed: AtomicBool::new(false),
             pins: Arc::default(),
+            id_keys: Arc::new(NoIdKeys),
             lock,
         }
+    }
+
+    /// The same store with a place for the keys of tenants' ids.
+    #[must_use]
+    pub fn with_id_keys(self, id_keys: Arc<dyn BlobIdKeys>) -> Self {
+        Self { id_keys, ..self }
     }
 
     /// True if the store takes no more writes because a folder could not be synced.
