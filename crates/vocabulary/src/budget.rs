@@ -496,6 +496,31 @@ mod tests {
         }
     }
 
+    /// The same for a task: it is polled to its end although nobody waits for it.
+    #[tokio::test]
+    async fn charged_while_held_by_a_task_whose_caller_has_gone() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let call = CallMemory::new(&budget);
+        call.reserve(ByteCount::mebibytes(2)).unwrap();
+        let (release, released) = tokio::sync::oneshot::channel::<()>();
+        let (end, ended) = tokio::sync::oneshot::channel();
+        {
+            let work = call.on_task(async move {
+                released.await.ok();
+                end.send(()).unwrap();
+            });
+            let early = tokio::time::timeout(std::time::Duration::from_millis(5), work).await;
+            assert!(early.is_err(), "the work goes on");
+        }
+        drop(call);
+        assert_eq!(budget.used(), ByteCount::mebibytes(2), "the task still holds it");
+        release.send(()).unwrap();
+        ended.await.unwrap();
+        while budget.used() > ByteCount::bytes(0) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[test]
     fn open_blobs_of_all_runs_together_are_bounded() {
         let budget = MemoryBudget::new(ByteCount::mebibytes(8));

@@ -36,10 +36,34 @@ pub struct UploadOrder<'a> {
 #[derive(Debug)]
 pub struct BlobUpload {
     /// `None` after an error.
-    draft: Option<Box<dyn BlobWriter>>,
+    draft: Option<UploadDraft>,
     naming: Option<Naming>,
     memory: CallMemory,
+}
+
+/// Content that is not finished. It is charged to the call, and counts as a transfer, until it is
+/// removed, also if the caller goes away while a task has it.
+#[derive(Debug)]
+struct UploadDraft {
+    /// `None` once it is finished.
+    writer: Option<Box<dyn BlobWriter>>,
+    memory: CallMemory,
     permit: TransferPermit,
+}
+
+impl UploadDraft {
+    fn writer(&mut self) -> Result<&mut Box<dyn BlobWriter>, BlobError> {
+        self.writer.as_mut().ok_or(BlobError::Sealed)
+    }
+}
+
+/// Removing a large draft takes time, so a thread does it.
+impl Drop for UploadDraft {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            self.memory.drop_on_thread((writer, Arc::clone(&self.permit)));
+        }
+    }
 }
 
 /// The name that a blob is to get.
@@ -88,14 +112,13 @@ impl BlobTransfers {
             name: name.clone(),
         });
         let new = NewBlob { kind, announced: order.announced, digest: order.digest };
-        let held = Arc::clone(&permit);
+        let held = memory.clone();
         let begun = memory.on_task(async move {
-            let begun = blobs.begin(&tenant, new).await;
-            drop(held);
-            begun
+            let writer = Some(blobs.begin(&tenant, new).await?);
+            Ok::<_, BlobError>(UploadDraft { writer, memory: held, permit })
         });
         let draft = Some(begun.await.map_err(ServiceError::Interrupted)??);
-        Ok(BlobUpload { draft, naming, memory, permit })
+        Ok(BlobUpload { draft, naming, memory })
     }
 }
 
@@ -107,11 +130,9 @@ impl BlobUpload {
     /// A limit, the quota or the disk is exhausted, or the disk failed. The upload is over then.
     pub async fn append(&mut self, piece: Vec<u8>) -> Result<Vec<u8>, ServiceError> {
         let mut draft = self.draft.take().ok_or(BlobError::Sealed)?;
-        let held = Arc::clone(&self.permit);
         let appending = self.memory.on_task(async move {
-            let appended = draft.append(piece).await;
-            drop(held);
-            appended.map(|piece| (draft, piece))
+            let piece = draft.writer()?.append(piece).await?;
+            Ok::<_, BlobError>((draft, piece))
         });
         let (draft, mut piece) = appending.await.map_err(ServiceError::Interrupted)??;
         self.draft = Some(draft);
@@ -125,15 +146,16 @@ impl BlobUpload {
     ///
     /// The content does not have the digest that was announced, or the disk failed.
     pub async fn finish(mut self) -> Result<UploadedBlob, ServiceError> {
-        let draft = self.draft.take().ok_or(BlobError::Sealed)?;
-        let (naming, held) = (self.naming.take(), Arc::clone(&self.permit));
+        let mut draft = self.draft.take().ok_or(BlobError::Sealed)?;
+        let naming = self.naming.take();
         let finishing = self.memory.on_task(async move {
-            let mut written = draft.finish().await?;
+            let writer = draft.writer.take().ok_or(BlobError::Sealed)?;
+            let mut written = writer.finish().await?;
             if let Some(Naming { blobs, tenant, name }) = naming {
                 blobs.set_names(&tenant, &[(written.blob.id.clone(), name.clone())]).await?;
                 written.blob.name = Some(name);
             }
-            drop(held);
+            drop(draft);
             Ok::<_, BlobError>(written)
         });
         let written = finishing.await.map_err(ServiceError::Interrupted)??;
@@ -142,11 +164,85 @@ impl BlobUpload {
     }
 }
 
-/// Removing a large draft takes time, so a thread does it.
-impl Drop for BlobUpload {
-    fn drop(&mut self) {
-        if let Some(draft) = self.draft.take() {
-            self.memory.drop_on_thread((draft, Arc::clone(&self.permit)));
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use tokio::sync::{Notify, Semaphore};
+
+    use super::*;
+    use wardian_stores::blobs::{BlobFuture, WrittenBlob};
+    use wardian_vocabulary::budget::MemoryBudget;
+
+    /// A writer that waits for the test: to append, and when it is dropped.
+    #[derive(Debug)]
+    struct HeldWriter {
+        may_append: Arc<Notify>,
+        may_end: Receiver<()>,
+        /// Whether the test went on while the writer was being dropped.
+        ended: Sender<bool>,
+    }
+
+    // A receiver is used by one thread at a time, which a mutable borrow ensures.
+    #[derive(Debug)]
+    struct Exclusive(parking_lot::Mutex<HeldWriter>);
+
+    impl BlobWriter for Exclusive {
+        fn append(&mut self, piece: Vec<u8>) -> BlobFuture<'_, Vec<u8>> {
+            let may_append = Arc::clone(&self.0.get_mut().may_append);
+            Box::pin(async move {
+                may_append.notified().await;
+                Ok(piece)
+            })
         }
+
+        fn finish(self: Box<Self>) -> BlobFuture<'static, WrittenBlob> {
+            Box::pin(async { Err(BlobError::Sealed) })
+        }
+    }
+
+    impl Drop for HeldWriter {
+        fn drop(&mut self) {
+            let told = self.may_end.recv_timeout(Duration::from_secs(5));
+            self.ended.send(told.is_ok()).ok();
+        }
+    }
+
+    /// The draft is removed on a thread of its own, and counts until then. On the only thread of this
+    /// runtime the removal would wait for the test, which would wait for the removal.
+    #[tokio::test]
+    async fn a_draft_whose_caller_left_within_a_piece_is_removed_on_a_thread_and_counts_until_then()
+    {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let memory = CallMemory::new(&budget);
+        memory.reserve(UPLOAD_MEMORY).unwrap();
+        let transfers = Arc::new(Semaphore::new(1));
+        let permit = begin(&transfers).unwrap();
+        let (end, may_end) = channel();
+        let (ended, has_ended) = channel();
+        let may_append = Arc::new(Notify::new());
+        let writer = HeldWriter { may_append: Arc::clone(&may_append), may_end, ended };
+        let writer: Option<Box<dyn BlobWriter>> =
+            Some(Box::new(Exclusive(parking_lot::Mutex::new(writer))));
+        let draft = Some(UploadDraft { writer, memory: memory.clone(), permit });
+        let mut upload = BlobUpload { draft, naming: None, memory };
+        {
+            let appending = upload.append(vec![7; 10]);
+            let early = tokio::time::timeout(Duration::from_millis(5), appending).await;
+            assert!(early.is_err(), "the piece is not stored yet");
+        }
+        drop(upload);
+        may_append.notify_one();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(transfers.available_permits(), 0, "it does not count any more");
+        assert_eq!(budget.used(), UPLOAD_MEMORY);
+        end.send(()).unwrap();
+        while transfers.available_permits() == 0 || budget.used() > ByteCount::bytes(0) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(has_ended.recv().unwrap(), "the only thread of the runtime has removed it");
     }
 }

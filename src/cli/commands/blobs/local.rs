@@ -48,7 +48,7 @@ pub(crate) fn store_file(
     kind: Option<&str>,
 ) -> Result<StoredBlob, Failed> {
     let stored = store_content(store, path, kind)?;
-    with_name(&**store, stored, name_of(path))
+    with_name(store, stored, name_of(path))
 }
 
 /// The name of a file, if a blob can have it.

@@ -66,7 +66,7 @@ pub(super) fn put(
         } else {
             store_file(&store, file, Some(kind.as_str()))?
         };
-        let blob = with_name(&*store, blob, name.clone())?;
+        let blob = with_name(&store, blob, name.clone())?;
         (blob.id, blob.size.as_u64())
     };
     if as_json {
