@@ -1,6 +1,7 @@
 //! Calls on blobs over each store: the local one, and one in memory that is no disk.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -79,7 +80,7 @@ impl Place {
             if self.budget.used() == ByteCount::bytes(0) {
                 return;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         panic!("{} of memory are charged to no call", self.budget.used());
     }
@@ -181,7 +182,20 @@ async fn content_is_uploaded_and_downloaded_in_pieces_over_any_store() {
     }
 }
 
-/// Whatever callers that leave, the permits and the memory of their operations come back, and all
+/// Begins an upload, and leaves after this time.
+async fn leave_within(place: Arc<Place>, patience: Duration) {
+    let order = UploadOrder { kind: Some("a/b"), ..UploadOrder::default() };
+    let begun = place.discovery.transfers.begin_upload(&place.caller("acme"), order).await;
+    let Ok(mut upload) = begun else { return };
+    let writing = async {
+        for _ in 0..3 {
+            upload.append(vec![7; 100_000]).await.unwrap();
+        }
+    };
+    tokio::time::timeout(patience, writing).await.ok();
+}
+
+/// Whenever callers leave, the permits and the memory of their operations come back, and all
 /// room of the quota with them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_that_leave_take_no_room_and_no_transfer_with_them() {
@@ -189,22 +203,7 @@ async fn callers_that_leave_take_no_room_and_no_transfer_with_them() {
         let place = Arc::new(place);
         let mut tasks = JoinSet::new();
         for number in 0..24_u64 {
-            let place = Arc::clone(&place);
-            tasks.spawn(async move {
-                let caller = place.caller("acme");
-                let order = UploadOrder { kind: Some("a/b"), ..UploadOrder::default() };
-                let Ok(mut upload) = place.discovery.transfers.begin_upload(&caller, order).await
-                else {
-                    return;
-                };
-                let patience = std::time::Duration::from_micros(number * 40);
-                let writing = async {
-                    for _ in 0..3 {
-                        upload.append(vec![7; 100_000]).await.unwrap();
-                    }
-                };
-                tokio::time::timeout(patience, writing).await.ok();
-            });
+            tasks.spawn(leave_within(Arc::clone(&place), Duration::from_micros(number * 40)));
         }
         tasks.join_all().await;
         place.settles().await;

@@ -203,7 +203,7 @@ mod tests {
         };
         let mut wrong: Vec<(&str, String)> =
             (0..BlobIdKey::LENGTH).map(|at| ("id_key", flipped(at))).collect();
-        wrong.extend([("id_key", key[..40].to_owned()), ("id_key", "?".to_owned())]);
+        wrong.extend([("id_key", BASE64.encode(&[7; 30])), ("id_key", "?".to_owned())]);
         wrong.extend([("id_key", String::new()), ("checksum", String::new())]);
         for (column, wrong) in wrong {
             change(&database, column, &wrong).await;

@@ -53,7 +53,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 /// The content number 6 is larger than a blob may be.
 fn bytes_of(what: u8) -> Vec<u8> {
-    (0..usize::from(what) * 37).map(|n| (n % 255) as u8 ^ what).collect()
+    (0..255).cycle().take(usize::from(what) * 37).map(|n: u8| n ^ what).collect()
 }
 
 fn name_of(number: u8) -> BlobName {
