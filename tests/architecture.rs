@@ -36,9 +36,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("formats::job",            &[]),
     ("formats::provenance",     &["formats::skill", "formats::protocol", "formats::job"]),
     // strangers to each other, except where a row says otherwise
+    ("stores::database",        &[]),
     ("stores::blobs",           &["stores::database"]),
     ("stores::secrets",         &[]),
-    ("stores::database",        &[]),
     ("stores::tenants",         &["stores::database"]),
     ("stores::records",         &["stores::database"]),
     ("stores::audit",           &[]),

@@ -3,6 +3,7 @@
 //!
 //! The pool starts its workers from the program that is running, so this one is a program of its own.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic; that is how it fails")]
+#![expect(clippy::indexing_slicing, reason = "JSON that is not there reads as null")]
 
 #[path = "it/support/cache.rs"]
 #[expect(dead_code, reason = "this test starts no commands")]

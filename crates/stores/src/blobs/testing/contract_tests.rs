@@ -61,7 +61,7 @@ contract!(
     a_held_blob_does_not_expire,
     every_use_counts_and_lists_do_not,
     a_removed_blob_is_gone_and_stays_readable_where_it_is_open,
-    a_descriptor_has_verified_content_and_cannot_change_it,
+    a_verified_descriptor_cannot_change_the_content,
     damaged_content_is_found_and_never_returned,
     verifying_treats_damage_as_it_is_told,
     a_good_copy_replaces_a_damaged_one,
@@ -658,7 +658,7 @@ async fn a_removed_blob_is_gone_and_stays_readable_where_it_is_open<P: Place>() 
     assert!(put_pieces(&blobs, &local, b"abc").await.unwrap().is_new);
 }
 
-async fn a_descriptor_has_verified_content_and_cannot_change_it<P: Place>() {
+async fn a_verified_descriptor_cannot_change_the_content<P: Place>() {
     let place: P = place();
     let (blobs, acme) = (place.blobs(), tenant("acme"));
     for length in [0, 3, 300_000] {
