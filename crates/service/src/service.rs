@@ -24,7 +24,7 @@ use wardian_dispatch::{Pool, PoolReport};
 use wardian_formats::provenance::Toolchain;
 use wardian_images::ImageCache;
 use wardian_skills::packages::layer::LayerKey;
-use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::Blobs;
 use wardian_stores::results::{KeptValues, ResultsConfig};
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::clock::Clock;
@@ -107,7 +107,7 @@ impl Service {
             toolchain,
             results,
         } = parts;
-        let blobs = Arc::clone(&discovery.blobs);
+        let blobs = Arc::clone(&discovery.blobs.store);
         let blob_writes = BlobWrites::at_most(pool.size());
         let images = RunImages::new(images, tenant_images);
         let compiler = Compiler {
@@ -137,21 +137,21 @@ impl Service {
     /// A service with the same parts and with other blobs. Its runs and those of this one see
     /// nothing of what the others store.
     #[must_use]
-    pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>, max_transfers: usize) -> Arc<Self> {
+    pub fn with_blobs(&self, blobs: Blobs, max_transfers: usize) -> Arc<Self> {
         let Execution { pool, network, blob_writes, metrics, .. } = &self.execution;
         Arc::new_cyclic(|itself| Self {
-            discovery: self.discovery.with_blobs(Arc::clone(&blobs), max_transfers),
+            discovery: self.discovery.with_blobs(blobs.clone(), max_transfers),
             policy: self.policy.clone(),
             supplies: self.supplies.clone(),
             execution: Execution {
                 pool: Arc::clone(pool),
                 network: network.clone(),
-                blobs: Arc::clone(&blobs),
+                blobs: Arc::clone(&blobs.store),
                 blob_writes: blob_writes.clone(),
                 metrics: Arc::clone(metrics),
             },
             answers: Answers {
-                blobs,
+                blobs: blobs.store,
                 // Their blobs are others.
                 results: Arc::new(KeptValues::new(ResultsConfig::default(), Clock::System)),
                 toolchain: self.answers.toolchain.clone(),

@@ -7,3 +7,6 @@ mod preparation;
 pub use crate::start::discovery::{Discovery, DiscoveryParts};
 pub use crate::start::gate::Gate;
 pub use crate::start::preparation::{Preparation, PreparationStep};
+
+#[cfg(test)]
+mod store_tests;

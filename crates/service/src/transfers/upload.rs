@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -11,7 +9,7 @@ use crate::transfers::download::PIECE;
 use crate::transfers::{BlobTransfers, TransferPermit, begin};
 use wardian_stores::blobs::content::file_name::kind_of_file;
 use wardian_stores::blobs::content::kind::BlobKind;
-use wardian_stores::blobs::{BlobError, BlobStore, BlobWriter};
+use wardian_stores::blobs::{BlobError, BlobStore, BlobWriter, NewBlob};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
@@ -39,17 +37,33 @@ pub struct UploadOrder<'a> {
 pub struct BlobUpload {
     /// `None` after an error.
     draft: Option<UploadDraft>,
-    expected: Option<[u8; 32]>,
     naming: Option<Naming>,
+    memory: CallMemory,
+}
+
+/// Content that is not finished. It is charged to the call, and counts as a transfer, until it is
+/// removed, also if the caller goes away while a task has it.
+#[derive(Debug)]
+struct UploadDraft {
+    /// `None` once it is finished.
+    writer: Option<Box<dyn BlobWriter>>,
     memory: CallMemory,
     permit: TransferPermit,
 }
 
-#[derive(Debug)]
-struct UploadDraft {
-    writer: Box<dyn BlobWriter>,
-    /// Computed only if the client sent a digest.
-    digest: Option<Sha256>,
+impl UploadDraft {
+    fn writer(&mut self) -> Result<&mut Box<dyn BlobWriter>, BlobError> {
+        self.writer.as_mut().ok_or(BlobError::Sealed)
+    }
+}
+
+/// Removing a large draft takes time, so a thread does it.
+impl Drop for UploadDraft {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            self.memory.drop_on_thread((writer, Arc::clone(&self.permit)));
+        }
+    }
 }
 
 /// The name that a blob is to get.
@@ -91,22 +105,20 @@ impl BlobTransfers {
         let permit = begin(&self.uploads)?;
         let memory = caller.memory.clone();
         memory.reserve(UPLOAD_MEMORY)?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
         let naming = order.file_name.map(|name| Naming {
             blobs: Arc::clone(&blobs),
             tenant: tenant.clone(),
             name: name.clone(),
         });
-        let (announced, held) = (order.announced, Arc::clone(&permit));
-        let begun = memory.on_thread(move || {
-            let begun = blobs.begin(&tenant, &kind, announced);
-            drop(held);
-            begun
+        let new = NewBlob { kind, announced: order.announced, digest: order.digest };
+        let held = memory.clone();
+        let begun = memory.on_task(async move {
+            let writer = Some(blobs.begin(&tenant, new).await?);
+            Ok::<_, BlobError>(UploadDraft { writer, memory: held, permit })
         });
-        let writer = begun.await.map_err(ServiceError::Interrupted)??;
-        let digest = order.digest.map(|_| Sha256::new());
-        let draft = Some(UploadDraft { writer, digest });
-        Ok(BlobUpload { draft, expected: order.digest, naming, memory, permit })
+        let draft = Some(begun.await.map_err(ServiceError::Interrupted)??);
+        Ok(BlobUpload { draft, naming, memory })
     }
 }
 
@@ -118,14 +130,9 @@ impl BlobUpload {
     /// A limit, the quota or the disk is exhausted, or the disk failed. The upload is over then.
     pub async fn append(&mut self, piece: Vec<u8>) -> Result<Vec<u8>, ServiceError> {
         let mut draft = self.draft.take().ok_or(BlobError::Sealed)?;
-        let held = Arc::clone(&self.permit);
-        let appending = self.memory.on_thread(move || {
-            let appended = draft.writer.append(&piece);
-            if let Some(digest) = &mut draft.digest {
-                digest.update(&piece);
-            }
-            drop(held);
-            appended.map(|()| (draft, piece))
+        let appending = self.memory.on_task(async move {
+            let piece = draft.writer()?.append(piece).await?;
+            Ok::<_, BlobError>((draft, piece))
         });
         let (draft, mut piece) = appending.await.map_err(ServiceError::Interrupted)??;
         self.draft = Some(draft);
@@ -139,23 +146,17 @@ impl BlobUpload {
     ///
     /// The content does not have the digest that was announced, or the disk failed.
     pub async fn finish(mut self) -> Result<UploadedBlob, ServiceError> {
-        let UploadDraft { writer, digest } = self.draft.take().ok_or(BlobError::Sealed)?;
-        let (expected, held) = (self.expected, Arc::clone(&self.permit));
+        let mut draft = self.draft.take().ok_or(BlobError::Sealed)?;
         let naming = self.naming.take();
-        let finishing = self.memory.on_thread(move || -> Result<_, ServiceError> {
-            let actual = digest.map(|digest| <[u8; 32]>::from(digest.finalize()));
-            if actual != expected {
-                return Err(ServiceError::DigestMismatch);
+        let finishing = self.memory.on_task(async move {
+            let writer = draft.writer.take().ok_or(BlobError::Sealed)?;
+            let mut written = writer.finish().await?;
+            if let Some(Naming { blobs, tenant, name }) = naming {
+                blobs.set_names(&tenant, &[(written.blob.id.clone(), name.clone())]).await?;
+                written.blob.name = Some(name);
             }
-            let written = writer.finish().and_then(|mut written| {
-                if let Some(Naming { blobs, tenant, name }) = naming {
-                    blobs.set_names(&tenant, &[(written.blob.id.clone(), name.clone())])?;
-                    written.blob.name = Some(name);
-                }
-                Ok(written)
-            });
-            drop(held);
-            Ok(written?)
+            drop(draft);
+            Ok::<_, BlobError>(written)
         });
         let written = finishing.await.map_err(ServiceError::Interrupted)??;
         let (blob, is_new) = (written.blob, written.is_new);
@@ -163,11 +164,85 @@ impl BlobUpload {
     }
 }
 
-/// Removing a large draft takes time, so a thread does it.
-impl Drop for BlobUpload {
-    fn drop(&mut self) {
-        if let Some(draft) = self.draft.take() {
-            self.memory.drop_on_thread((draft, Arc::clone(&self.permit)));
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use tokio::sync::{Notify, Semaphore};
+
+    use super::*;
+    use wardian_stores::blobs::{BlobFuture, WrittenBlob};
+    use wardian_vocabulary::budget::MemoryBudget;
+
+    /// A writer that waits for the test: to append, and when it is dropped.
+    #[derive(Debug)]
+    struct HeldWriter {
+        may_append: Arc<Notify>,
+        may_end: Receiver<()>,
+        /// Whether the test went on while the writer was being dropped.
+        ended: Sender<bool>,
+    }
+
+    // A receiver is used by one thread at a time, which a mutable borrow ensures.
+    #[derive(Debug)]
+    struct Exclusive(parking_lot::Mutex<HeldWriter>);
+
+    impl BlobWriter for Exclusive {
+        fn append(&mut self, piece: Vec<u8>) -> BlobFuture<'_, Vec<u8>> {
+            let may_append = Arc::clone(&self.0.get_mut().may_append);
+            Box::pin(async move {
+                may_append.notified().await;
+                Ok(piece)
+            })
         }
+
+        fn finish(self: Box<Self>) -> BlobFuture<'static, WrittenBlob> {
+            Box::pin(async { Err(BlobError::Sealed) })
+        }
+    }
+
+    impl Drop for HeldWriter {
+        fn drop(&mut self) {
+            let told = self.may_end.recv_timeout(Duration::from_secs(5));
+            self.ended.send(told.is_ok()).ok();
+        }
+    }
+
+    /// The draft is removed on a thread of its own, and counts until then. On the only thread of this
+    /// runtime the removal would wait for the test, which would wait for the removal.
+    #[tokio::test]
+    async fn a_draft_whose_caller_left_within_a_piece_is_removed_on_a_thread_and_counts_until_then()
+    {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let memory = CallMemory::new(&budget);
+        memory.reserve(UPLOAD_MEMORY).unwrap();
+        let transfers = Arc::new(Semaphore::new(1));
+        let permit = begin(&transfers).unwrap();
+        let (end, may_end) = channel();
+        let (ended, has_ended) = channel();
+        let may_append = Arc::new(Notify::new());
+        let writer = HeldWriter { may_append: Arc::clone(&may_append), may_end, ended };
+        let writer: Option<Box<dyn BlobWriter>> =
+            Some(Box::new(Exclusive(parking_lot::Mutex::new(writer))));
+        let draft = Some(UploadDraft { writer, memory: memory.clone(), permit });
+        let mut upload = BlobUpload { draft, naming: None, memory };
+        {
+            let appending = upload.append(vec![7; 10]);
+            let early = tokio::time::timeout(Duration::from_millis(5), appending).await;
+            assert!(early.is_err(), "the piece is not stored yet");
+        }
+        drop(upload);
+        may_append.notify_one();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(transfers.available_permits(), 0, "it does not count any more");
+        assert_eq!(budget.used(), UPLOAD_MEMORY);
+        end.send(()).unwrap();
+        while transfers.available_permits() == 0 || budget.used() > ByteCount::bytes(0) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(has_ended.recv().unwrap(), "the only thread of the runtime has removed it");
     }
 }

@@ -55,6 +55,11 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
+    /// True if the disk has no room for a change.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Failed(cause) if primary_code(cause) == Some(FULL))
+    }
+
     /// The error about the file at `path` that has this cause.
     pub(super) fn of_file(path: &Path, content: &'static str, cause: sqlx::Error) -> Self {
         let path = path.to_owned();

@@ -25,7 +25,7 @@ pub(crate) enum Durability {
 
 /// The schema of the database of keys.
 pub(super) const KEYS: Schema = Schema {
-    scripts: &[include_str!("schema/1_keys.sql")],
+    scripts: &[include_str!("schema/1_keys.sql"), include_str!("schema/2_blob_id_keys.sql")],
     content: "keys",
     durability: Durability::SurvivesPowerLoss,
 };

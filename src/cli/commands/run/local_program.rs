@@ -265,14 +265,14 @@ fn finish(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     let whole = match &ended.output_blob {
-        Some(id) if !options.json => Some(read_text_blob(&*runtime.blobs, id)?),
+        Some(id) if !options.json => Some(read_text_blob(&runtime.blobs, id)?),
         _ => None,
     };
     let saved = match &options.out {
         Some(folder) => {
             let (files, blobs) = (&ended.result.files, &ended.result.output_blobs);
             let called = |id: &BlobId| called_by(&ended.result, id);
-            save_all(&*runtime.blobs, files, blobs, called, folder)?
+            save_all(&runtime.blobs, files, blobs, called, folder)?
         }
         None => Vec::new(),
     };

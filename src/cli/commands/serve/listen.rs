@@ -175,7 +175,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, &database), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -270,7 +270,7 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock): (&Config, Option<SkillsLock>),
+    (config, lock, database): (&Config, Option<SkillsLock>, &Database),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
@@ -282,7 +282,7 @@ async fn start(
     let lock = Arc::new(lock);
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
     let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal());
-    let stores = Stores::open(config, skills, move |discovery| {
+    let stores = Stores::open_with(config, database, skills, move |discovery| {
         let (announced, lock, journal) = opening;
         open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;

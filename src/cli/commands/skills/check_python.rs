@@ -225,7 +225,7 @@ async fn look_at(
             return Err(format!("`{}`: {}", snapshot.name(), ended.result.summary));
         }
         (RunStatus::Completed, Some(id)) => {
-            crate::cli::commands::blobs::read_text_blob(&*runtime.blobs, id)
+            crate::cli::commands::blobs::read_text_blob(&runtime.blobs, id)
                 .map_err(|e| e.to_string())?
         }
         (RunStatus::Completed, None) => {

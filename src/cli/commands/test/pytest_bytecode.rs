@@ -158,7 +158,7 @@ async fn made(runtime: &Runtime) -> Result<Option<Vec<u8>>, Failed> {
     if place.blobs.stat(&sole_tenant(), &id)?.size > MAX_BYTECODE {
         return Err(Failed::because("the bytecode is too large"));
     }
-    read_blob(&*place.blobs, &id).map(Some)
+    read_blob(&place.blobs, &id).map(Some)
 }
 
 #[cfg(test)]

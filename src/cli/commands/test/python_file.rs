@@ -190,7 +190,7 @@ fn output_of(place: &OwnBlobs, ended: &LocalResult) -> Result<Option<RunnerRepor
             if size.as_u64() > MAX_REPORT {
                 return Ok(None);
             }
-            read_text_blob(&*place.blobs, id)?
+            read_text_blob(&place.blobs, id)?
         }
         None => ended.result.output.as_ref().map(|one| one.get().to_owned()).unwrap_or_default(),
     };

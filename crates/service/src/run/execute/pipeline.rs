@@ -254,7 +254,7 @@ impl Service {
         let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` began as the image `{}`", run.id, image.name());
         let (blobs, document) = (std::mem::take(&mut planned.blobs), planned.document.as_ref());
-        let inputs = open_inputs(&self.blobs, caller, blobs, document).await?;
+        let inputs = open_inputs(&self.blobs.files, caller, blobs, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
         let (skills, contents) = mounts_and_contents(planned.skills);

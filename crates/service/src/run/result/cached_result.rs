@@ -94,8 +94,8 @@ impl Answers {
         let pinned = match ids.is_empty() {
             true => Some(Vec::new()),
             false => {
-                let pinning = caller.memory.on_thread(move || pin_all(&*blobs, &tenant, &ids));
-                pinning.await.map_err(ServiceError::Interrupted)?
+                let pinning = async move { pin_all(&*blobs, &tenant, &ids).await };
+                caller.memory.on_task(pinning).await.map_err(ServiceError::Interrupted)?
             }
         };
         let Some(_pins) = pinned else {
@@ -125,8 +125,12 @@ impl Answers {
     }
 }
 
-fn pin_all(blobs: &dyn BlobStore, tenant: &TenantId, ids: &[BlobId]) -> Option<Vec<BlobPin>> {
-    ids.iter().map(|id| blobs.pin(tenant, id).ok()).collect()
+async fn pin_all(blobs: &dyn BlobStore, tenant: &TenantId, ids: &[BlobId]) -> Option<Vec<BlobPin>> {
+    let mut pins = Vec::with_capacity(ids.len());
+    for id in ids {
+        pins.push(blobs.pin(tenant, id).await.ok()?);
+    }
+    Some(pins)
 }
 
 /// The memory of a result.

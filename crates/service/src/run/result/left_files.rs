@@ -93,7 +93,8 @@ pub(crate) async fn name_blobs(blobs: &Arc<dyn BlobStore>, caller: &Caller, name
         return;
     }
     let (blobs, tenant) = (Arc::clone(blobs), caller.tenant.clone());
-    let named = caller.memory.on_thread(move || blobs.set_names(&tenant, &names)).await;
+    let naming = async move { blobs.set_names(&tenant, &names).await };
+    let named = caller.memory.on_task(naming).await;
     // The content is kept; a run does not fail for a name.
     if let Ok(Err(error)) = named {
         warn!("the blobs of a run were not named: {}", CauseChain(&error));
