@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, info, warn};
 
-use crate::database::DatabaseError;
+use crate::database_error::DatabaseError;
 use crate::tenants::api_key::{ApiKey, KeyOrder, StoredKey};
 use crate::tenants::caller::{CallerCredential, CallerIdentity, UnknownCaller};
 use crate::tenants::key_table::{KeyTable, Revocation};

@@ -23,7 +23,7 @@ pub mod caller;
 mod error;
 pub mod jwt;
 pub(crate) mod key_ring;
-mod key_table;
+pub(crate) mod key_table;
 mod rights;
 mod token;
 

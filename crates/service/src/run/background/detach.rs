@@ -5,11 +5,9 @@
 //! its call with the same `idempotency_key` and gets the same run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
-use tracing::{Instrument as _, error, warn};
+use tracing::{Instrument as _, error};
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
@@ -26,7 +24,7 @@ use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{DetachedRun, RunProgress};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_stores::records::{KnownKey, RecordTable, RequestKey, RunRecord};
+use wardian_stores::records::{RequestKey, RunRecord};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::RunId;
@@ -34,9 +32,6 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Copies of a program and its arguments while its run waits: as they are, and as an order.
 const COPIES: u64 = 3;
-
-/// The pause before a run that was stopped before it was admitted is looked for again.
-const FORGOTTEN_SOON: Duration = Duration::from_millis(50);
 
 /// Memory of a run that waits, beside its program.
 const WAITING: u64 = 64 << 10;
@@ -125,8 +120,8 @@ impl Service {
         form: &CallForm,
     ) -> Result<Option<MethodResult>, ServiceError> {
         let Some(key) = &form.key else { return Ok(None) };
-        let table = self.runs.table().map_err(|_none| needs_records("idempotency_key"))?;
-        let Some(run) = Box::pin(self.run_of_key(caller, table, key)).await? else {
+        self.runs.table().map_err(|_none| needs_records("idempotency_key"))?;
+        let Some(run) = Box::pin(self.runs.run_of_key(&caller.tenant, key)).await? else {
             return Ok(None);
         };
         if form.is_detached {
@@ -153,7 +148,7 @@ impl Service {
         caller: &Caller,
         key: &RequestKey,
     ) -> Result<DetachedRun, ServiceError> {
-        let run = self.run_of_key(caller, self.runs.table()?, key).await?;
+        let run = self.runs.run_of_key(&caller.tenant, key).await?;
         run.ok_or(ServiceError::FirstCallRefused)
     }
 
@@ -218,64 +213,16 @@ impl Service {
         Ok(tokio::spawn(work.in_current_span()))
     }
 
-    /// The run that a key names, once it was admitted. There is none if it was refused.
-    ///
-    /// # Errors
-    ///
-    /// The key names the run of another call.
-    async fn run_of_key(
-        &self,
-        caller: &Caller,
-        table: &RecordTable,
-        key: &RequestKey,
-    ) -> Result<Option<DetachedRun>, ServiceError> {
-        while let Some(known) = table.find_key(&caller.tenant, key).await? {
-            let KnownKey::Run(run_id) = known else {
-                return Err(ServiceError::KeyOfOtherCall);
-            };
-            if let Some(run) = self.runs.active().find(&caller.tenant, None, &run_id) {
-                if let Some(status) = run.admission().await {
-                    return Ok(Some(DetachedRun { status, run_id }));
-                }
-                // Its key is forgotten, or its record written, in a moment.
-                sleep(FORGOTTEN_SOON).await;
-            } else if table.find_key(&caller.tenant, key).await?.is_some() {
-                // A run that is refused is forgotten before it leaves the runs that are found.
-                return Ok(Some(DetachedRun { status: RunProgress::Ended, run_id }));
-            }
-        }
-        Ok(None)
-    }
-
     /// Notes a run in the background, right before it is admitted.
     pub(crate) async fn note_detached(
         &self,
         order: &DetachOrder,
         record: &RunRecord,
     ) -> Result<(), ServiceError> {
-        let _turn = self.runs.turn_to_note().await;
-        // Without this, runs whose records are lost would never count against the tenant's limits.
-        let table = self.runs.table()?;
-        let in_progress = self.runs.active().detached_of(&record.tenant);
-        if table.count_noted(&record.tenant).await? >= in_progress {
-            let goes_on =
-                |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
-            match table.end_lost(&record.tenant, goes_on).await {
-                Ok(0) => {}
-                Ok(lost) => {
-                    let tenant = &record.tenant;
-                    warn!(tenant.id = %tenant, "runs in the background whose ends were lost: {lost}");
-                }
-                Err(fault) => {
-                    warn!(
-                        "the ends of runs that were lost cannot be written: {}",
-                        CauseChain(&fault)
-                    );
-                }
-            }
+        match self.runs.note_detached(record, order.key.as_ref()).await? {
+            None => Ok(()),
+            Some(_known) => Err(ServiceError::KnownRun),
         }
-        let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
-        known.map_or(Ok(()), |_run| Err(ServiceError::KnownRun))
     }
 
     /// Forgets the key of a run that was admitted and never had a worker.

@@ -1,9 +1,10 @@
-//! Errors of the database. Shown to the operator, who knows the paths, and never to a client.
+//! Errors of a database. Shown to the operator, who knows the paths, and never to a client.
 
+use std::error::Error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Errors of the database.
+/// Errors of a database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     /// The file or its folder cannot be used.
@@ -45,46 +46,18 @@ pub enum DatabaseError {
         content: &'static str,
         /// The file.
         path: PathBuf,
-        /// The error of SQLite.
+        /// The error of the database.
         #[source]
-        cause: sqlx::Error,
+        cause: Box<dyn Error + Send + Sync>,
     },
     /// A statement failed.
     #[error("the database failed")]
-    Failed(#[from] sqlx::Error),
+    Failed(#[source] Box<dyn Error + Send + Sync>),
 }
 
 impl DatabaseError {
-    /// The error about the file at `path` that has this cause.
-    pub(super) fn of_file(path: &Path, content: &'static str, cause: sqlx::Error) -> Self {
-        let path = path.to_owned();
-        match primary_code(&cause) {
-            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { content, path, cause },
-            Some(PERMISSION | READ_ONLY | CANNOT_OPEN | INPUT_OUTPUT | FULL) => {
-                Self::Unusable { path, cause: io::Error::other(cause) }
-            }
-            _ => Self::Failed(cause),
-        }
+    /// A statement failed, or its values cannot be written or read.
+    pub(crate) fn failed(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(cause.into())
     }
 }
-
-/// Whether another process or connection had the file at this moment.
-pub(super) fn is_busy(error: &sqlx::Error) -> bool {
-    primary_code(error) == Some(BUSY)
-}
-
-/// The primary result code of SQLite, which is the lowest byte of an extended one.
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let sqlx::Error::Database(error) = error else { return None };
-    error.code()?.parse::<i32>().ok().map(|code| code & 0xff)
-}
-
-/// Primary result codes of SQLite.
-const PERMISSION: i32 = 3;
-const BUSY: i32 = 5;
-const READ_ONLY: i32 = 8;
-const INPUT_OUTPUT: i32 = 10;
-const CORRUPT: i32 = 11;
-const FULL: i32 = 13;
-const CANNOT_OPEN: i32 = 14;
-const NOT_A_DATABASE: i32 = 26;

@@ -1,0 +1,1 @@
+//! The tests that every database passes, and the test double.
