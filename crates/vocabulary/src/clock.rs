@@ -1,5 +1,6 @@
 //! The only reader of the time of day.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The source of the time of day.
@@ -9,6 +10,8 @@ pub enum Clock {
     System,
     /// A clock that always shows this time since the Unix epoch, for tests.
     Fixed(Duration),
+    /// A clock that tests set, in milliseconds since the Unix epoch.
+    Set(&'static AtomicU64),
 }
 
 impl Clock {
@@ -19,6 +22,7 @@ impl Clock {
         match self {
             Self::System => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             Self::Fixed(time) => time,
+            Self::Set(milliseconds) => Duration::from_millis(milliseconds.load(Ordering::Acquire)),
         }
     }
 }

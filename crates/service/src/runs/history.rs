@@ -429,7 +429,7 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, or the database failed.
+    /// The caller has no such run, another server has it, or the database failed.
     pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<CancelledRun, ServiceError> {
         let kind = visible_kind(caller)?;
         let run_id = parsed(id)?;
@@ -439,6 +439,7 @@ impl RunHistory {
             run.stop(StopReason::Cancelled);
         }
         match self.find(caller, id, STOPPED_WITHIN).await {
+            Ok(FoundRun::Active(_)) if !was_active => Err(ServiceError::RunOfOtherServer),
             Ok(FoundRun::Active(ActiveRunView { status, .. })) => {
                 Ok(CancelledRun { run_id, status, outcome: None })
             }

@@ -151,3 +151,119 @@ fn view_of(run: &RunId, note: &str) -> Result<ActiveRunView, ServiceError> {
         progress: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::caller::Caller;
+    use crate::runs::history::{FoundRun, Journal};
+    use wardian_stores::audit::AuditLog;
+    use wardian_stores::database::open_records;
+    use wardian_stores::records::{RecordWriter, RecordsConfig, ServerId, ServerRecords};
+    use wardian_vocabulary::clock::Clock;
+    use wardian_vocabulary::ids::Digest;
+    use wardian_vocabulary::quotas::FairShare;
+
+    /// A server of its own on the records at `path`.
+    async fn server(path: &Path, id: &ServerId) -> (Arc<RunHistory>, RecordWriter) {
+        let table = open_records(path).await.unwrap();
+        let (table, _) = ServerRecords::join(table, id.clone()).await.unwrap();
+        let config = RecordsConfig::default();
+        let writer = RecordWriter::start((*table).clone(), config, Clock::System).unwrap();
+        let history = RunHistory::default();
+        history.open(Journal {
+            recorder: Some(writer.recorder().clone()),
+            table: Some(table),
+            audit: AuditLog::default(),
+            waits: FairShare::new(4, 4),
+        });
+        (Arc::new(history), writer)
+    }
+
+    fn record(run: &RunId, outcome: &str) -> RunRecord {
+        let digest = Digest::of(b"x").to_string();
+        let limits = json!({
+            "timeout_ms": 1, "fuel": null, "memory_bytes": 1, "workspace_bytes": 1,
+            "workspace_entries": 1, "open_files": 1, "logs_bytes": 1, "host_calls": 1,
+            "host_bytes": 1,
+        });
+        serde_json::from_value(json!({
+            "run_id": run, "tenant": "local", "key": null, "request_id": "req_1",
+            "label": "a title", "kind": "run_code", "detached": true, "started_ms": 7,
+            "duration_us": 1, "outcome": outcome, "error": null, "skill": null, "code": null,
+            "entrypoint": null, "arguments": {"digest": digest, "size_bytes": 2},
+            "mounted_skills": [], "layers": [], "input_blobs": [], "wardian": "0.1.0",
+            "engine": digest, "image": null, "limits": limits, "phases_us": {}, "cpu_us": null,
+            "memory_peak_bytes": null, "fuel": null, "host_calls": null, "output": null,
+            "output_blobs": [], "output_blobs_total": 0,
+            "log": {"bytes": 0, "cut_bytes": 0, "dropped_bytes": 0}, "network": null,
+        }))
+        .unwrap()
+    }
+
+    /// A run of one server is asked for at another one, by its name and by its id.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn runs_of_others_go_on_for_callers_of_this_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records.db");
+        let (first, _writer) = server(&path, &ServerId::generate()).await;
+        let (caller, run) = (Caller::local("req_1"), RunId::generate());
+        let key = RequestKey { name: "k".to_owned(), call: Digest::of(b"call") };
+        let note = record(&run, "interrupted");
+        assert_eq!(first.note_detached(&note, Some(&key)).await.unwrap(), None);
+        let (second, _writer) = server(&path, &ServerId::generate()).await;
+        let begun = second.run_of_key(&caller.tenant, &key).await.unwrap().unwrap();
+        assert_eq!((begun.status, &begun.run_id), (RunProgress::Running, &run));
+        let other = record(&RunId::generate(), "interrupted");
+        let known = second.note_detached(&other, Some(&key)).await.unwrap();
+        assert_eq!(known, Some(KnownKey::Run(run.clone())));
+        let id = run.as_str();
+        let FoundRun::Active(view) = second.find(&caller, id, Duration::ZERO).await.unwrap() else {
+            panic!("it is reported as ended");
+        };
+        assert_eq!((view.title.as_deref(), view.started_ms), (Some("a title"), 7));
+        for refused in
+            [second.log(&caller, id).await.map(drop), second.content(&caller, id).await.map(drop)]
+        {
+            assert!(matches!(refused, Err(ServiceError::RecordNotWritten)), "{refused:?}");
+        }
+        let refused = second.cancel(&caller, id).await;
+        assert!(matches!(refused, Err(ServiceError::RunOfOtherServer)), "{refused:?}");
+        // Who waits sees the end that the first server writes.
+        let waiting = {
+            let (second, caller, run) = (Arc::clone(&second), caller.clone(), run.clone());
+            tokio::spawn(async move {
+                second.find(&caller, run.as_str(), Duration::from_secs(60)).await.unwrap()
+            })
+        };
+        let (recorder, ended) = (first.recorder().unwrap(), record(&run, "completed"));
+        recorder.hand_over_all(Box::new(ended), None, Default::default());
+        let FoundRun::Ended(text) = waiting.await.unwrap() else { panic!("it has ended") };
+        assert!(text.contains("\"completed\""), "{text}");
+        let begun = second.run_of_key(&caller.tenant, &key).await.unwrap().unwrap();
+        assert_eq!(begun.status, RunProgress::Ended);
+    }
+
+    /// A start of the same server ends at once what its former life has left.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_restart_ends_the_runs_of_the_former_life() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records.db");
+        let (id, run) = (ServerId::generate(), RunId::generate());
+        let (first, _writer) = server(&path, &id).await;
+        let key = RequestKey { name: "k".to_owned(), call: Digest::of(b"call") };
+        first.note_detached(&record(&run, "interrupted"), Some(&key)).await.unwrap();
+        let (again, _writer) = server(&path, &id).await;
+        let caller = Caller::local("req_1");
+        let found = again.find(&caller, run.as_str(), Duration::ZERO).await.unwrap();
+        let FoundRun::Ended(text) = found else { panic!("it goes on") };
+        assert!(text.contains("\"interrupted\""), "{text}");
+        let begun = again.run_of_key(&caller.tenant, &key).await.unwrap().unwrap();
+        assert_eq!(begun.status, RunProgress::Ended);
+    }
+}

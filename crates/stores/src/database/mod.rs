@@ -12,7 +12,7 @@
 
 mod sqlite;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::database::sqlite::{open_keys, open_records};
 pub use crate::database_error::DatabaseError;

@@ -39,6 +39,8 @@ pub(crate) mod server_id;
 pub(crate) mod servers;
 pub(crate) mod store;
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use crate::records::config::RecordsConfig;

@@ -89,12 +89,6 @@ impl RecordWriter {
         &self.recorder
     }
 
-    /// The tables, for reading.
-    #[must_use]
-    pub const fn table(&self) -> &RecordTable {
-        &self.table
-    }
-
     /// Writes what waits, for as long as `patience`, and closes the database. What is not written by
     /// then is counted as lost.
     pub async fn close(&self, patience: Duration) {

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::database::sqlite::{SqliteFile, count, number};
+use crate::database::sqlite::connections::SqliteFile;
+use crate::database::sqlite::numbers::{count, number};
 use crate::database_error::DatabaseError;
 use crate::tenants::Revocation;
 use crate::tenants::key_table::{KeyRow, KeyStore};

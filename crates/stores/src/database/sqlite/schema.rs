@@ -1,6 +1,10 @@
 //! The schema of a file: one script for each version, applied in their order.
 
-use crate::database::sqlite::SqliteFile;
+use sqlx::SqlitePool;
+
+/// Begins a transaction that writes. SQLite then waits for other writers at the beginning, where
+/// waiting is safe, and not in the middle.
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// The schema of one kind of file, and how durable its changes are.
 #[derive(Debug, Clone, Copy)]
@@ -51,9 +55,9 @@ impl Schema {
 ///
 /// All scripts are one transaction, so a version is applied as a whole or not at all, and two
 /// processes that start at once apply it once.
-pub(super) async fn update(file: &SqliteFile, schema: &Schema) -> Result<i64, sqlx::Error> {
+pub(super) async fn update(pool: &SqlitePool, schema: &Schema) -> Result<i64, sqlx::Error> {
     let version = schema.version();
-    let mut transaction = file.begin().await?;
+    let mut transaction = pool.begin_with(BEGIN).await?;
     sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
         .execute(&mut *transaction)
         .await?;

@@ -7,7 +7,7 @@
 
 pub(super) mod detached;
 pub(super) mod names;
-pub(super) mod read;
+pub(crate) mod read;
 mod retention;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ mod write;
 
 use async_trait::async_trait;
 
-use crate::database::sqlite::{SqliteFile, Writing};
+use crate::database::sqlite::connections::{SqliteFile, Writing};
 use crate::database_error::DatabaseError;
 use crate::records::filter::{RunFilter, WhoseRuns};
 use crate::records::record::RunKind;

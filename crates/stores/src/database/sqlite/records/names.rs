@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteExecutor;
 
-use crate::database::sqlite::number;
+use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::records::SqliteRecords;
 use crate::database_error::DatabaseError;
 use crate::records::store::{CallNames, NamedCall, NamesOf, RequestKey};

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::database::sqlite::connections::Writing;
+use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::records::SqliteRecords;
 use crate::database::sqlite::records::names::{ADD_NAME, find_name_in};
-use crate::database::sqlite::{Writing, count, number};
 use crate::database_error::DatabaseError;
 use crate::records::record::RunKind;
 use crate::records::server_id::RunHolder;

@@ -2,8 +2,8 @@
 
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::records::SqliteRecords;
-use crate::database::sqlite::{count, number};
 use crate::records::filter::{RunFilter, WhoseRuns};
 use crate::records::record::RunKind;
 use crate::records::store::{ListedRow, MADE_BY, RecordPart, StoredLog, Window};

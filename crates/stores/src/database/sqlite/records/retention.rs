@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 
+use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::records::SqliteRecords;
 use crate::database::sqlite::records::titles::forget_titles;
 use crate::database::sqlite::records::write::add_to_totals;
-use crate::database::sqlite::{count, number};
 use crate::database_error::DatabaseError;
 use crate::records::store::{RecordRetention, RecordTotals, RemovedLogs};
 

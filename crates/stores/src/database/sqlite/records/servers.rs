@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::records::SqliteRecords;
-use crate::database::sqlite::{count, number};
 use crate::database_error::DatabaseError;
 use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::store::{Renewed, ServerLeases};

@@ -2,7 +2,7 @@
 
 use sqlx::{QueryBuilder, Sqlite};
 
-use crate::database::sqlite::Writing;
+use crate::database::sqlite::connections::Writing;
 use crate::records::row::Row;
 
 /// Blobs of one statement. A statement of SQLite takes 32,766 values.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::database::sqlite::connections::Writing;
+use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::records::SqliteRecords;
 use crate::database::sqlite::records::notes::remove_note;
 use crate::database::sqlite::records::titles::{insert_blobs, insert_titles};
-use crate::database::sqlite::{Writing, number};
 use crate::records::row::Row;
 
 /// Records of one statement. A statement of SQLite takes 32,766 values.
