@@ -61,7 +61,7 @@ fn main() -> Result<ExitCode> {
 
 async fn started(config: &Config) -> Result<Runtime> {
     let metered = MeteredCode::IfThere;
-    let stores = Stores::open(config, SkillsRead::Once, |_| {})?;
+    let stores = Stores::open(config, SkillsRead::Once)?;
     let read = move || stores.read();
     let progress = Lines::new(std::io::stderr());
     let runtime = Runtime::start(config, metered, read, Metrics::new(), None, &progress).await?;

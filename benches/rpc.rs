@@ -98,7 +98,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store =
         LocalBlobStore::open(BlobStoreConfig::at(folder.path().join("blobs")), Clock::System)?;
-    readiness.open(Done(BlobTransfers::new(Arc::new(store), 1), RunHistory::default()));
+    readiness.open(Done(BlobTransfers::new(store.into(), 1), RunHistory::default()));
     let config = HttpConfig::listening_on(([127, 0, 0, 1], 8080).into());
     let router = router(&config, readiness);
     let call = |bytes: usize| {

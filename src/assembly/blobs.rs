@@ -7,9 +7,11 @@ use tempfile::TempDir;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
+use crate::assembly::tenants::database_path;
 use wardian_config::Config;
 use wardian_service::Service;
-use wardian_stores::blobs::{BlobStore, BlobStoreConfig, LocalBlobStore};
+use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
+use wardian_stores::database::blob_id_keys_at;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
@@ -17,19 +19,30 @@ use wardian_vocabulary::units::ByteCount;
 /// The interval of removing expired blobs.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// Opens the blob store, which belongs to one process at a time.
+/// Opens the blob store, which belongs to one process at a time. The database with the keys of
+/// tenants' ids is opened when one is needed.
 ///
 /// # Errors
 ///
 /// Another process uses it, or the folder cannot be used.
 pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
-    Ok(LocalBlobStore::open(settings(config), Clock::System)?)
+    open_blobs_with(config, blob_id_keys_at(database_path(config)))
+}
+
+/// As [`open_blobs`], with the keys of tenants' ids.
+pub(super) fn open_blobs_with(
+    config: &Config,
+    id_keys: BlobIdKeyTable,
+) -> Result<LocalBlobStore, AssemblyError> {
+    let store = LocalBlobStore::open(settings(config), Clock::System)?;
+    Ok(store.with_id_keys(Arc::new(id_keys)))
 }
 
 /// Opens the blob store beside a server that uses it, for reading only.
 #[must_use]
 pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
-    LocalBlobStore::open_beside(settings(config), Clock::System)
+    let id_keys = Arc::new(blob_id_keys_at(database_path(config)));
+    LocalBlobStore::open_beside(settings(config), Clock::System).with_id_keys(id_keys)
 }
 
 /// A service whose runs have blobs of their own, in a folder that is removed with it.
@@ -38,7 +51,7 @@ pub struct OwnBlobs {
     /// The service.
     pub service: Arc<Service>,
     /// Its blobs.
-    pub blobs: Arc<dyn BlobStore>,
+    pub blobs: Arc<LocalBlobStore>,
     _folder: TempDir,
 }
 
@@ -54,9 +67,9 @@ pub(super) fn own_blobs(
     let quota = settings.tenant_bytes.as_u64().saturating_add(room.as_u64());
     let settings =
         BlobStoreConfig { root, tenant_bytes: ByteCount::bytes(quota), ..settings.clone() };
-    let blobs = LocalBlobStore::open(settings, Clock::System)?;
-    let blobs: Arc<dyn BlobStore> = Arc::new(blobs);
-    let service = service.with_blobs(Arc::clone(&blobs), 1);
+    let local = LocalBlobs::new(LocalBlobStore::open(settings, Clock::System)?);
+    let blobs = Arc::clone(local.store());
+    let service = service.with_blobs(local.into(), 1);
     Ok(OwnBlobs { service, blobs, _folder: folder })
 }
 
@@ -70,7 +83,7 @@ pub(super) fn settings(config: &Config) -> BlobStoreConfig {
 }
 
 /// Counts the blobs before the first write, then removes expired ones at intervals.
-pub(super) async fn sweep(blobs: Arc<dyn BlobStore>) {
+pub(super) async fn sweep(blobs: Arc<LocalBlobStore>) {
     let counted = Arc::clone(&blobs);
     let counted = tokio::task::spawn_blocking(move || counted.count_all()).await;
     if let Ok(Err(error)) = counted {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::warn;
 
-use crate::assembly::blobs::{self, OwnBlobs, open_blobs, sweep};
+use crate::assembly::blobs::{self, OwnBlobs, open_blobs, open_blobs_with, sweep};
 use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::AssemblyError;
@@ -37,7 +37,7 @@ use wardian_service::{
 };
 use wardian_skills::packages::LayerStore;
 use wardian_skills::registry::{Registry, RegistryError};
-use wardian_stores::blobs::{BlobStore, BlobStoreConfig};
+use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
 use wardian_stores::secrets::Secrets;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::cgroup::{CgroupLimits, CgroupTree};
@@ -63,7 +63,7 @@ pub struct Runtime {
     /// The skills.
     pub registry: Arc<Registry>,
     /// The blobs.
-    pub blobs: Arc<dyn BlobStore>,
+    pub blobs: Arc<LocalBlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
     /// The memory images in which runs begin.
@@ -82,29 +82,52 @@ pub struct Runtime {
 #[derive(Debug)]
 pub struct Stores {
     reading: thread::JoinHandle<Result<Arc<Discovery>, RegistryError>>,
+    blobs: Arc<LocalBlobStore>,
     /// Counts and removes blobs.
     sweeping: JoinHandle<()>,
 }
 
 impl Stores {
-    /// Opens the blobs and begins to read the skills. The thread calls `opened` with the result.
+    /// Opens the blobs and begins to read the skills.
     ///
     /// # Errors
     ///
     /// The blobs cannot be opened, or the operating system refuses a thread.
-    pub fn open(
+    pub fn open(config: &Config, skills: SkillsRead) -> Result<Self, AssemblyError> {
+        Self::over(open_blobs(config)?, config, skills, |_| {})
+    }
+
+    /// As [`open`](Self::open), with the keys of tenants' blob ids. The thread that reads the skills calls
+    /// `opened` with the result.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        config: &Config,
+        id_keys: BlobIdKeyTable,
+        skills: SkillsRead,
+        opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
+    ) -> Result<Self, AssemblyError> {
+        Self::over(open_blobs_with(config, id_keys)?, config, skills, opened)
+    }
+
+    fn over(
+        blobs: LocalBlobStore,
         config: &Config,
         skills: SkillsRead,
         opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
     ) -> Result<Self, AssemblyError> {
         let (settings, built_in) = registry_settings(config, skills)?;
-        let blobs: Arc<dyn BlobStore> = Arc::new(open_blobs(config)?);
+        let local = LocalBlobs::new(blobs);
+        let blobs = Arc::clone(local.store());
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         let rates = CallRates::of(&config.tenants);
         let max_transfers = config.http.max_transfers;
         let published = open_published(config)?;
         let read = move || {
             let registry = Arc::new(Registry::open(settings, &built_in)?);
+            let blobs = local.into();
             let parts = DiscoveryParts { registry, blobs, rates, max_transfers, published };
             let discovery = Discovery::new(parts);
             opened(&discovery);
@@ -112,7 +135,7 @@ impl Stores {
         };
         let reading = thread::Builder::new().name("skills".to_owned()).spawn(read);
         let refused = |cause| AssemblyError::System { what: "start a thread", cause };
-        Ok(Self { reading: reading.map_err(refused)?, sweeping })
+        Ok(Self { reading: reading.map_err(refused)?, blobs, sweeping })
     }
 
     /// Waits until all skills are read. Blocks the thread that it is on.
@@ -125,9 +148,9 @@ impl Stores {
             what: "read the skills",
             cause: io::Error::other("a thread ended early"),
         };
-        let Self { reading, sweeping } = self;
+        let Self { reading, blobs, sweeping } = self;
         let discovery = block_in_place(|| reading.join()).map_err(ended_early)??;
-        Ok(ReadStores { discovery, sweeping: Arc::new(sweeping) })
+        Ok(ReadStores { discovery, blobs, sweeping: Arc::new(sweeping) })
     }
 }
 
@@ -136,6 +159,7 @@ impl Stores {
 pub struct ReadStores {
     /// The methods that need no engine.
     pub discovery: Arc<Discovery>,
+    blobs: Arc<LocalBlobStore>,
     sweeping: Arc<JoinHandle<()>>,
 }
 
@@ -172,8 +196,8 @@ impl Runtime {
         if let Err(error) = block_in_place(|| open_batteries(config, &packages, metered)) {
             warn!("there are no batteries: {}", CauseChain(&*error));
         }
-        let ReadStores { discovery, sweeping } = stores()?;
-        let (registry, blobs) = (Arc::clone(discovery.registry()), Arc::clone(discovery.blobs()));
+        let ReadStores { discovery, blobs, sweeping } = stores()?;
+        let registry = Arc::clone(discovery.registry());
         let (images, metering) = (Arc::new(images), Arc::new(metering));
         let resolver = Arc::new(SystemResolver::default());
         let egress = block_in_place(|| Egress::new(config.network.egress.clone(), resolver))?;

@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::assembly::error::AssemblyError;
 use wardian_config::{AuthMode, Config};
 use wardian_service::Authentication;
-use wardian_stores::database;
+use wardian_stores::database::{self, KeyDatabase};
 use wardian_stores::records::RecordTable;
 use wardian_stores::tenants::{KeyRing, KeyTable, TokenVerifier};
 use wardian_vocabulary::clock::Clock;
@@ -47,6 +47,15 @@ pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError>
 /// It cannot be opened, is damaged, or was written by a later version.
 pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
     Ok(database::open_keys(&database_path(config)).await?)
+}
+
+/// All tables of the database of keys, for a server.
+///
+/// # Errors
+///
+/// As [`open_keys`].
+pub async fn open_key_database(config: &Config) -> Result<KeyDatabase, AssemblyError> {
+    Ok(database::open_key_database(&database_path(config)).await?)
 }
 
 /// The callers of a server, as the configuration says how they are known.

@@ -220,9 +220,6 @@ pub enum ServiceError {
     /// As many blobs are being transferred as allowed.
     #[error("too many blobs are being transferred; repeat the call a little later")]
     TooManyTransfers,
-    /// Uploaded content is not what its digest announced.
-    #[error("the content does not have the digest that was sent with it; nothing was stored")]
-    DigestMismatch,
     /// As many calls of the tenant wait for runs of others as may.
     #[error("too many calls of this tenant wait for a run that another call began; retry later")]
     TooManyWaits,
@@ -254,8 +251,7 @@ impl ServiceError {
             | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
-            | Self::LimitsOfRecord
-            | Self::DigestMismatch => ErrorKind::InvalidParams,
+            | Self::LimitsOfRecord => ErrorKind::InvalidParams,
             Self::Publish(error) => error.kind(),
             Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,

@@ -18,7 +18,7 @@ use wardian_dispatch::{Pool, PoolReport};
 use wardian_formats::protocol::methods::execution::RunResult;
 use wardian_formats::provenance::Toolchain;
 use wardian_images::ImageCache;
-use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::Blobs;
 use wardian_stores::results::{KeptValues, ResultsConfig};
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::clock::Clock;
@@ -124,7 +124,7 @@ impl Service {
     /// A service with the same parts and with other blobs. Its runs and those of this one see
     /// nothing of what the others store.
     #[must_use]
-    pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>, max_transfers: usize) -> Arc<Self> {
+    pub fn with_blobs(&self, blobs: Blobs, max_transfers: usize) -> Arc<Self> {
         Arc::new_cyclic(|itself| Self {
             discovery: self.discovery.with_blobs(blobs, max_transfers),
             pool: Arc::clone(&self.pool),

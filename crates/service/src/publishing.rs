@@ -71,10 +71,11 @@ impl Discovery {
         ensure_has(caller, Right::Blobs)?;
         let no_blob = |_| ServiceError::NoSuchBlob { id: blob.to_owned() };
         let id = BlobId::parse(blob).map_err(no_blob)?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let skill = (name.clone(), version.clone());
+        let (files, tenant) = (Arc::clone(&self.blobs.files), caller.tenant.clone());
+        let (owner, skill) = (tenant.clone(), (name.clone(), version.clone()));
+        let opening = caller.memory.on_task(async move { files.open(&owner, &id).await });
+        let mut opened = opening.await.map_err(ServiceError::Interrupted)??;
         let writing = move || -> Result<PublishedVersion, ServiceError> {
-            let mut opened = blobs.open_content(&tenant, &id)?;
             let size = opened.blob.size.as_u64();
             // Behind the content, the file has what belongs to the store.
             let content = std::io::Read::take(&mut opened.file, size);

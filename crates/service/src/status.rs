@@ -34,7 +34,7 @@ impl Status for Service {
         if self.pool.report().workers.is_empty() {
             obstacles.push("no worker is ready".to_owned());
         }
-        if self.blobs.is_sealed() {
+        if self.blobs.store.is_read_only() {
             obstacles.push("the blob store cannot be written to".to_owned());
         }
         obstacles

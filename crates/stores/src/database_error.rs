@@ -50,6 +50,9 @@ pub enum DatabaseError {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
+    /// A statement failed, because the disk has no room for what it changes.
+    #[error("the database failed")]
+    Full(#[source] Box<dyn Error + Send + Sync>),
     /// A statement failed.
     #[error("the database failed")]
     Failed(#[source] Box<dyn Error + Send + Sync>),

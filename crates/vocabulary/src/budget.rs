@@ -5,8 +5,9 @@
 //! before it is allocated, and the charge is released when the memory is freed. A charge that does
 //! not fit is refused. So the sum of all charges never exceeds the limit.
 //! INVARIANT(charged-while-held): a blocking thread cannot be stopped when the client of its call
-//! disconnects. Such work runs by [`CallMemory::on_thread`], which keeps the charges of the call
-//! and of its request until the work is done.
+//! disconnects. Such work runs by [`CallMemory::on_thread`], or by [`CallMemory::on_task`] if it is a
+//! future that uses such threads. Both keep the charges of the call and of its request until the work
+//! is done.
 //!
 //! An eighth of the budget is reserved for small charges, so large requests cannot block small
 //! ones. A quarter of it is all that runs in the background take while they wait, and one owner of
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::{JoinError, spawn, spawn_blocking};
 
 use crate::units::ByteCount;
 
@@ -352,6 +353,25 @@ impl CallMemory {
             result
         };
         spawn_blocking(keeping).await
+    }
+
+    /// Polls `work` to its end in a task, also if the caller goes away. The task keeps all charges of
+    /// the call until then. For work that goes on when its future is dropped, such as that of stores.
+    ///
+    /// # Errors
+    ///
+    /// The work panicked, or the runtime ends.
+    pub async fn on_task<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let held = self.clone();
+        let keeping = async move {
+            let result = work.await;
+            drop(held);
+            result
+        };
+        spawn(keeping).await
     }
 }
 

@@ -34,13 +34,14 @@ impl Discovery {
             Nature::Unknown => None,
         };
         let (key, params) = self.key_of_blob(caller, params).await?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let stored = caller.memory.on_thread(move || -> Result<_, ServiceError> {
-            let content = params.into_bytes(usual)?;
-            let stored = blobs.put(&tenant, &kind, &content)?;
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
+        let decoded = caller.memory.on_thread(move || params.into_bytes(usual)).await;
+        let content = decoded.map_err(ServiceError::Interrupted)??;
+        let stored = caller.memory.on_task(async move {
+            let stored = blobs.put(&tenant, &kind, content).await?;
             let Some(name) = name else { return Ok(stored) };
-            blobs.set_names(&tenant, &[(stored.id.clone(), name.clone())])?;
-            Ok(StoredBlob { name: Some(name), ..stored })
+            blobs.set_names(&tenant, &[(stored.id.clone(), name.clone())]).await?;
+            Ok::<_, ServiceError>(StoredBlob { name: Some(name), ..stored })
         });
         let blob = stored.await.map_err(ServiceError::Interrupted)??;
         if let Some(key) = key {

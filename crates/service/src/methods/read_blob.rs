@@ -34,8 +34,9 @@ impl Discovery {
         let limit = params.limit();
         // The bytes, and the text or base64 that they become.
         caller.memory.reserve(ByteCount::bytes(limit.as_u64().saturating_mul(5) / 2))?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let read = caller.memory.on_thread(move || blobs.read(&tenant, &id, part, limit)).await;
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
+        let reading = async move { blobs.read(&tenant, &id, part, limit).await };
+        let read = caller.memory.on_task(reading).await;
         let window = read.map_err(ServiceError::Interrupted)??;
         let Preview { content, encoding, is_truncated } = Preview::of(&window);
         Ok(ReadBlobResult {

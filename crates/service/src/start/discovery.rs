@@ -14,14 +14,14 @@ use wardian_formats::protocol::schema::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_skills::registry::Registry;
 use wardian_skills::registry::publishing::PublishedStore;
-use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::Blobs;
 use wardian_vocabulary::quotas::CallRates;
 
 /// The part of a [`Service`](crate::Service) that finds and reads skills, blobs and records.
 /// It is there as soon as the skills are read.
 pub struct Discovery {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) blobs: Arc<dyn BlobStore>,
+    pub(crate) blobs: Blobs,
     pub(crate) rates: Arc<CallRates>,
     pub(crate) transfers: BlobTransfers,
     pub(crate) runs: RunHistory,
@@ -35,7 +35,7 @@ pub struct DiscoveryParts {
     /// The skills.
     pub registry: Arc<Registry>,
     /// The blobs.
-    pub blobs: Arc<dyn BlobStore>,
+    pub blobs: Blobs,
     /// The rates of calls.
     pub rates: CallRates,
     /// Most uploads of blobs, and most downloads, at one time.
@@ -49,15 +49,15 @@ impl Discovery {
     #[must_use]
     pub fn new(parts: DiscoveryParts) -> Arc<Self> {
         let DiscoveryParts { registry, blobs, rates, max_transfers, published } = parts;
-        let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
+        let transfers = BlobTransfers::new(blobs.clone(), max_transfers);
         let (rates, runs) = (Arc::new(rates), RunHistory::default());
         Arc::new(Self { registry, blobs, rates, transfers, runs, published })
     }
 
     /// The same skills and rates, with other blobs and without the records.
-    pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>, max_transfers: usize) -> Arc<Self> {
+    pub fn with_blobs(&self, blobs: Blobs, max_transfers: usize) -> Arc<Self> {
         let (registry, rates) = (Arc::clone(&self.registry), Arc::clone(&self.rates));
-        let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
+        let transfers = BlobTransfers::new(blobs.clone(), max_transfers);
         let runs = RunHistory::default();
         Arc::new(Self { registry, blobs, rates, transfers, runs, published: None })
     }
@@ -70,7 +70,7 @@ impl Discovery {
 
     /// The blobs.
     #[must_use]
-    pub fn blobs(&self) -> &Arc<dyn BlobStore> {
+    pub const fn blobs(&self) -> &Blobs {
         &self.blobs
     }
 

@@ -152,14 +152,14 @@ impl BlobTransfers {
         };
         let size = each.saturating_mul(ByteCount::from(limit).as_u64());
         caller.memory.reserve(ByteCount::bytes(size))?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
         // The semaphore is never closed.
         let turn = Arc::clone(&self.lists).acquire_owned().await;
-        let listing = caller.memory.on_thread(move || {
+        let listing = caller.memory.on_task(async move {
             let page = match &start {
-                Start::Id(after) => blobs.list(&tenant, after.as_ref(), limit).map(Some),
+                Start::Id(after) => blobs.list(&tenant, after.as_ref(), limit).await.map(Some),
                 Start::Place(order, after) => {
-                    blobs.list_in_order(&tenant, *order, after.as_ref(), limit)
+                    blobs.list_in_order(&tenant, *order, after.as_ref(), limit).await
                 }
             };
             drop(turn);
@@ -182,8 +182,9 @@ impl BlobTransfers {
     /// The caller's tenant has no such blob, or the disk failed.
     pub async fn remove(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
         let id = find(caller, id)?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let removed = caller.memory.on_thread(move || blobs.remove(&tenant, &id)).await;
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
+        let removing = async move { blobs.remove(&tenant, &id).await };
+        let removed = caller.memory.on_task(removing).await;
         Ok(removed.map_err(ServiceError::Interrupted)??)
     }
 
@@ -211,9 +212,10 @@ impl BlobTransfers {
         };
         let permit = begin(&self.downloads)?;
         caller.memory.reserve(ByteCount::kibibytes(128))?;
-        let (blobs, tenant, asked) = (Arc::clone(&self.blobs), caller.tenant.clone(), id.clone());
-        let verifying = caller.memory.on_thread(move || {
-            let verdict = blobs.verify(&tenant, &asked, on_damage);
+        let files = Arc::clone(&self.blobs.files);
+        let (tenant, asked) = (caller.tenant.clone(), id.clone());
+        let verifying = caller.memory.on_task(async move {
+            let verdict = files.verify(&tenant, &asked, on_damage).await;
             drop(permit);
             verdict
         });

@@ -98,8 +98,9 @@ impl BlobTransfers {
         id: &str,
     ) -> Result<BlobDescription, ServiceError> {
         let id = find(caller, id)?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let described = caller.memory.on_thread(move || blobs.stat(&tenant, &id)).await;
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
+        let describing = async move { blobs.stat(&tenant, &id).await };
+        let described = caller.memory.on_task(describing).await;
         Ok(described.map_err(ServiceError::Interrupted)??.into())
     }
 
@@ -113,10 +114,10 @@ impl BlobTransfers {
         let permit = begin(&self.downloads)?;
         let memory = caller.memory.clone();
         memory.reserve(DOWNLOAD_MEMORY)?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let (files, tenant) = (Arc::clone(&self.blobs.files), caller.tenant.clone());
         let held = Arc::clone(&permit);
-        let opening = memory.on_thread(move || {
-            let opened = blobs.open_content(&tenant, &id);
+        let opening = memory.on_task(async move {
+            let opened = files.open(&tenant, &id).await;
             drop(held);
             opened
         });

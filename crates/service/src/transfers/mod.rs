@@ -1,11 +1,10 @@
 //! Transfers blobs as streams, lists them, removes and verifies them, for the edges.
 //!
 //! A transfer holds one buffer of the gateway's memory, which is charged to the call for as long as
-//! the transfer takes. All work on the disk is done on blocking threads, and no thread waits for a
-//! client.
+//! the transfer takes. No thread waits for a client.
 //!
 //! INVARIANT(bounded-transfers): at most as many uploads, and as many downloads, are in progress as
-//! the configuration allows. Each counts until its last thread has finished.
+//! the configuration allows. Each counts until its last operation has finished.
 
 pub(crate) mod catalogue;
 pub(crate) mod download;
@@ -19,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::Blobs;
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::BlobId;
 
@@ -41,20 +40,20 @@ const LISTS: usize = 4;
 /// Transfers the blobs of a store.
 #[derive(Debug, Clone)]
 pub struct BlobTransfers {
-    blobs: Arc<dyn BlobStore>,
+    blobs: Blobs,
     uploads: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
     /// Lists that read a folder of blobs at one time; further ones wait.
     lists: Arc<Semaphore>,
 }
 
-/// The right to transfer one blob. Threads that work for the transfer keep it too.
+/// The right to transfer one blob. Operations of the transfer keep it too.
 type TransferPermit = Arc<OwnedSemaphorePermit>;
 
 impl BlobTransfers {
     /// Transfers of the blobs in `blobs`: at most `most` uploads and `most` downloads at one time.
     #[must_use]
-    pub fn new(blobs: Arc<dyn BlobStore>, most: usize) -> Self {
+    pub fn new(blobs: Blobs, most: usize) -> Self {
         let permits = || Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
         let lists = Arc::new(Semaphore::new(LISTS));
         Self { blobs, uploads: permits(), downloads: permits(), lists }
@@ -99,7 +98,7 @@ mod tests {
         let mut config = BlobStoreConfig::at(folder.path().join("blobs"));
         change(&mut config);
         let store = LocalBlobStore::open(config, Clock::System).unwrap();
-        let transfers = BlobTransfers::new(Arc::new(store), 2);
+        let transfers = BlobTransfers::new(store.into(), 2);
         Place { transfers, budget: MemoryBudget::new(ByteCount::mebibytes(8)), folder }
     }
 

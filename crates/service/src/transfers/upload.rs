@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -11,7 +9,7 @@ use crate::transfers::download::PIECE;
 use crate::transfers::{BlobTransfers, TransferPermit, begin};
 use wardian_stores::blobs::content::file_name::kind_of_file;
 use wardian_stores::blobs::content::kind::BlobKind;
-use wardian_stores::blobs::{BlobError, BlobStore, BlobWriter};
+use wardian_stores::blobs::{BlobError, BlobStore, BlobWriter, NewBlob};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
@@ -38,18 +36,10 @@ pub struct UploadOrder<'a> {
 #[derive(Debug)]
 pub struct BlobUpload {
     /// `None` after an error.
-    draft: Option<UploadDraft>,
-    expected: Option<[u8; 32]>,
+    draft: Option<Box<dyn BlobWriter>>,
     naming: Option<Naming>,
     memory: CallMemory,
     permit: TransferPermit,
-}
-
-#[derive(Debug)]
-struct UploadDraft {
-    writer: Box<dyn BlobWriter>,
-    /// Computed only if the client sent a digest.
-    digest: Option<Sha256>,
 }
 
 /// The name that a blob is to get.
@@ -91,22 +81,21 @@ impl BlobTransfers {
         let permit = begin(&self.uploads)?;
         let memory = caller.memory.clone();
         memory.reserve(UPLOAD_MEMORY)?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
         let naming = order.file_name.map(|name| Naming {
             blobs: Arc::clone(&blobs),
             tenant: tenant.clone(),
             name: name.clone(),
         });
-        let (announced, held) = (order.announced, Arc::clone(&permit));
-        let begun = memory.on_thread(move || {
-            let begun = blobs.begin(&tenant, &kind, announced);
+        let new = NewBlob { kind, announced: order.announced, digest: order.digest };
+        let held = Arc::clone(&permit);
+        let begun = memory.on_task(async move {
+            let begun = blobs.begin(&tenant, new).await;
             drop(held);
             begun
         });
-        let writer = begun.await.map_err(ServiceError::Interrupted)??;
-        let digest = order.digest.map(|_| Sha256::new());
-        let draft = Some(UploadDraft { writer, digest });
-        Ok(BlobUpload { draft, expected: order.digest, naming, memory, permit })
+        let draft = Some(begun.await.map_err(ServiceError::Interrupted)??);
+        Ok(BlobUpload { draft, naming, memory, permit })
     }
 }
 
@@ -119,13 +108,10 @@ impl BlobUpload {
     pub async fn append(&mut self, piece: Vec<u8>) -> Result<Vec<u8>, ServiceError> {
         let mut draft = self.draft.take().ok_or(BlobError::Sealed)?;
         let held = Arc::clone(&self.permit);
-        let appending = self.memory.on_thread(move || {
-            let appended = draft.writer.append(&piece);
-            if let Some(digest) = &mut draft.digest {
-                digest.update(&piece);
-            }
+        let appending = self.memory.on_task(async move {
+            let appended = draft.append(piece).await;
             drop(held);
-            appended.map(|()| (draft, piece))
+            appended.map(|piece| (draft, piece))
         });
         let (draft, mut piece) = appending.await.map_err(ServiceError::Interrupted)??;
         self.draft = Some(draft);
@@ -139,23 +125,16 @@ impl BlobUpload {
     ///
     /// The content does not have the digest that was announced, or the disk failed.
     pub async fn finish(mut self) -> Result<UploadedBlob, ServiceError> {
-        let UploadDraft { writer, digest } = self.draft.take().ok_or(BlobError::Sealed)?;
-        let (expected, held) = (self.expected, Arc::clone(&self.permit));
-        let naming = self.naming.take();
-        let finishing = self.memory.on_thread(move || -> Result<_, ServiceError> {
-            let actual = digest.map(|digest| <[u8; 32]>::from(digest.finalize()));
-            if actual != expected {
-                return Err(ServiceError::DigestMismatch);
+        let draft = self.draft.take().ok_or(BlobError::Sealed)?;
+        let (naming, held) = (self.naming.take(), Arc::clone(&self.permit));
+        let finishing = self.memory.on_task(async move {
+            let mut written = draft.finish().await?;
+            if let Some(Naming { blobs, tenant, name }) = naming {
+                blobs.set_names(&tenant, &[(written.blob.id.clone(), name.clone())]).await?;
+                written.blob.name = Some(name);
             }
-            let written = writer.finish().and_then(|mut written| {
-                if let Some(Naming { blobs, tenant, name }) = naming {
-                    blobs.set_names(&tenant, &[(written.blob.id.clone(), name.clone())])?;
-                    written.blob.name = Some(name);
-                }
-                Ok(written)
-            });
             drop(held);
-            Ok(written?)
+            Ok::<_, BlobError>(written)
         });
         let written = finishing.await.map_err(ServiceError::Interrupted)??;
         let (blob, is_new) = (written.blob, written.is_new);

@@ -45,6 +45,9 @@ pub enum BlobError {
     /// The content to store could not be read to its end.
     #[error("could not read the content to store")]
     Content(#[source] io::Error),
+    /// The content does not have the digest that was announced. Nothing was stored.
+    #[error("the content does not have the digest that was sent with it; nothing was stored")]
+    WrongDigest,
     /// A folder could not be synced earlier, so durability can no longer be promised.
     #[error("the blob store takes no more writes until the server is started again")]
     Sealed,
@@ -71,6 +74,7 @@ impl BlobError {
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QuotaExceeded { .. } => ErrorKind::QuotaExceeded,
             Self::DiskFull(_) => ErrorKind::Overloaded,
+            Self::WrongDigest => ErrorKind::InvalidParams,
             Self::Damaged { .. }
             | Self::Content(_)
             | Self::Sealed

@@ -2,14 +2,15 @@
 //! keyed for each tenant.
 //!
 //! This module knows no methods and no runs. It stores bytes of a tenant under a
-//! [`BlobId`](wardian_vocabulary::ids::BlobId). All calls block, so callers use a blocking thread.
+//! [`BlobId`](wardian_vocabulary::ids::BlobId). Two interfaces divide the work: a [`BlobStore`] keeps
+//! blobs, wherever that is, and [`BlobFiles`] gives a local descriptor of a blob's verified content to
+//! those that read files. [`LocalBlobs`] is both. Its store is a folder:
 //!
 //! ```text
 //! <root>/lock                      held while a server uses the store
 //! <root>/drafts/draft-<n>          being written; removed at the next start
 //! <root>/tenants/<tenant>/<id>     content, then a trailer with kind, size and time
 //! <root>/tenants/<tenant>/<id>.name  the names that the tenant gave the blob
-//! <root>/keys/<tenant>             the secret of the tenant's ids; the tenant `local` has none
 //! <root>/quarantine/...            damaged files, set aside and never removed
 //! ```
 //!
@@ -35,17 +36,27 @@
 mod config;
 pub mod content;
 mod error;
+mod files;
+pub(crate) mod id_key_table;
+mod id_keys;
+mod listing;
 pub mod local;
 mod pin;
 mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use crate::blobs::config::BlobStoreConfig;
 pub use crate::blobs::content::trailer::StoredBlob;
 pub use crate::blobs::error::BlobError;
+pub use crate::blobs::files::{BlobFiles, BlobVerdict, Blobs, OnDamage, OpenBlob};
+pub use crate::blobs::id_key_table::BlobIdKeyTable;
+pub use crate::blobs::id_keys::{BlobIdKeys, NoIdKeys};
+pub use crate::blobs::listing::{BlobOrder, BlobPage, BlobPlace, ListedBlob, MAX_ORDERED};
+pub use crate::blobs::local::local_blobs::LocalBlobs;
+pub use crate::blobs::local::retention::SweepReport;
 pub use crate::blobs::local::store::LocalBlobStore;
-pub use crate::blobs::local::tenant_folder::TenantUsage;
 pub use crate::blobs::pin::BlobPin;
 pub use crate::blobs::store::{
-    BlobOrder, BlobPage, BlobPart, BlobPlace, BlobStore, BlobVerdict, BlobWindow, BlobWriter,
-    ListedBlob, MAX_ORDERED, OnDamage, OpenBlob, SweepReport, WrittenBlob,
+    BlobFuture, BlobPart, BlobStore, BlobWindow, BlobWriter, NewBlob, TenantUsage, WrittenBlob,
 };

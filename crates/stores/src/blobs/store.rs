@@ -1,67 +1,98 @@
 //! The interface of a store of blobs.
 
 use std::fmt::Debug;
-use std::fs::File;
-use std::io::Read;
-use std::sync::Arc;
-use std::time::Duration;
+use std::io::{self, Read};
+use std::pin::Pin;
+
+use tokio::task::spawn_blocking;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
-use crate::blobs::local::tenant_folder::TenantUsage;
+use crate::blobs::listing::{BlobOrder, BlobPage, BlobPlace};
 use crate::blobs::pin::BlobPin;
 use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
-/// A store of blobs. All calls block, so callers use a blocking thread.
+/// Bytes of a piece of content that a store reads from a source.
+const PIECE: usize = 128 << 10;
+
+/// An operation of a store. It is boxed so that a store can be chosen when a server starts.
+pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, BlobError>> + Send + 'a>>;
+
+/// A store of blobs: a local disk, or a service that other servers use too.
 ///
 /// A tenant sees only its own blobs. A blob of another tenant is [`BlobError::NotFound`], so that
 /// ids cannot be probed.
+///
+/// # Cancellation
+///
+/// An operation whose future is dropped may have its effect or not, and may go on for a while on a
+/// thread of its own. A caller that accounts for the work, such as by memory or permits, polls the
+/// future to its end in a task that holds them.
 pub trait BlobStore: Debug + Send + Sync + 'static {
-    /// Stores content in memory. When this returns, the blob is durable.
+    /// Begins to store content that arrives in pieces. The limits and the free space are checked for
+    /// the announced size at once, and for every piece.
     ///
     /// # Errors
     ///
     /// [`BlobError::TooLarge`] and [`BlobError::QuotaExceeded`] before anything is written;
     /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing
     /// changed.
-    fn put(
-        &self,
-        tenant: &TenantId,
-        kind: &BlobKind,
-        content: &[u8],
-    ) -> Result<StoredBlob, BlobError>;
+    fn begin<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        new: NewBlob,
+    ) -> BlobFuture<'a, Box<dyn BlobWriter>>;
 
-    /// Stores exactly `size` bytes that `content` yields, without holding them in memory.
+    /// Stores content in memory. When this is done, the blob is durable. Content that the tenant has
+    /// already is not stored again, and needs no room.
     ///
     /// # Errors
     ///
-    /// As [`put`](Self::put), and [`BlobError::Content`] if `content` ends early or fails.
-    fn put_from(
-        &self,
-        tenant: &TenantId,
-        kind: &BlobKind,
+    /// As [`begin`](Self::begin).
+    fn put<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        kind: &'a BlobKind,
+        content: Vec<u8>,
+    ) -> BlobFuture<'a, StoredBlob>;
+
+    /// Stores exactly `size` bytes that `content` yields, without holding them in memory. `content`
+    /// may block: it is read on a blocking thread, and dropped as soon as it is not needed any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin), and [`BlobError::Content`] if `content` ends early or fails.
+    fn put_from<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        kind: &'a BlobKind,
         size: ByteCount,
-        content: &mut dyn Read,
-    ) -> Result<StoredBlob, BlobError>;
-
-    /// Begins to store content that arrives in pieces. The limits and the free space of the disk
-    /// are checked for the announced size at once, and for every piece.
-    ///
-    /// # Errors
-    ///
-    /// As [`put`](Self::put).
-    fn begin(
-        self: Arc<Self>,
-        tenant: &TenantId,
-        kind: &BlobKind,
-        announced: Option<ByteCount>,
-    ) -> Result<Box<dyn BlobWriter>, BlobError>;
+        content: Box<dyn Read + Send>,
+    ) -> BlobFuture<'a, StoredBlob> {
+        Box::pin(async move {
+            let mut writer = self.begin(tenant, NewBlob::announced(kind.clone(), size)).await?;
+            let (mut content, mut piece, mut left) = (content, Vec::new(), size.as_usize());
+            while left > 0 {
+                let reading = spawn_blocking(move || {
+                    piece.resize(PIECE.min(left), 0);
+                    content.read_exact(&mut piece).map(|()| (content, piece))
+                });
+                let read =
+                    reading.await.map_err(|ended| BlobError::Content(io::Error::other(ended)))?;
+                (content, piece) = read.map_err(BlobError::Content)?;
+                left = left.saturating_sub(piece.len());
+                piece = writer.append(piece).await?;
+            }
+            drop(content);
+            Ok(writer.finish().await?.blob)
+        })
+    }
 
     /// Names blobs of a tenant. A blob keeps the [`MAX_NAMES_OF_BLOB`] names that it was given last,
     /// and the latest is the one that is shown. Other tenants do not see them. Blobs that do not
-    /// exist, or no longer, are passed over. When this returns, the names are durable.
+    /// exist are skipped. When this is done, the names are durable.
     ///
     /// [`MAX_NAMES_OF_BLOB`]: wardian_vocabulary::ids::MAX_NAMES_OF_BLOB
     ///
@@ -69,116 +100,154 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     ///
     /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`]; some of the names
     /// may be set then.
-    fn set_names(&self, tenant: &TenantId, names: &[(BlobId, BlobName)]) -> Result<(), BlobError>;
+    fn set_names<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        names: &'a [(BlobId, BlobName)],
+    ) -> BlobFuture<'a, ()>;
 
-    /// Keeps a blob from being swept as long as the pin exists. Counts as a use.
+    /// Holds a blob: it does not expire as long as the pin exists. Counts as a use.
     ///
     /// # Errors
     ///
     /// [`BlobError::NotFound`].
-    fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError>;
+    fn pin<'a>(&'a self, tenant: &'a TenantId, id: &'a BlobId) -> BlobFuture<'a, BlobPin>;
 
     /// Removes a blob. Runs and readers that have opened it can read it to its end.
     ///
-    /// When this returns, the removal is durable.
+    /// When this is done, the removal is durable.
     ///
     /// # Errors
     ///
     /// [`BlobError::NotFound`], [`BlobError::Sealed`] or [`BlobError::Storage`].
-    fn remove(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError>;
+    fn remove<'a>(&'a self, tenant: &'a TenantId, id: &'a BlobId) -> BlobFuture<'a, ()>;
 
     /// Lists at most `most` blobs in the order of their ids, from the first one behind `after`.
     /// Does not count as a use, and verifies no content.
     ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the folder cannot be read.
-    fn list(
-        &self,
-        tenant: &TenantId,
-        after: Option<&BlobId>,
+    /// [`BlobError::Storage`] if the list cannot be read.
+    fn list<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        after: Option<&'a BlobId>,
         most: usize,
-    ) -> Result<BlobPage, BlobError>;
+    ) -> BlobFuture<'a, BlobPage>;
 
     /// Lists at most `most` blobs in another order, from the first one behind `after`. `None` if the
     /// tenant has more than [`MAX_ORDERED`] blobs, all of which each page would read. Does not count
     /// as a use, and verifies no content.
     ///
+    /// [`MAX_ORDERED`]: crate::blobs::MAX_ORDERED
+    ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the folder cannot be read.
-    fn list_in_order(
-        &self,
-        tenant: &TenantId,
+    /// [`BlobError::Storage`] if the list cannot be read.
+    fn list_in_order<'a>(
+        &'a self,
+        tenant: &'a TenantId,
         order: BlobOrder,
-        after: Option<&BlobPlace>,
+        after: Option<&'a BlobPlace>,
         most: usize,
-    ) -> Result<Option<BlobPage>, BlobError>;
-
-    /// Reads a whole blob and compares it with its id, although it was verified before. Does not
-    /// count as a use.
-    ///
-    /// # Errors
-    ///
-    /// [`BlobError::NotFound`], or [`BlobError::Storage`] if the blob cannot be read to its end.
-    fn verify(
-        &self,
-        tenant: &TenantId,
-        id: &BlobId,
-        damaged: OnDamage,
-    ) -> Result<BlobVerdict, BlobError>;
+    ) -> BlobFuture<'a, Option<BlobPage>>;
 
     /// Describes a blob without reading its content. Counts as a use.
     ///
     /// # Errors
     ///
-    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the trailer is damaged.
-    fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError>;
+    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the description is damaged.
+    fn stat<'a>(&'a self, tenant: &'a TenantId, id: &'a BlobId) -> BlobFuture<'a, StoredBlob>;
 
     /// Reads at most `limit` bytes of a blob. Counts as a use.
     ///
     /// # Errors
     ///
-    /// As [`open_content`](Self::open_content).
-    fn read(
-        &self,
-        tenant: &TenantId,
-        id: &BlobId,
+    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the content does not belong to the id.
+    fn read<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a BlobId,
         part: BlobPart,
         limit: ByteCount,
-    ) -> Result<BlobWindow, BlobError>;
-
-    /// Opens a blob after its content was verified against its id. Counts as a use.
-    ///
-    /// # Errors
-    ///
-    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the content is damaged.
-    fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError>;
+    ) -> BlobFuture<'a, BlobWindow>;
 
     /// The number and size of a tenant's blobs.
     ///
     /// # Errors
     ///
     /// [`BlobError::Storage`] if the store cannot be read.
-    fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError>;
+    fn usage<'a>(&'a self, tenant: &'a TenantId) -> BlobFuture<'a, TenantUsage>;
 
-    /// True if the store takes no more writes until it is opened again.
-    fn is_sealed(&self) -> bool;
+    /// True if the store takes no more writes. Does not wait.
+    fn is_read_only(&self) -> bool;
+}
 
-    /// Counts the blobs of all tenants, so that the first write of each tenant need not wait.
+/// Content that arrives in pieces. Dropped before it is finished, it leaves nothing. Dropping it may
+/// block.
+pub trait BlobWriter: Debug + Send {
+    /// Appends a piece, and returns its buffer for the next one.
     ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the tenants cannot be listed.
-    fn count_all(&self) -> Result<(), BlobError>;
+    /// As [`BlobStore::begin`]. After an error, or if the future is dropped before its end, nothing
+    /// more can be appended and the content cannot be finished.
+    fn append(&mut self, piece: Vec<u8>) -> BlobFuture<'_, Vec<u8>>;
 
-    /// Removes all blobs that were not used for the time to live before `now`, a time since the
-    /// Unix epoch.
+    /// Ends the content. When this is done, the blob is durable.
     ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the tenants cannot be listed.
-    fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError>;
+    /// As [`BlobStore::begin`], and [`BlobError::WrongDigest`]. Nothing is stored then.
+    fn finish(self: Box<Self>) -> BlobFuture<'static, WrittenBlob>;
+}
+
+/// The description of content that is about to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBlob {
+    /// MIME type.
+    pub kind: BlobKind,
+    /// Length of the content, if it is known. The content may have another one.
+    pub announced: Option<ByteCount>,
+    /// SHA-256 of the content, if it is known. Other content is refused.
+    pub digest: Option<[u8; 32]>,
+}
+
+impl NewBlob {
+    /// Content of this length.
+    #[must_use]
+    pub const fn announced(kind: BlobKind, size: ByteCount) -> Self {
+        Self { kind, announced: Some(size), digest: None }
+    }
+}
+
+/// The number and size of a tenant's blobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TenantUsage {
+    /// Number of blobs.
+    pub blobs: u64,
+    /// Bytes of their content.
+    pub bytes: u64,
+}
+
+impl TenantUsage {
+    pub(crate) const fn of_blob(size: ByteCount) -> Self {
+        Self { blobs: 1, bytes: size.as_u64() }
+    }
+
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_add(other.blobs),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    pub(crate) const fn minus(self, other: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_sub(other.blobs),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
 }
 
 /// The part of a blob to read.
@@ -212,35 +281,6 @@ impl BlobWindow {
     }
 }
 
-/// The open content of a blob, to be sent to a worker.
-#[derive(Debug)]
-pub struct OpenBlob<F> {
-    /// The blob. The content ends at [`StoredBlob::size`].
-    pub blob: StoredBlob,
-    /// The file. The content starts at offset 0, and the store's trailer follows it. The file stays
-    /// readable while it is open, even after the blob was removed.
-    pub file: F,
-    /// Keeps the blob from expiring.
-    pub pin: BlobPin,
-}
-
-/// Content that arrives in pieces. Dropped before it is finished, it leaves nothing.
-pub trait BlobWriter: Debug + Send {
-    /// Appends a piece.
-    ///
-    /// # Errors
-    ///
-    /// As [`BlobStore::put`]. The content must not be finished after an error.
-    fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError>;
-
-    /// Ends the content. When this returns, the blob is durable.
-    ///
-    /// # Errors
-    ///
-    /// As [`BlobStore::put`].
-    fn finish(self: Box<Self>) -> Result<WrittenBlob, BlobError>;
-}
-
 /// A blob that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenBlob {
@@ -248,103 +288,4 @@ pub struct WrittenBlob {
     pub blob: StoredBlob,
     /// False if the tenant had it already.
     pub is_new: bool,
-}
-
-/// Some of a tenant's blobs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlobPage {
-    /// The blobs, in the order of their ids.
-    pub blobs: Vec<ListedBlob>,
-    /// True if others follow.
-    pub has_more: bool,
-}
-
-/// A blob in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedBlob {
-    /// The id.
-    pub id: BlobId,
-    /// Length of the content.
-    pub size: ByteCount,
-    /// The time of the last use, since the Unix epoch.
-    pub used: Duration,
-    /// Its description; `None` if its trailer is damaged.
-    pub described: Option<StoredBlob>,
-}
-
-/// Most blobs of a tenant that are listed in another order than that of their ids.
-pub const MAX_ORDERED: usize = 20_000;
-
-/// An order of blobs other than that of their ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlobOrder {
-    /// The newest first. Damaged ones, whose time is unknown, come last.
-    Newest,
-    /// By name, whatever the case of its letters. Those without a name come last.
-    Name,
-    /// The largest first.
-    Largest,
-}
-
-/// The place of a blob in an order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BlobPlace {
-    /// What counts first: smaller comes first.
-    pub rank: u64,
-    /// What counts next.
-    pub text: String,
-    /// The blob.
-    pub id: BlobId,
-}
-
-impl ListedBlob {
-    /// Its place in an order. It changes only with its name.
-    #[must_use]
-    pub fn place(&self, order: BlobOrder) -> BlobPlace {
-        let described = self.described.as_ref();
-        let (rank, text) = match order {
-            BlobOrder::Newest => {
-                let created = described.map_or(0, |blob| blob.created.as_millis());
-                (u64::MAX.saturating_sub(u64::try_from(created).unwrap_or(u64::MAX)), String::new())
-            }
-            BlobOrder::Name => match described.and_then(|blob| blob.name.as_ref()) {
-                // Names have no control characters, so that this one ends the first of the two.
-                Some(name) => (0, format!("{}\n{name}", name.as_str().to_lowercase())),
-                None => (1, String::new()),
-            },
-            BlobOrder::Largest => (u64::MAX.saturating_sub(self.size.as_u64()), String::new()),
-        };
-        BlobPlace { rank, text, id: self.id.clone() }
-    }
-}
-
-/// The treatment of a blob that is found damaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDamage {
-    /// It stays.
-    Keep,
-    /// Its file is moved to the quarantine folder.
-    Quarantine,
-    /// It is removed.
-    Remove,
-}
-
-/// The result of verifying a blob.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BlobVerdict {
-    /// The content belongs to the id.
-    Intact(StoredBlob),
-    /// The content does not belong to the id. The file has this many bytes.
-    Damaged(ByteCount),
-}
-
-/// The result of a sweep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SweepReport {
-    /// Blobs that were removed.
-    pub expired: u64,
-    /// Bytes of their content.
-    pub freed: ByteCount,
-    /// Blobs that should have been removed but could not be.
-    pub failed: u64,
 }

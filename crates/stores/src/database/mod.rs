@@ -14,5 +14,9 @@ mod sqlite;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use crate::database::sqlite::{open_keys, open_records};
+#[cfg(test)]
+pub(crate) use crate::database::sqlite::testing::change_blob_id_keys;
+pub use crate::database::sqlite::{
+    KeyDatabase, blob_id_keys_at, open_key_database, open_keys, open_records,
+};
 pub use crate::database_error::DatabaseError;

@@ -11,7 +11,7 @@ use crate::cli::terminal::output::{print_json, print_line, print_table};
 use crate::cli::terminal::readable::age;
 use wardian_config::Config;
 use wardian_service::sole_tenant;
-use wardian_stores::blobs::{BlobStore, ListedBlob};
+use wardian_stores::blobs::{ListedBlob, LocalBlobStore};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::BlobId;
@@ -53,7 +53,7 @@ pub(super) fn list(
 }
 
 /// Calls `each` with every blob of the local user.
-fn for_each(store: &dyn BlobStore, each: &mut dyn FnMut(ListedBlob)) -> Result<(), Failed> {
+fn for_each(store: &LocalBlobStore, each: &mut dyn FnMut(ListedBlob)) -> Result<(), Failed> {
     let mut after: Option<BlobId> = None;
     loop {
         let page = store.list(&sole_tenant(), after.as_ref(), PAGE)?;

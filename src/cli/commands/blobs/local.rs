@@ -12,7 +12,7 @@ use wardian_service::sole_tenant;
 use wardian_stores::blobs::OpenBlob;
 use wardian_stores::blobs::content::file_name::kind_of_file;
 use wardian_stores::blobs::content::kind::BlobKind;
-use wardian_stores::blobs::{BlobError, BlobStore, LocalBlobStore, StoredBlob};
+use wardian_stores::blobs::{BlobError, LocalBlobStore, NewBlob, StoredBlob};
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
@@ -43,7 +43,7 @@ pub(super) enum UseOfStore {
 
 /// Stores a file under its name. Without `kind`, the file's name determines the kind.
 pub(crate) fn store_file(
-    store: &Arc<dyn BlobStore>,
+    store: &Arc<LocalBlobStore>,
     path: &Path,
     kind: Option<&str>,
 ) -> Result<StoredBlob, Failed> {
@@ -58,7 +58,7 @@ pub(super) fn name_of(path: &Path) -> Option<BlobName> {
 
 /// Gives a blob a name, if there is one.
 pub(super) fn with_name(
-    store: &dyn BlobStore,
+    store: &LocalBlobStore,
     stored: StoredBlob,
     name: Option<BlobName>,
 ) -> Result<StoredBlob, Failed> {
@@ -68,7 +68,7 @@ pub(super) fn with_name(
 }
 
 fn store_content(
-    store: &Arc<dyn BlobStore>,
+    store: &Arc<LocalBlobStore>,
     path: &Path,
     kind: Option<&str>,
 ) -> Result<StoredBlob, Failed> {
@@ -90,7 +90,7 @@ fn store_content(
 /// Stores what a pipe, a device or a file of `/proc` yields: they do not report their length, and
 /// some never end.
 pub(super) fn store_stream(
-    store: &Arc<dyn BlobStore>,
+    store: &Arc<LocalBlobStore>,
     path: &Path,
     kind: &BlobKind,
     content: &mut dyn Read,
@@ -99,7 +99,8 @@ pub(super) fn store_stream(
         ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::named(path.display(), &error),
         _ => error.into(),
     };
-    let mut writer = Arc::clone(store).begin(&sole_tenant(), kind, None).map_err(refused)?;
+    let new = NewBlob { kind: kind.clone(), announced: None, digest: None };
+    let mut writer = store.begin(&sole_tenant(), &new).map_err(refused)?;
     let mut piece = vec![0; CHUNK];
     loop {
         let count = content.read(&mut piece).map_err(|e| Failed::named(path.display(), &e))?;
@@ -117,7 +118,7 @@ pub(super) fn kind_of(path: &Path, named: Option<&str>) -> Result<BlobKind, Fail
     BlobKind::parse(kind).map_err(|error| Failed::usage(error.to_string()))
 }
 
-pub(crate) fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
+pub(crate) fn open_blob(store: &LocalBlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
     store.open_content(&sole_tenant(), id).map_err(|error| match error.kind() {
         ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
         _ => error.into(),
@@ -142,7 +143,7 @@ pub(crate) fn copy_blob(
 }
 
 /// Reads a whole blob.
-pub(crate) fn read_blob(store: &dyn BlobStore, id: &BlobId) -> Result<Vec<u8>, Failed> {
+pub(crate) fn read_blob(store: &LocalBlobStore, id: &BlobId) -> Result<Vec<u8>, Failed> {
     let mut bytes = Vec::new();
     copy_blob(open_blob(store, id)?, |piece| {
         bytes.extend_from_slice(piece);
@@ -152,7 +153,7 @@ pub(crate) fn read_blob(store: &dyn BlobStore, id: &BlobId) -> Result<Vec<u8>, F
 }
 
 /// Reads a whole blob of text.
-pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
+pub(crate) fn read_text_blob(store: &LocalBlobStore, id: &BlobId) -> Result<String, Failed> {
     let bytes = read_blob(store, id)?;
     String::from_utf8(bytes).map_err(|fault| Failed::at("read the blob", &fault))
 }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     fn stored(config: &Config, path: &Path) -> Result<BlobId, Failed> {
-        let store: Arc<dyn BlobStore> = Arc::new(open(config, UseOfStore::Changes)?);
+        let store = Arc::new(open(config, UseOfStore::Changes)?);
         Ok(store_file(&store, path, None)?.id)
     }
 

@@ -22,7 +22,6 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{deliver, note, print_json, print_line};
 use wardian_config::Config;
 use wardian_formats::protocol::methods::blobs::CreateBlobResult;
-use wardian_stores::blobs::BlobStore;
 use wardian_stores::blobs::content::blob_id::BlobHasher;
 use wardian_stores::blobs::content::file_name::file_name_of;
 use wardian_stores::blobs::content::kind::BlobKind;
@@ -60,7 +59,7 @@ pub(super) fn put(
     let (blob_id, size_bytes) = if let Some(remote) = remote {
         put_remote(remote, file, (&kind, name.as_ref()), is_stdin)?
     } else {
-        let store: Arc<dyn BlobStore> = Arc::new(open(config, UseOfStore::Changes)?);
+        let store = Arc::new(open(config, UseOfStore::Changes)?);
         let blob = if is_stdin {
             let mut content = io::stdin().lock();
             store_stream(&store, file, &kind, &mut content)?

@@ -55,7 +55,7 @@ pub(crate) fn mcp(
     let protocol = (config.mcp, local);
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
-        let stores = Stores::open(&config, SkillsRead::Once, |_| {})?.read()?;
+        let stores = Stores::open(&config, SkillsRead::Once)?.read()?;
         let gate = Gate::closed(Arc::clone(&stores.discovery), Preparation::of("the engine"));
         let input = io::BufReader::new(io::stdin());
         let served = serve_lines(Arc::clone(&gate), protocol, limits, input, io::stdout());

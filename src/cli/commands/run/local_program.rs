@@ -222,7 +222,7 @@ pub(crate) async fn start_once(
     config: &Config,
     metered: MeteredCode,
 ) -> Result<Runtime, AssemblyError> {
-    let stores = Stores::open(config, SkillsRead::Once, |_| {})?;
+    let stores = Stores::open(config, SkillsRead::Once)?;
     let (metrics, progress) = (Metrics::new(), progress());
     let read = move || stores.read();
     Box::pin(Runtime::start(config, metered, read, metrics, None, progress.as_ref())).await

@@ -17,7 +17,7 @@ use crate::cli::failed::Failed;
 use wardian_formats::protocol::methods::execution::FileResult;
 use wardian_service::sole_tenant;
 use wardian_stores::blobs::content::file_name::telling_name;
-use wardian_stores::blobs::{BlobStore, OpenBlob, StoredBlob};
+use wardian_stores::blobs::{LocalBlobStore, OpenBlob, StoredBlob};
 use wardian_vocabulary::ids::{BlobId, BlobName};
 
 /// Most names that are tried for one file.
@@ -41,7 +41,7 @@ pub(crate) struct SavedFile {
 
 /// Writes the files and blobs of a run into a folder. `called` knows what the program calls a blob.
 pub(crate) fn save_all(
-    store: &dyn BlobStore,
+    store: &LocalBlobStore,
     files: &[FileResult],
     blobs: &[BlobId],
     called: impl Fn(&BlobId) -> Option<String>,
@@ -74,7 +74,7 @@ fn place_of(path: &str) -> Option<Vec<String>> {
 }
 
 fn save(
-    store: &dyn BlobStore,
+    store: &LocalBlobStore,
     blob: &StoredBlob,
     folder: &Path,
     place: &[String],
@@ -164,8 +164,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use wardian_stores::blobs::BlobStoreConfig;
     use wardian_stores::blobs::content::kind::BlobKind;
-    use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
     use wardian_vocabulary::clock::Clock;
 
     struct Place {

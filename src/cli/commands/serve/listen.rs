@@ -28,6 +28,8 @@ use wardian_edges::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals}
 use wardian_edges::mcp;
 use wardian_engine::progress::StepReport;
 use wardian_service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
+use wardian_stores::blobs::BlobIdKeyTable;
+use wardian_stores::database::KeyDatabase;
 use wardian_stores::tenants::KeyTable;
 use wardian_telemetry::{Metrics, SAMPLE_INTERVAL};
 use wardian_vocabulary::budget::{MemoryBudget, OPEN_BLOBS};
@@ -144,7 +146,7 @@ async fn listen(
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
-    let keys = assembly::open_keys(config).await?;
+    let KeyDatabase { keys, blob_ids } = assembly::open_key_database(config).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
@@ -175,7 +177,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -270,7 +272,7 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock): (&Config, Option<SkillsLock>),
+    (config, lock, blob_ids): (&Config, Option<SkillsLock>, BlobIdKeyTable),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
@@ -282,7 +284,7 @@ async fn start(
     let lock = Arc::new(lock);
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
     let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal());
-    let stores = Stores::open(config, skills, move |discovery| {
+    let stores = Stores::open_with(config, blob_ids, skills, move |discovery| {
         let (announced, lock, journal) = opening;
         open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;

@@ -9,7 +9,7 @@ use crate::cli::commands::blobs::store_file;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 use wardian_formats::provenance::{DocumentBlob, DocumentText};
-use wardian_stores::blobs::BlobStore;
+use wardian_stores::blobs::LocalBlobStore;
 use wardian_stores::blobs::content::blob_id::BlobHasher;
 use wardian_stores::blobs::content::kind::BlobKind;
 
@@ -132,7 +132,7 @@ impl FoundFiles {
     /// Puts a blob into a store.
     pub(crate) fn store(
         &self,
-        store: &Arc<dyn BlobStore>,
+        store: &Arc<LocalBlobStore>,
         blob: &DocumentBlob,
     ) -> Result<(), Failed> {
         let path = self.of_blob(blob)?;

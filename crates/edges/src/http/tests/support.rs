@@ -128,7 +128,7 @@ impl Transfers for Fake {
             let config = BlobStoreConfig::at(folder.path().join("blobs"));
             let store = LocalBlobStore::open(config, Clock::System).unwrap();
             *self.folder.lock() = Some(folder);
-            BlobTransfers::new(Arc::new(store), 4)
+            BlobTransfers::new(store.into(), 4)
         })
     }
 }

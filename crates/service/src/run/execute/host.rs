@@ -215,15 +215,15 @@ impl RunHost for TenantHost {
         let content =
             CancellableContent { content, is_cancelled: Arc::clone(&cancel.is_cancelled) };
         let masks = self.masks.clone().filter(|_| is_text(kind.as_str()));
-        let stored = self.memory.on_thread(move || {
-            let mut content: Box<dyn Read> = match masks {
-                Some(masks) => Box::new(MaskedContent::new(content, masks)),
-                None => Box::new(content),
-            };
-            let stored = blobs.put_from(&tenant, &kind, size, &mut *content);
-            drop((content, permit));
+        let content: Box<dyn Read + Send> = match masks {
+            Some(masks) => Box::new(MaskedContent::new(content, masks)),
+            None => Box::new(content),
+        };
+        let stored = self.memory.on_task(async move {
+            let stored = blobs.put_from(&tenant, &kind, size, content).await;
+            drop(permit);
             let stored = stored?;
-            let pin = blobs.pin(&tenant, &stored.id).ok();
+            let pin = blobs.pin(&tenant, &stored.id).await.ok();
             Ok((stored, pin))
         });
         let (blob, pin) = match stored.await {
@@ -297,11 +297,11 @@ fn unavailable() -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::Duration;
 
     use parking_lot::Mutex;
+    use tokio::task::spawn_blocking;
 
     use super::*;
     use crate::run::access::network::{NetworkAccess, NetworkGrant};
@@ -311,26 +311,28 @@ mod tests {
     use wardian_egress::world::resolver::SystemResolver;
     use wardian_formats::job::message::Payload;
     use wardian_stores::blobs::{
-        BlobOrder, BlobPage, BlobPart, BlobPlace, BlobVerdict, BlobWindow, BlobWriter, OnDamage,
-        OpenBlob, StoredBlob, SweepReport, TenantUsage,
+        BlobFuture, BlobOrder, BlobPage, BlobPart, BlobPlace, BlobWindow, BlobWriter, NewBlob,
+        StoredBlob, TenantUsage,
     };
     use wardian_vocabulary::ids::{BlobName, Digest};
 
     /// Reads a byte of each blob, waits until it may go on, and reads the rest.
     #[derive(Debug)]
-    struct SlowStore {
+    struct SlowStore(Arc<Steps>);
+
+    #[derive(Debug)]
+    struct Steps {
         began: Sender<()>,
         may_go_on: Mutex<Receiver<()>>,
         ended: Sender<Result<(), io::ErrorKind>>,
     }
 
-    impl BlobStore for SlowStore {
-        fn put_from(
+    impl Steps {
+        fn store(
             &self,
-            _: &TenantId,
-            kind: &BlobKind,
+            kind: BlobKind,
             size: ByteCount,
-            content: &mut dyn Read,
+            mut content: Box<dyn Read + Send>,
         ) -> Result<StoredBlob, BlobError> {
             let mut bytes = vec![0; size.as_usize()];
             let (first, rest) = bytes.split_at_mut(1);
@@ -343,84 +345,96 @@ mod tests {
             let id = BlobId::of_digest(&Digest::of(&bytes));
             let created = Duration::ZERO;
             let (name, other_names) = (None, Vec::new());
-            Ok(StoredBlob { id, kind: kind.clone(), size, created, name, other_names })
+            Ok(StoredBlob { id, kind, size, created, name, other_names })
+        }
+    }
+
+    fn refused<'a, T: Send + 'a>() -> BlobFuture<'a, T> {
+        Box::pin(async { Err(BlobError::Sealed) })
+    }
+
+    impl BlobStore for SlowStore {
+        fn put_from<'a>(
+            &'a self,
+            _: &'a TenantId,
+            kind: &'a BlobKind,
+            size: ByteCount,
+            content: Box<dyn Read + Send>,
+        ) -> BlobFuture<'a, StoredBlob> {
+            let (steps, kind) = (Arc::clone(&self.0), kind.clone());
+            Box::pin(async move {
+                spawn_blocking(move || steps.store(kind, size, content)).await.unwrap()
+            })
         }
 
-        fn put(&self, _: &TenantId, _: &BlobKind, _: &[u8]) -> Result<StoredBlob, BlobError> {
-            Err(BlobError::Sealed)
+        fn put<'a>(
+            &'a self,
+            _: &'a TenantId,
+            _: &'a BlobKind,
+            _: Vec<u8>,
+        ) -> BlobFuture<'a, StoredBlob> {
+            refused()
         }
 
-        fn begin(
-            self: Arc<Self>,
-            _: &TenantId,
-            _: &BlobKind,
-            _: Option<ByteCount>,
-        ) -> Result<Box<dyn BlobWriter>, BlobError> {
-            Err(BlobError::Sealed)
+        fn begin<'a>(&'a self, _: &'a TenantId, _: NewBlob) -> BlobFuture<'a, Box<dyn BlobWriter>> {
+            refused()
         }
 
-        fn set_names(&self, _: &TenantId, _: &[(BlobId, BlobName)]) -> Result<(), BlobError> {
-            Err(BlobError::Sealed)
+        fn set_names<'a>(
+            &'a self,
+            _: &'a TenantId,
+            _: &'a [(BlobId, BlobName)],
+        ) -> BlobFuture<'a, ()> {
+            refused()
         }
 
-        fn pin(&self, _: &TenantId, _: &BlobId) -> Result<BlobPin, BlobError> {
-            Err(BlobError::Sealed)
+        fn pin<'a>(&'a self, _: &'a TenantId, _: &'a BlobId) -> BlobFuture<'a, BlobPin> {
+            refused()
         }
 
-        fn remove(&self, _: &TenantId, _: &BlobId) -> Result<(), BlobError> {
-            Err(BlobError::Sealed)
+        fn remove<'a>(&'a self, _: &'a TenantId, _: &'a BlobId) -> BlobFuture<'a, ()> {
+            refused()
         }
 
-        fn list(&self, _: &TenantId, _: Option<&BlobId>, _: usize) -> Result<BlobPage, BlobError> {
-            Err(BlobError::Sealed)
-        }
-
-        fn list_in_order(
-            &self,
-            _: &TenantId,
-            _: BlobOrder,
-            _: Option<&BlobPlace>,
+        fn list<'a>(
+            &'a self,
+            _: &'a TenantId,
+            _: Option<&'a BlobId>,
             _: usize,
-        ) -> Result<Option<BlobPage>, BlobError> {
-            Err(BlobError::Sealed)
+        ) -> BlobFuture<'a, BlobPage> {
+            refused()
         }
 
-        fn verify(&self, _: &TenantId, _: &BlobId, _: OnDamage) -> Result<BlobVerdict, BlobError> {
-            Err(BlobError::Sealed)
+        fn list_in_order<'a>(
+            &'a self,
+            _: &'a TenantId,
+            _: BlobOrder,
+            _: Option<&'a BlobPlace>,
+            _: usize,
+        ) -> BlobFuture<'a, Option<BlobPage>> {
+            refused()
         }
 
-        fn stat(&self, _: &TenantId, _: &BlobId) -> Result<StoredBlob, BlobError> {
-            Err(BlobError::Sealed)
+        fn stat<'a>(&'a self, _: &'a TenantId, _: &'a BlobId) -> BlobFuture<'a, StoredBlob> {
+            refused()
         }
 
-        fn read(
-            &self,
-            _: &TenantId,
-            _: &BlobId,
+        fn read<'a>(
+            &'a self,
+            _: &'a TenantId,
+            _: &'a BlobId,
             _: BlobPart,
             _: ByteCount,
-        ) -> Result<BlobWindow, BlobError> {
-            Err(BlobError::Sealed)
+        ) -> BlobFuture<'a, BlobWindow> {
+            refused()
         }
 
-        fn open_content(&self, _: &TenantId, _: &BlobId) -> Result<OpenBlob<File>, BlobError> {
-            Err(BlobError::Sealed)
+        fn usage<'a>(&'a self, _: &'a TenantId) -> BlobFuture<'a, TenantUsage> {
+            refused()
         }
 
-        fn usage(&self, _: &TenantId) -> Result<TenantUsage, BlobError> {
-            Err(BlobError::Sealed)
-        }
-
-        fn is_sealed(&self) -> bool {
+        fn is_read_only(&self) -> bool {
             false
-        }
-
-        fn count_all(&self) -> Result<(), BlobError> {
-            Ok(())
-        }
-
-        fn sweep(&self, _: Duration) -> Result<SweepReport, BlobError> {
-            Err(BlobError::Sealed)
         }
     }
 
@@ -431,8 +445,8 @@ mod tests {
         let (began, has_begun) = channel();
         let (go_on, may_go_on) = channel();
         let (ended, has_ended) = channel();
-        let store = SlowStore { began, may_go_on: Mutex::new(may_go_on), ended };
-        (Arc::new(store), has_begun, go_on, has_ended)
+        let steps = Steps { began, may_go_on: Mutex::new(may_go_on), ended };
+        (Arc::new(SlowStore(Arc::new(steps))), has_begun, go_on, has_ended)
     }
 
     fn door(store: &Arc<SlowStore>, writes: &BlobWrites) -> TenantHost {

@@ -389,7 +389,7 @@ impl Service {
     }
 
     fn host_of(&self, caller: &Caller, parts: HostParts) -> TenantHost {
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
         TenantHost::new(blobs, self.blob_writes.clone(), tenant, caller.memory.clone(), parts)
     }
 }

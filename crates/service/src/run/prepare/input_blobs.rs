@@ -11,7 +11,7 @@ use crate::run::prepare::blob_names::name_mounts;
 use crate::run::record::document::DocumentOrder;
 use wardian_dispatch::BlobSource;
 use wardian_formats::job::BlobMount;
-use wardian_stores::blobs::{BlobPin, BlobStore, StoredBlob};
+use wardian_stores::blobs::{BlobFiles, BlobPin, StoredBlob};
 use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -42,11 +42,15 @@ impl Service {
             return Ok(InputBlobs::default());
         }
         let permit = caller.memory.open_blobs(ids.len())?;
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let open = move || -> Result<Vec<_>, ServiceError> {
-            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
+        let (files, tenant) = (Arc::clone(&self.blobs.files), caller.tenant.clone());
+        let open = async move {
+            let mut opened = Vec::with_capacity(ids.len());
+            for id in ids {
+                opened.push(open_blob(&*files, &tenant, id).await?);
+            }
+            Ok::<_, ServiceError>(opened)
         };
-        let opened = caller.memory.on_thread(open).await.map_err(ServiceError::Interrupted)??;
+        let opened = caller.memory.on_task(open).await.map_err(ServiceError::Interrupted)??;
         let (blobs, pins): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let (mut mounts, sources): (Vec<BlobMount>, Vec<_>) = blobs.into_iter().unzip();
         let note = name_mounts(&mut mounts, document);
@@ -62,12 +66,12 @@ fn memory_of_names(mounts: &[BlobMount]) -> ByteCount {
     ByteCount::from(sizes.sum::<usize>().saturating_mul(NAME_COPIES))
 }
 
-fn open_blob(
-    blobs: &dyn BlobStore,
+async fn open_blob(
+    files: &dyn BlobFiles,
     tenant: &TenantId,
     id: BlobId,
 ) -> Result<((BlobMount, BlobSource), BlobPin), ServiceError> {
-    let opened = blobs.open_content(tenant, &id)?;
+    let opened = files.open(tenant, &id).await?;
     let size = opened.blob.size;
     let kind = opened.blob.kind.as_str().to_owned();
     let file = Arc::new(opened.file);

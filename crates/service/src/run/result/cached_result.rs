@@ -94,13 +94,13 @@ impl Service {
     ) -> Result<Option<Performed>, ServiceError> {
         let Some(key) = key else { return Ok(None) };
         let Some(kept) = self.results.find(&caller.tenant, key) else { return Ok(None) };
-        let (blobs, tenant) = (std::sync::Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (std::sync::Arc::clone(&self.blobs.store), caller.tenant.clone());
         let ids = kept.output_blobs.clone();
         let pinned = match ids.is_empty() {
             true => Some(Vec::new()),
             false => {
-                let pinning = caller.memory.on_thread(move || pin_all(&*blobs, &tenant, &ids));
-                pinning.await.map_err(ServiceError::Interrupted)?
+                let pinning = async move { pin_all(&*blobs, &tenant, &ids).await };
+                caller.memory.on_task(pinning).await.map_err(ServiceError::Interrupted)?
             }
         };
         let Some(_pins) = pinned else {
@@ -130,8 +130,12 @@ impl Service {
     }
 }
 
-fn pin_all(blobs: &dyn BlobStore, tenant: &TenantId, ids: &[BlobId]) -> Option<Vec<BlobPin>> {
-    ids.iter().map(|id| blobs.pin(tenant, id).ok()).collect()
+async fn pin_all(blobs: &dyn BlobStore, tenant: &TenantId, ids: &[BlobId]) -> Option<Vec<BlobPin>> {
+    let mut pins = Vec::with_capacity(ids.len());
+    for id in ids {
+        pins.push(blobs.pin(tenant, id).await.ok()?);
+    }
+    Some(pins)
 }
 
 /// The memory of a result.

@@ -94,8 +94,9 @@ impl Service {
         if names.is_empty() {
             return;
         }
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let named = caller.memory.on_thread(move || blobs.set_names(&tenant, &names)).await;
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
+        let naming = async move { blobs.set_names(&tenant, &names).await };
+        let named = caller.memory.on_task(naming).await;
         // The content is kept; a run does not fail for a name.
         if let Ok(Err(error)) = named {
             warn!("the blobs of a run were not named: {}", CauseChain(&error));

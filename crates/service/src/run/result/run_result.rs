@@ -299,14 +299,15 @@ impl Service {
             return Ok(Ending::Completed { summary, output: Some(value), wrapping, stored: None });
         }
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (Arc::clone(&self.blobs.store), caller.tenant.clone());
         let kind = BlobKind::parse("application/json")?;
-        let store = move || {
-            let stored = blobs.put(&tenant, &kind, value.get().as_bytes());
-            drop((value, permit));
+        let store = async move {
+            let content = String::from(Box::<str>::from(value)).into_bytes();
+            let stored = blobs.put(&tenant, &kind, content).await;
+            drop(permit);
             stored
         };
-        let stored = caller.memory.on_thread(store).await;
+        let stored = caller.memory.on_task(store).await;
         let blob = match stored.map_err(ServiceError::Interrupted)? {
             Ok(blob) => blob,
             Err(error) => {

@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
     use crate::blobs::local::testing::{HOUR, START, TestStore, plain, tenant};
-    use crate::blobs::{BlobWriter as _, LocalBlobStore, TenantUsage};
+    use crate::blobs::{LocalBlobStore, NewBlob, TenantUsage};
     use wardian_vocabulary::clock::Clock;
     use wardian_vocabulary::ids::BlobName;
 
@@ -436,21 +436,22 @@ mod tests {
         let config =
             crate::blobs::BlobStoreConfig { root: config.root.join("second"), ..config.clone() };
         let second = Arc::new(LocalBlobStore::open(config, Clock::Fixed(START)).unwrap());
-        let begin = || Arc::clone(&second).begin_write(&local, &plain(), None).unwrap();
+        let new = NewBlob { kind: plain(), announced: None, digest: None };
+        let begin = || second.begin(&local, &new).unwrap();
         let mut writer = begin();
         writer.append(b"ab").unwrap();
         writer.append(b"c").unwrap();
-        let written = Box::new(writer).finish().unwrap();
+        let written = writer.finish().unwrap();
         assert!(written.is_new);
         assert_eq!(written.blob, store.put(&local, &plain(), b"abc").unwrap());
         let mut writer = begin();
         writer.append(b"abc").unwrap();
-        assert!(!Box::new(writer).finish().unwrap().is_new);
+        assert!(!writer.finish().unwrap().is_new);
         let mut writer = begin();
         writer.append(b"12345").unwrap();
         assert!(matches!(writer.append(b"6"), Err(BlobError::TooLarge { .. })));
         drop(writer);
-        let empty = Box::new(begin()).finish().unwrap();
+        let empty = begin().finish().unwrap();
         assert_eq!(empty.blob.size, ByteCount::bytes(0));
         assert_eq!(test.files("second/drafts"), Vec::<String>::new());
     }

@@ -11,7 +11,8 @@ use crate::blobs::BlobPart;
 use crate::blobs::local::disk::Disk as _;
 use crate::blobs::local::faulty_disk::{Fault, FaultyDisk};
 use crate::blobs::local::testing::{HOUR, START, plain, tenant};
-use crate::blobs::{BlobError, BlobStoreConfig, BlobWriter as _, LocalBlobStore, StoredBlob};
+use crate::blobs::testing::DerivedIdKeys;
+use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore, NewBlob, StoredBlob};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::{BlobId, TenantId};
@@ -24,7 +25,8 @@ fn config() -> BlobStoreConfig {
 }
 
 fn open(disk: &FaultyDisk) -> Result<Store, BlobError> {
-    LocalBlobStore::open_on(disk.clone(), config(), Clock::Fixed(START))
+    let store = LocalBlobStore::open_on(disk.clone(), config(), Clock::Fixed(START))?;
+    Ok(store.with_id_keys(Arc::new(DerivedIdKeys)))
 }
 
 fn content(store: &Store, tenant: &TenantId, id: &BlobId) -> Result<Vec<u8>, BlobError> {
@@ -38,12 +40,12 @@ fn put_pieces(
     tenant: &TenantId,
     content: &[u8],
 ) -> Result<StoredBlob, BlobError> {
-    let announced = Some(ByteCount::from(content.len()));
-    let mut writer = Arc::clone(store).begin_write(tenant, &plain(), announced)?;
+    let new = NewBlob::announced(plain(), ByteCount::from(content.len()));
+    let mut writer = store.begin(tenant, &new)?;
     for piece in content.chunks(2) {
         writer.append(piece)?;
     }
-    Box::new(writer).finish().map(|written| written.blob)
+    writer.finish().map(|written| written.blob)
 }
 
 fn put_from(store: &Store, tenant: &TenantId, content: &[u8]) -> Result<StoredBlob, BlobError> {

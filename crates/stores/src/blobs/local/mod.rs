@@ -7,6 +7,7 @@ pub(crate) mod failure_tests;
 #[cfg(test)]
 pub mod faulty_disk;
 pub(crate) mod id_scheme;
+pub(crate) mod local_blobs;
 pub mod names;
 pub mod read;
 pub(crate) mod retention;

@@ -225,12 +225,14 @@ fn checksum(id: &BlobId, checked: &[u8]) -> [u8; 32] {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::Arc;
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::blobs::local::faulty_disk::{Fault, FaultyDisk};
     use crate::blobs::local::testing::{HOUR, START, TestStore, plain, tenant};
+    use crate::blobs::testing::DerivedIdKeys;
     use crate::blobs::{BlobStoreConfig, OnDamage, TenantUsage};
     use wardian_vocabulary::clock::Clock;
     use wardian_vocabulary::ids::Digest;
@@ -422,7 +424,8 @@ mod tests {
     fn check_fault(fault: Fault, at: u64, lost: usize) {
         let open = |disk: &FaultyDisk| {
             let config = BlobStoreConfig::at("/blobs".into());
-            LocalBlobStore::open_on(disk.clone(), config, Clock::Fixed(START)).unwrap()
+            let store = LocalBlobStore::open_on(disk.clone(), config, Clock::Fixed(START));
+            store.unwrap().with_id_keys(Arc::new(DerivedIdKeys))
         };
         let (disk, acme) = (FaultyDisk::default(), tenant("acme"));
         let store = open(&disk);

@@ -8,13 +8,24 @@ use tracing::{debug, warn};
 
 use crate::blobs::local::disk::{Disk, FolderEntry};
 use crate::blobs::local::tenant_folder::{TenantFolder, blob_of, usage_of};
-use crate::blobs::{BlobError, LocalBlobStore, SweepReport};
+use crate::blobs::{BlobError, LocalBlobStore};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
 /// The shortest interval of recording a use, so that a blob that is read a thousand times a second
 /// costs one write to the disk in an hour.
 const NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// The result of a sweep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Blobs that were removed.
+    pub expired: u64,
+    /// Bytes of their content.
+    pub freed: ByteCount,
+    /// Blobs that should have been removed but could not be.
+    pub failed: u64,
+}
 
 impl<D: Disk> LocalBlobStore<D> {
     /// Counts the blobs of all tenants, so that the first write of each tenant need not wait. Other

@@ -1,34 +1,27 @@
 //! The store of all blobs on a local disk.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::blobs::config::BlobStoreConfig;
-use crate::blobs::content::kind::BlobKind;
-use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
+use crate::blobs::id_keys::{BlobIdKeys, NoIdKeys};
 use crate::blobs::local::disk::{Disk, LocalDisk};
-use crate::blobs::local::tenant_folder::{self, TenantFolder, TenantUsage};
+use crate::blobs::local::tenant_folder::{self, TenantFolder};
 use crate::blobs::local::verified::Verified;
-use crate::blobs::pin::{BlobPin, PinnedBlobs};
-use crate::blobs::store::{
-    BlobOrder, BlobPage, BlobPart, BlobPlace, BlobStore, BlobVerdict, BlobWindow, BlobWriter,
-    OnDamage, OpenBlob, SweepReport,
-};
+use crate::blobs::pin::PinnedBlobs;
+use crate::blobs::store::TenantUsage;
 use wardian_vocabulary::clock::Clock;
-use wardian_vocabulary::ids::{BlobId, BlobName, TenantId};
-use wardian_vocabulary::units::ByteCount;
+use wardian_vocabulary::ids::TenantId;
 
-/// The folder of the keys of ids.
-pub const KEYS: &str = "keys";
-
-/// A store of the blobs of all tenants on a disk.
+/// A store of the blobs of all tenants on a disk. Its operations block: a server uses it through
+/// [`LocalBlobs`](crate::blobs::LocalBlobs).
+///
+/// Only a local store is sealed after a failed sync, is swept of blobs that were not used, and has a
+/// quarantine folder.
 #[derive(Debug)]
 pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) disk: D,
@@ -39,13 +32,15 @@ pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) next_number: AtomicU64,
     pub(crate) is_sealed: AtomicBool,
     pub(crate) pins: Arc<PinnedBlobs>,
+    pub(crate) id_keys: Arc<dyn BlobIdKeys>,
     /// The store is locked as long as this file is open. `None` beside a server that has the lock.
     lock: Option<D::File>,
 }
 
 impl LocalBlobStore {
     /// Opens the store on this machine's disk, creates it if it does not exist, and removes files
-    /// that a crash left half written.
+    /// that a crash left half written. Other tenants than `local` need
+    /// [`with_id_keys`](Self::with_id_keys).
     ///
     /// # Errors
     ///
@@ -80,7 +75,7 @@ impl<D: Disk> LocalBlobStore<D> {
             .and_then(|()| disk.lock(&root.join("lock")))
             .map_err(BlobError::from_disk("open"))?
             .ok_or(BlobError::InUse)?;
-        for folder in ["drafts", "tenants", "quarantine", KEYS] {
+        for folder in ["drafts", "tenants", "quarantine"] {
             tenant_folder::ensure_private_folder(&disk, &root.join(folder))
                 .map_err(BlobError::from_disk("open"))?;
         }
@@ -99,8 +94,15 @@ impl<D: Disk> LocalBlobStore<D> {
             next_number: AtomicU64::new(0),
             is_sealed: AtomicBool::new(false),
             pins: Arc::default(),
+            id_keys: Arc::new(NoIdKeys),
             lock,
         }
+    }
+
+    /// The same store with a place for the keys of tenants' ids.
+    #[must_use]
+    pub fn with_id_keys(self, id_keys: Arc<dyn BlobIdKeys>) -> Self {
+        Self { id_keys, ..self }
     }
 
     /// True if the store takes no more writes because a folder could not be synced.
@@ -135,110 +137,5 @@ impl<D: Disk> LocalBlobStore<D> {
     /// Returns a number that is unique in this process.
     pub fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// The inherent methods work on any [`Disk`], also on the faulty disk of the tests.
-impl BlobStore for LocalBlobStore {
-    fn put(
-        &self,
-        tenant: &TenantId,
-        kind: &BlobKind,
-        content: &[u8],
-    ) -> Result<StoredBlob, BlobError> {
-        Self::put(self, tenant, kind, content)
-    }
-
-    fn put_from(
-        &self,
-        tenant: &TenantId,
-        kind: &BlobKind,
-        size: ByteCount,
-        content: &mut dyn Read,
-    ) -> Result<StoredBlob, BlobError> {
-        Self::put_from(self, tenant, kind, size, content)
-    }
-
-    fn begin(
-        self: Arc<Self>,
-        tenant: &TenantId,
-        kind: &BlobKind,
-        announced: Option<ByteCount>,
-    ) -> Result<Box<dyn BlobWriter>, BlobError> {
-        Ok(Box::new(self.begin_write(tenant, kind, announced)?))
-    }
-
-    fn set_names(&self, tenant: &TenantId, names: &[(BlobId, BlobName)]) -> Result<(), BlobError> {
-        Self::set_names(self, tenant, names)
-    }
-
-    fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError> {
-        Self::pin(self, tenant, id)
-    }
-
-    fn remove(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
-        Self::remove(self, tenant, id)
-    }
-
-    fn list(
-        &self,
-        tenant: &TenantId,
-        after: Option<&BlobId>,
-        most: usize,
-    ) -> Result<BlobPage, BlobError> {
-        Self::list(self, tenant, after, most)
-    }
-
-    fn list_in_order(
-        &self,
-        tenant: &TenantId,
-        order: BlobOrder,
-        after: Option<&BlobPlace>,
-        most: usize,
-    ) -> Result<Option<BlobPage>, BlobError> {
-        Self::list_in_order(self, tenant, order, after, most)
-    }
-
-    fn verify(
-        &self,
-        tenant: &TenantId,
-        id: &BlobId,
-        damaged: OnDamage,
-    ) -> Result<BlobVerdict, BlobError> {
-        Self::verify(self, tenant, id, damaged)
-    }
-
-    fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError> {
-        Self::stat(self, tenant, id)
-    }
-
-    fn read(
-        &self,
-        tenant: &TenantId,
-        id: &BlobId,
-        part: BlobPart,
-        limit: ByteCount,
-    ) -> Result<BlobWindow, BlobError> {
-        Self::read(self, tenant, id, part, limit)
-    }
-
-    fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError> {
-        Self::open_content(self, tenant, id)
-    }
-
-    fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
-        Self::usage(self, tenant)
-    }
-
-    fn is_sealed(&self) -> bool {
-        Self::is_sealed(self)
-    }
-
-    fn count_all(&self) -> Result<(), BlobError> {
-        Self::count_all(self)
-    }
-
-    fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError> {
-        Self::sweep(self, now)
     }
 }

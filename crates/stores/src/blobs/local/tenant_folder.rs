@@ -9,38 +9,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::blobs::content::blob_id::IdScheme;
 use crate::blobs::content::trailer::TRAILER;
 use crate::blobs::local::disk::{Disk, FolderEntry};
-use crate::blobs::{BlobError, BlobStoreConfig};
+use crate::blobs::{BlobError, BlobStoreConfig, TenantUsage};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
-
-/// The number and size of stored blobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TenantUsage {
-    /// Number of blobs.
-    pub blobs: u64,
-    /// Bytes of their content.
-    pub bytes: u64,
-}
-
-impl TenantUsage {
-    pub(crate) const fn of_blob(size: ByteCount) -> Self {
-        Self { blobs: 1, bytes: size.as_u64() }
-    }
-
-    const fn plus(self, other: Self) -> Self {
-        Self {
-            blobs: self.blobs.saturating_add(other.blobs),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-
-    const fn minus(self, other: Self) -> Self {
-        Self {
-            blobs: self.blobs.saturating_sub(other.blobs),
-            bytes: self.bytes.saturating_sub(other.bytes),
-        }
-    }
-}
 
 /// One tenant's folder.
 ///
@@ -52,17 +23,9 @@ pub struct TenantFolder {
     pub folder: PathBuf,
     state: Mutex<FolderState>,
     /// The scheme of the tenant's ids, once it is known.
-    id_scheme: Mutex<Option<KnownScheme>>,
+    id_scheme: Mutex<Option<IdScheme>>,
     /// Held while the folder is counted for the first time. Writers wait for it, readers do not.
     counting: Mutex<()>,
-}
-
-/// The scheme of a tenant's ids.
-#[derive(Debug, Clone)]
-pub(crate) struct KnownScheme {
-    pub scheme: IdScheme,
-    /// True once the name of the key's file is durable.
-    pub(crate) is_durable: bool,
 }
 
 /// The known state of a folder.
@@ -114,7 +77,7 @@ impl TenantFolder {
     }
 
     /// Locks the scheme of the tenant's ids.
-    pub(crate) fn id_scheme(&self) -> MutexGuard<'_, Option<KnownScheme>> {
+    pub(crate) fn id_scheme(&self) -> MutexGuard<'_, Option<IdScheme>> {
         self.id_scheme.lock()
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -9,6 +10,7 @@ use tempfile::TempDir;
 use crate::blobs::BlobPart;
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::local::disk::LocalDisk;
+use crate::blobs::testing::MemoryIdKeys;
 use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, TenantId};
@@ -23,6 +25,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
 pub(crate) struct TestStore {
     pub store: LocalBlobStore<LocalDisk>,
     pub config: BlobStoreConfig,
+    pub keys: Arc<MemoryIdKeys>,
     _folder: TempDir,
 }
 
@@ -36,25 +39,16 @@ impl TestStore {
         let mut config = BlobStoreConfig::at(folder.path().join("blobs"));
         change(&mut config);
         let store = LocalBlobStore::open(config.clone(), Clock::Fixed(START)).unwrap();
-        Self { store, config, _folder: folder }
+        let keys = Arc::<MemoryIdKeys>::default();
+        Self { store: store.with_id_keys(keys.clone()), config, keys, _folder: folder }
     }
 
     /// The same store, opened again by a server whose clock shows `time`.
     pub(crate) fn reopened_at(self, time: Duration) -> Self {
-        let Self { store, config, _folder } = self;
+        let Self { store, config, keys, _folder } = self;
         drop(store);
-        let open = || LocalBlobStore::open(config.clone(), Clock::Fixed(time));
-        // A child process that another test is starting holds the lock until it calls `exec`.
-        let is_in_use = |opened: &Result<_, _>| matches!(opened, Err(BlobError::InUse));
-        let mut opened = open();
-        for _ in 0..1_000 {
-            if !is_in_use(&opened) {
-                break;
-            }
-            std::thread::park_timeout(Duration::from_millis(5));
-            opened = open();
-        }
-        Self { store: opened.unwrap(), config, _folder }
+        let store = reopen(&config, time).with_id_keys(keys.clone());
+        Self { store, config, keys, _folder }
     }
 
     /// The blob's file.
@@ -72,6 +66,22 @@ impl TestStore {
         let all = ByteCount::bytes(u64::MAX);
         self.store.read(tenant, id, BlobPart::Head, all).map(|window| window.bytes)
     }
+}
+
+/// Opens a store whose server has just ended.
+pub(crate) fn reopen(config: &BlobStoreConfig, time: Duration) -> LocalBlobStore {
+    let open = || LocalBlobStore::open(config.clone(), Clock::Fixed(time));
+    // A child process that another test is starting holds the lock until it calls `exec`.
+    let is_in_use = |opened: &Result<_, _>| matches!(opened, Err(BlobError::InUse));
+    let mut opened = open();
+    for _ in 0..1_000 {
+        if !is_in_use(&opened) {
+            break;
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+        opened = open();
+    }
+    opened.unwrap()
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use sha2::{Digest as _, Sha256};
 use tracing::{error, warn};
 
 use crate::blobs::content::blob_id::{BlobHasher, IdScheme, id_of};
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
-use crate::blobs::local::disk::Disk;
+use crate::blobs::local::disk::{Disk, LocalDisk};
 use crate::blobs::local::tenant_folder::{Reservation, TenantFolder};
-use crate::blobs::{BlobError, BlobWriter, LocalBlobStore, WrittenBlob};
+use crate::blobs::{BlobError, LocalBlobStore, NewBlob, WrittenBlob};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -89,12 +90,12 @@ impl<D: Disk> LocalBlobStore<D> {
     /// # Errors
     ///
     /// As [`LocalBlobStore::put`], for the announced size.
-    pub(crate) fn begin_write(
-        self: Arc<Self>,
+    pub fn begin(
+        self: &Arc<Self>,
         tenant: &TenantId,
-        kind: &BlobKind,
-        announced: Option<ByteCount>,
-    ) -> Result<StoreWriter<D>, BlobError> {
+        new: &NewBlob,
+    ) -> Result<LocalWriter<D>, BlobError> {
+        let NewBlob { kind, announced, digest } = new;
         let size = announced.unwrap_or_default();
         let tenant_folder = self.folder_for_writing(tenant, size)?;
         let mut room = tenant_folder.reserve(&self.disk, size, &self.config)?;
@@ -105,7 +106,8 @@ impl<D: Disk> LocalBlobStore<D> {
         }
         let scheme = self.ensure_id_scheme(&tenant_folder)?;
         let writing = self.start(room, kind, ContentId::of(&scheme, kind))?;
-        Ok(StoreWriter { store: self, writing })
+        let digest = digest.map(|expected| (expected, Sha256::new()));
+        Ok(LocalWriter { store: Arc::clone(self), writing, digest })
     }
 
     /// The tenant's folder, if the store can take a blob of this size.
@@ -296,15 +298,22 @@ impl<D: Disk> Writing<D> {
     }
 }
 
-/// Content that arrives in pieces.
+/// Content that arrives in pieces. Dropped before it is finished, it leaves nothing.
 #[derive(Debug)]
-pub(crate) struct StoreWriter<D: Disk> {
+pub struct LocalWriter<D: Disk = LocalDisk> {
     store: Arc<LocalBlobStore<D>>,
     writing: Writing<D>,
+    /// The digest that was announced, and the digest so far.
+    digest: Option<([u8; 32], Sha256)>,
 }
 
-impl<D: Disk> BlobWriter for StoreWriter<D> {
-    fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+impl<D: Disk> LocalWriter<D> {
+    /// Appends a piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalBlobStore::put`]. The content must not be finished after an error.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         let config = &self.store.config;
         let more = ByteCount::from(bytes.len()).as_u64();
         let size = ByteCount::bytes(self.writing.size.saturating_add(more));
@@ -312,11 +321,24 @@ impl<D: Disk> BlobWriter for StoreWriter<D> {
             return Err(BlobError::TooLarge { size, limit: config.blob_max });
         }
         self.writing.room.grow_to(&self.store.disk, size, config)?;
-        self.writing.append(bytes)
+        self.writing.append(bytes)?;
+        if let Some((_, digest)) = &mut self.digest {
+            digest.update(bytes);
+        }
+        Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<WrittenBlob, BlobError> {
-        let Self { store, writing } = *self;
+    /// Ends the content. When this returns, the blob is durable.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalBlobStore::put`], and [`BlobError::WrongDigest`].
+    pub fn finish(self) -> Result<WrittenBlob, BlobError> {
+        let Self { store, writing, digest } = self;
+        let is_other = |(expected, digest): ([u8; 32], Sha256)| digest.finalize()[..] != expected;
+        if digest.is_some_and(is_other) {
+            return Err(BlobError::WrongDigest);
+        }
         store.store(writing)
     }
 }

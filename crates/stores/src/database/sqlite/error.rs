@@ -7,7 +7,10 @@ use crate::database_error::DatabaseError;
 
 impl From<sqlx::Error> for DatabaseError {
     fn from(cause: sqlx::Error) -> Self {
-        Self::failed(cause)
+        match primary_code(&cause) {
+            Some(FULL) => Self::Full(cause.into()),
+            _ => Self::failed(cause),
+        }
     }
 }
 

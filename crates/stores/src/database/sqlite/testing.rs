@@ -29,3 +29,15 @@ pub(in crate::database) async fn number_of(path: &Path, statement: &'static str)
     file.close().await;
     found
 }
+
+/// Changes a column of all keys of blob ids at `path`, as damage does.
+pub(crate) async fn change_blob_id_keys(path: &Path, column: &str, text: &str) {
+    let file = SqliteFile::open(path, &schema::KEYS).await.unwrap();
+    let statement = match column {
+        "id_key" => "UPDATE blob_id_keys SET id_key = $1",
+        _ => "UPDATE blob_id_keys SET checksum = $1",
+    };
+    let changed = sqlx::query(statement).bind(text.to_owned());
+    changed.execute(file.connections()).await.unwrap();
+    file.close().await;
+}
