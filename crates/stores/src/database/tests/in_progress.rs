@@ -305,10 +305,12 @@ async fn a_database_that_was_out_of_reach_ends_no_run() {
     let [_, place] = Place::all().await;
     let (one, other) = (place.server().await, place.server().await);
     one.note_detached(&detached("acme", 1), None).await.unwrap();
+    place.pass(LEASE / 3 * 2);
     renew(&other, STEADY).await;
     place.set_broken(true).await;
     other.renew().await.unwrap_err();
-    place.pass(LEASE);
+    // The lease of the one has ended, and that of the other has not.
+    place.pass(LEASE / 3 * 2);
     place.set_broken(false).await;
     assert_eq!(renew(&other, STEADY - 1).await, 0);
     renew(&one, 1).await;

@@ -109,10 +109,9 @@ impl Tables {
         names
     }
 
-    fn forget(&mut self, names: Vec<Place>) -> u64 {
-        let count = names.len();
+    fn forget(&mut self, names: &[Place]) -> u64 {
         names.iter().for_each(|place| drop(self.names.remove(place)));
-        u64::try_from(count).unwrap()
+        u64::try_from(names.len()).unwrap()
     }
 
     fn window(&self, whose: &WhoseRuns, window: &Window) -> Vec<&Row> {
@@ -403,7 +402,7 @@ impl CallNames for MemoryRecords {
         let mut tables = self.tables()?;
         let old = tables.forgettable(of).into_iter().filter(|(_, noted)| *noted < oldest_ms);
         let old = at_most(old.map(|(place, _)| place), most);
-        Ok(tables.forget(old))
+        Ok(tables.forget(&old))
     }
 
     async fn tenants_with_names(
@@ -433,7 +432,7 @@ impl CallNames for MemoryRecords {
         let names = names.map(|(place, _)| place).filter(|(owner, _)| owner == tenant);
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
         let surplus = at_most(names.skip(keep), most);
-        Ok(tables.forget(surplus))
+        Ok(tables.forget(&surplus))
     }
 }
 
