@@ -63,9 +63,8 @@ mod tests {
         assert_eq!(ServerId::parse(id.as_str()), Some(id.clone()));
         assert_ne!(id, ServerId::generate());
         let text = id.as_str();
-        for wrong in
-            ["", "srv_", &text[1..], &text[..35], &format!("{text}0"), &text.to_uppercase()]
-        {
+        let without = text.trim_start_matches('s');
+        for wrong in ["", "srv_", without, &format!("{text}0"), &text.to_uppercase()] {
             assert_eq!(ServerId::parse(wrong), None, "{wrong}");
         }
     }

@@ -213,7 +213,7 @@ async fn elsewhere(server: &ServerRecords, owner: &str, number: u64) -> Option<R
     server.find_elsewhere(&tenant(owner), None, &id(number)).await.unwrap()
 }
 
-fn goes_on(found: Option<RunElsewhere>) -> bool {
+const fn goes_on(found: Option<&RunElsewhere>) -> bool {
     matches!(found, Some(RunElsewhere::GoesOn(_)))
 }
 
@@ -232,7 +232,7 @@ async fn runs_of_others_go_on_when_a_second_server_starts() {
         let (second, interrupted) =
             ServerRecords::join(place.beside().await, ServerId::generate()).await.unwrap();
         assert_eq!(interrupted, 0, "it writes off a run of another: {}", place.name());
-        assert!(goes_on(elsewhere(&second, "acme", 1).await), "it is reported as ended");
+        assert!(goes_on(elsewhere(&second, "acme", 1).await.as_ref()), "it is reported as ended");
         let acme = tenant("acme");
         assert_eq!(second.end_lost(&acme, &nothing_goes_on).await.unwrap(), 0);
         let known = second.note_detached(&detached("acme", 2), Some(&named)).await.unwrap();
@@ -267,7 +267,7 @@ async fn the_runs_of_a_server_end_after_its_lease() {
         gone.note_detached(&detached("acme", 1), Some(&key("k", "call"))).await.unwrap();
         place.pass(LEASE - Duration::from_millis(1));
         assert_eq!(renew(&server, 2 * STEADY).await, 0, "{}", place.name());
-        assert!(goes_on(elsewhere(&server, "acme", 1).await));
+        assert!(goes_on(elsewhere(&server, "acme", 1).await.as_ref()));
         place.pass(Duration::from_millis(1));
         assert_eq!(renew(&server, 1).await, 1);
         assert_eq!(elsewhere(&server, "acme", 1).await, None);
@@ -292,7 +292,7 @@ async fn a_server_that_was_held_up_judges_nobody_for_two_leases() {
         // The machine slept: both leases have ended, and either may be the first to wake.
         place.pass(4 * LEASE);
         assert_eq!(renew(&other, STEADY - 1).await, 0);
-        assert!(goes_on(elsewhere(&other, "acme", 1).await));
+        assert!(goes_on(elsewhere(&other, "acme", 1).await.as_ref()));
         renew(&one, 1).await;
         assert_eq!(renew(&other, STEADY).await, 0);
         assert_eq!(outcome(&other, "acme", 1).await, None);
@@ -315,7 +315,7 @@ async fn a_database_that_was_out_of_reach_ends_no_run() {
     assert_eq!(renew(&other, STEADY - 1).await, 0);
     renew(&one, 1).await;
     assert_eq!(renew(&other, STEADY).await, 0);
-    assert!(goes_on(elsewhere(&other, "acme", 1).await));
+    assert!(goes_on(elsewhere(&other, "acme", 1).await.as_ref()));
 }
 
 /// A server that comes back after others have ended its runs joins again, and its late ends change
@@ -339,7 +339,7 @@ async fn a_server_whose_runs_were_taken_over_joins_again() {
         assert_eq!(late.note_detached(&detached("acme", 2), None).await.unwrap(), None);
         let after = late.holder();
         assert!(after.epoch > before.epoch && after.server == before.server, "{after:?}");
-        assert!(goes_on(elsewhere(&server, "acme", 2).await));
+        assert!(goes_on(elsewhere(&server, "acme", 2).await.as_ref()));
         assert_eq!(renew(&late, 1).await, 0);
         // Noticed by a renewal.
         place.pass(LEASE);
@@ -355,6 +355,17 @@ impl ServerRecords {
     }
 }
 
+/// One of eight calls with the same name: two store a blob, the others begin runs. Returns whether the
+/// call has the name.
+async fn call_of(server: ServerRecords, number: u64) -> bool {
+    let named = key(&format!("k{}", number / 8), "call");
+    if number % 8 < 2 {
+        return server.note_blob_key(&tenant("acme"), &named, number).await.unwrap();
+    }
+    let noted = server.note_detached(&detached("acme", number), Some(&named)).await;
+    noted.unwrap().is_none()
+}
+
 /// Many tasks of two servers give names and end runs at the same time.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_name_has_one_call_however_many_servers_ask() {
@@ -363,15 +374,7 @@ async fn one_name_has_one_call_however_many_servers_ask() {
         let mut tasks = Vec::new();
         for number in 0..80_u64 {
             let server = servers[usize::try_from(number % 2).unwrap()].clone();
-            tasks.push(tokio::spawn(async move {
-                let named = key(&format!("k{}", number / 8), "call");
-                if number % 8 < 2 {
-                    let noted = server.note_blob_key(&tenant("acme"), &named, number).await;
-                    return noted.unwrap();
-                }
-                let noted = server.note_detached(&detached("acme", number), Some(&named)).await;
-                noted.unwrap().is_none()
-            }));
+            tasks.push(tokio::spawn(call_of(server, number)));
         }
         let mut named = [0; 10];
         for (number, task) in tasks.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::database_error::DatabaseError;
-use crate::records::filter::{RunFilter, WhoseRuns};
+use crate::records::filter::{RunFilter, RunSearch, WhoseRuns};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
@@ -173,7 +173,7 @@ fn is_found(row: &Row, whose: &WhoseRuns, filter: &RunFilter) -> bool {
         true => row.search.clone(),
         false => of_others.to_lowercase(),
     };
-    let mut words = filter.search.iter().flat_map(|search| search.words());
+    let mut words = filter.search.iter().flat_map(RunSearch::words);
     words.all(|word| text.contains(word.as_str()))
 }
 

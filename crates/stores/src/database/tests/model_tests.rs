@@ -129,7 +129,7 @@ fn row(tenant: u8, run: u64, is_detached: bool, log: usize) -> Row {
         true => detached(&owner(tenant), number),
         false => record(&owner(tenant), number),
     };
-    made.title = (number % 3 > 0).then(|| format!("Title {}", owner(tenant)));
+    made.title = (!number.is_multiple_of(3)).then(|| format!("Title {}", owner(tenant)));
     made.output_blobs = (0..number % 3).map(blob).collect();
     made.log.bytes = u64::try_from(log).unwrap();
     let text = |wanted: bool| wanted.then(|| "x".repeat(log));

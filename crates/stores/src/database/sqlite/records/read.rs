@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Sqlite};
 
 use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::records::SqliteRecords;
-use crate::records::filter::{RunFilter, WhoseRuns};
+use crate::records::filter::{RunFilter, RunSearch, WhoseRuns};
 use crate::records::record::RunKind;
 use crate::records::store::{ListedRow, MADE_BY, RecordPart, StoredLog, Window};
 use wardian_vocabulary::ids::{RunId, TenantId};
@@ -160,7 +160,7 @@ fn listing(whose: &WhoseRuns, filter: &RunFilter, window: &Window) -> QueryBuild
         statement.push("blob_id = ").push_bind(blob.to_string());
         statement.push(" ORDER BY run_id DESC LIMIT ").push_bind(number(MADE_BY)).push(")");
     }
-    for word in filter.search.iter().flat_map(|search| search.words()) {
+    for word in filter.search.iter().flat_map(RunSearch::words) {
         push_word(&mut statement, word, whose);
     }
     statement
