@@ -11,6 +11,7 @@ use crate::assembly::tenants::database_path;
 use wardian_config::Config;
 use wardian_service::Service;
 use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
+use wardian_stores::database::blob_id_keys_at;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
@@ -25,7 +26,7 @@ const SWEEP: Duration = Duration::from_secs(600);
 ///
 /// Another process uses it, or the folder cannot be used.
 pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
-    open_blobs_with(config, BlobIdKeyTable::at(database_path(config)))
+    open_blobs_with(config, blob_id_keys_at(database_path(config)))
 }
 
 /// As [`open_blobs`], with the keys of tenants' ids.
@@ -40,7 +41,7 @@ pub(super) fn open_blobs_with(
 /// Opens the blob store beside a server that uses it, for reading only.
 #[must_use]
 pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
-    let id_keys = Arc::new(BlobIdKeyTable::at(database_path(config)));
+    let id_keys = Arc::new(blob_id_keys_at(database_path(config)));
     LocalBlobStore::open_beside(settings(config), Clock::System).with_id_keys(id_keys)
 }
 

@@ -38,7 +38,6 @@ use wardian_service::{
 use wardian_skills::packages::LayerStore;
 use wardian_skills::registry::{Registry, RegistryError};
 use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
-use wardian_stores::database::Database;
 use wardian_stores::secrets::Secrets;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::cgroup::{CgroupLimits, CgroupTree};
@@ -98,7 +97,7 @@ impl Stores {
         Self::over(open_blobs(config)?, config, skills, |_| {})
     }
 
-    /// As [`open`](Self::open), with the open database of keys. The thread that reads the skills calls
+    /// As [`open`](Self::open), with the keys of tenants' blob ids. The thread that reads the skills calls
     /// `opened` with the result.
     ///
     /// # Errors
@@ -106,11 +105,10 @@ impl Stores {
     /// As [`open`](Self::open).
     pub fn open_with(
         config: &Config,
-        database: &Database,
+        id_keys: BlobIdKeyTable,
         skills: SkillsRead,
         opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
     ) -> Result<Self, AssemblyError> {
-        let id_keys = BlobIdKeyTable::new(database.clone());
         Self::over(open_blobs_with(config, id_keys)?, config, skills, opened)
     }
 

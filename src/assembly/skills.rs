@@ -9,6 +9,7 @@ use wardian_formats::skill::GUIDE_NAME;
 use wardian_skills::registry::cursor::CursorKey;
 use wardian_skills::registry::publishing::{PublishBounds, PublishedStore};
 use wardian_skills::registry::{BuiltIn, Registry, RegistryConfig, Watching};
+use wardian_stores::tenants::{OwnSecrets, SecretPurpose, SharedSecrets as _};
 
 /// A skill's name and its files: paths and contents.
 type BundledSkill = (&'static str, &'static [(&'static str, &'static [u8])]);
@@ -73,7 +74,10 @@ pub(super) fn registry_settings(
         std::fs::create_dir_all(root)
             .map_err(|cause| AssemblyError::System { what: "create the skills folder", cause })?;
     }
-    let cursor_key = CursorKey::generate()
+    let secrets = OwnSecrets::generate();
+    let cursor_key = secrets.and_then(|secrets| secrets.secret(SecretPurpose::Cursors));
+    let cursor_key = cursor_key
+        .map(CursorKey::from_bytes)
         .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),

@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::assembly::error::AssemblyError;
 use wardian_config::{AuthMode, Config};
 use wardian_service::Authentication;
-use wardian_stores::database::Database;
+use wardian_stores::database::{self, KeyDatabase};
 use wardian_stores::records::RecordTable;
 use wardian_stores::tenants::{KeyRing, KeyTable, TokenVerifier};
 use wardian_vocabulary::clock::Clock;
@@ -25,15 +25,6 @@ pub fn database_path(config: &Config) -> PathBuf {
     config.data_dir.join(FILE)
 }
 
-/// Opens the database, also beside a server that uses it.
-///
-/// # Errors
-///
-/// It cannot be opened, is damaged, or was written by a later version.
-pub async fn open_database(config: &Config) -> Result<Database, AssemblyError> {
-    Ok(Database::open(&database_path(config)).await?)
-}
-
 /// The path of the database of records.
 #[must_use]
 pub fn records_path(config: &Config) -> PathBuf {
@@ -44,18 +35,27 @@ pub fn records_path(config: &Config) -> PathBuf {
 ///
 /// # Errors
 ///
-/// As [`open_database`].
+/// As [`open_keys`].
 pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError> {
-    Ok(RecordTable::open(&records_path(config)).await?)
+    Ok(database::open_records(&records_path(config)).await?)
 }
 
 /// The table of keys, also beside a server that uses it.
 ///
 /// # Errors
 ///
-/// As [`open_database`].
+/// It cannot be opened, is damaged, or was written by a later version.
 pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
-    Ok(KeyTable::new(open_database(config).await?))
+    Ok(database::open_keys(&database_path(config)).await?)
+}
+
+/// All tables of the database of keys, for a server.
+///
+/// # Errors
+///
+/// As [`open_keys`].
+pub async fn open_key_database(config: &Config) -> Result<KeyDatabase, AssemblyError> {
+    Ok(database::open_key_database(&database_path(config)).await?)
 }
 
 /// The callers of a server, as the configuration says how they are known.
@@ -65,12 +65,12 @@ pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
 /// The keys cannot be read, or those of tokens cannot be used.
 pub async fn open_authentication(
     config: &Config,
-    database: &Database,
+    table: &KeyTable,
 ) -> Result<Authentication, AssemblyError> {
     match (config.auth.mode, &config.auth.jwt) {
         (AuthMode::Jwt, Some(jwt)) => {
             let keys = match jwt.accepts_keys {
-                true => Some(Arc::new(load_keys(database).await?)),
+                true => Some(Arc::new(load_keys(table).await?)),
                 false => None,
             };
             let tokens = Arc::new(TokenVerifier::open(jwt.clone(), Clock::System)?);
@@ -82,7 +82,7 @@ pub async fn open_authentication(
         }
         // Settings of tokens are there with that mode; without them nobody is let in by one.
         (AuthMode::Keys | AuthMode::Jwt, _) => {
-            let keys = load_keys(database).await?;
+            let keys = load_keys(table).await?;
             if keys.is_empty() {
                 warn!(
                     "there is no valid key, so every call is refused: make one with \
@@ -95,6 +95,6 @@ pub async fn open_authentication(
     }
 }
 
-async fn load_keys(database: &Database) -> Result<KeyRing, AssemblyError> {
-    Ok(KeyRing::load(KeyTable::new(database.clone()), Clock::System).await?)
+async fn load_keys(table: &KeyTable) -> Result<KeyRing, AssemblyError> {
+    Ok(KeyRing::load(table.clone(), Clock::System).await?)
 }

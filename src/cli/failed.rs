@@ -126,7 +126,7 @@ impl From<ProvenanceError> for Failed {
 impl From<DatabaseError> for Failed {
     fn from(error: DatabaseError) -> Self {
         match error {
-            DatabaseError::Failed(_) => Self::ours(&error),
+            DatabaseError::Full(_) | DatabaseError::Failed(_) => Self::ours(&error),
             _ => Self::usage(CauseChain(&error).to_string()),
         }
     }

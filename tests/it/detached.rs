@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use wardian_stores::records::{RecordTable, RunRecord};
+use wardian_stores::database::open_records;
+use wardian_stores::records::{NotedRun, RunHolder, RunRecord, ServerId};
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 use crate::support::{Answer, Client, Command, TestServer, eventually};
@@ -483,15 +484,19 @@ fn lost_ends_of_detached_runs_outlive_no_limit_on_records() {
     let first = ended(&client, &id_of(&detached(&client, "print(1)", json!({}))));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let place = server.data_dir().join("records.db");
-    let table = runtime.block_on(RecordTable::open(&place)).unwrap();
+    let table = runtime.block_on(open_records(&place)).unwrap();
     let run = RunId::parse(first["run_id"].as_str().unwrap()).unwrap();
     let text = runtime.block_on(table.find(&TenantId::local(), None, &run)).unwrap().unwrap();
     let record: RunRecord = serde_json::from_str(&text).unwrap();
+    // As the server has noted them, in its first life.
+    let server = std::fs::read_to_string(server.data_dir().join("server-id")).unwrap();
+    let holder = RunHolder { server: ServerId::parse(server.trim_end()).unwrap(), epoch: 1 };
     let mut lost = Vec::new();
     for _ in 0..12 {
         let run_id = RunId::generate();
         let note = RunRecord { run_id: run_id.clone(), ..record.clone() };
-        assert_eq!(runtime.block_on(table.note_detached(&note, None)).unwrap(), None);
+        let noted = runtime.block_on(table.note_detached(&note, None, &holder)).unwrap();
+        assert_eq!(noted, NotedRun::Done);
         lost.push(run_id);
     }
     runtime.block_on(table.close());

@@ -66,6 +66,9 @@ pub enum ServiceError {
     /// A run goes on, or is over and its record is not written yet.
     #[error("the record of this run is not written yet; repeat the request when the run is over")]
     RecordNotWritten,
+    /// A run is to be cancelled that another server on the same database has.
+    #[error("another server has this run, and only that server can cancel it; repeat the request")]
+    RunOfOtherServer,
     /// The tenant has as many runs in the background as it may have.
     #[error(
         "the tenant has as many runs in the background as it may have: at most {most}, with at most \
@@ -275,6 +278,7 @@ impl ServiceError {
             | Self::Memory(_)
             | Self::TooManyTransfers
             | Self::RecordNotWritten
+            | Self::RunOfOtherServer
             | Self::Stopping
             | Self::NotPrepared { .. }
             | Self::FirstCallRefused

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod blobs;
 pub mod database;
+mod database_error;
 pub mod records;
 pub mod results;
 pub mod secrets;

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::Ticket;
-use crate::scheduler::run_time::{UsedTime, wait_for_quota};
 use crate::scheduler::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
-use wardian_vocabulary::quotas::{TenantLimits, TimeQuota};
+use wardian_vocabulary::quotas::{TenantLimits, TenantTime};
 
 /// The least time that a run counts with: granting a worker costs something too.
 pub(crate) const LEAST_COST: Duration = Duration::from_micros(100);
@@ -43,10 +42,8 @@ pub(crate) struct Account<T> {
     pub position: VirtualTime,
     /// The time that a run of the tenant took lately.
     pub usual: Option<Duration>,
-    /// Time of workers against the quota for it.
-    used: UsedTime,
-    /// Processor time against the quota for it.
-    used_cpu: UsedTime,
+    /// Time that counts against the quotas.
+    used: TenantTime,
     pub counted: Counted,
 }
 
@@ -87,8 +84,7 @@ impl<T> Account<T> {
             running: Vec::new(),
             position: VirtualTime::ZERO,
             usual: None,
-            used: UsedTime::default(),
-            used_cpu: UsedTime::default(),
+            used: TenantTime::default(),
             counted: Counted::default(),
         }
     }
@@ -109,16 +105,12 @@ impl<T> Account<T> {
 
     /// Adds the time for which a run that has ended had a worker.
     pub(crate) fn add_run_time(&mut self, taken: Duration, now: Instant) {
-        if let Some(quota) = self.limits.run_time {
-            self.used.add(taken, now, quota);
-        }
+        self.used.add_run_time(&self.limits, taken, now);
     }
 
     /// Adds processor time.
     pub(crate) fn add_cpu_time(&mut self, taken: Duration, now: Instant) {
-        if let Some(quota) = self.limits.cpu_time {
-            self.used_cpu.add(taken, now, quota);
-        }
+        self.used.add_cpu_time(&self.limits, taken, now);
     }
 
     /// The time until the quotas of `limits` have something left, if one of them is used up. Runs in
@@ -129,20 +121,12 @@ impl<T> Account<T> {
         elapsed: Duration,
         now: Instant,
     ) -> Option<Duration> {
-        let run_time = limits.run_time.and_then(|quota| {
-            wait_for_quota(self.used.at(now, quota).saturating_add(elapsed), quota)
-        });
-        let cpu_time =
-            limits.cpu_time.and_then(|quota| wait_for_quota(self.used_cpu.at(now, quota), quota));
-        run_time.max(cpu_time)
+        self.used.wait_for_quotas(limits, elapsed, now)
     }
 
     /// True if time that the tenant has used has not come back yet.
     pub(crate) fn owes_time(&self, now: Instant) -> bool {
-        let owes = |used: &UsedTime, quota: Option<TimeQuota>| {
-            quota.is_some_and(|quota| !used.at(now, quota).is_zero())
-        };
-        owes(&self.used, self.limits.run_time) || owes(&self.used_cpu, self.limits.cpu_time)
+        self.used.is_owed(&self.limits, now)
     }
 
     /// Takes out all waiting runs but those of the server itself.

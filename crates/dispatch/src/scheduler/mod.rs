@@ -3,7 +3,6 @@
 //! | file            | purpose                                                                  |
 //! | --------------- | ------------------------------------------------------------------------ |
 //! | `virtual_time.rs` | the position of a tenant among the others                              |
-//! | `run_time.rs`   | the time that a tenant has used, against its quota                       |
 //! | `claim.rs`      | new runs, and the decisions about them                                   |
 //! | `account.rs`    | the runs of one tenant, waiting and in progress                          |
 //! | `queue.rs`      | all waiting runs, fair between tenants                                   |
@@ -24,7 +23,6 @@ mod idle;
 pub(crate) mod lease;
 mod queue;
 mod queued_run;
-mod run_time;
 pub(crate) mod shared;
 pub(crate) mod state;
 mod virtual_time;

@@ -43,9 +43,9 @@ use crate::scheduler::account::{
     UNKNOWN_COST, Waiting, average,
 };
 use crate::scheduler::claim::{Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket};
-use crate::scheduler::run_time::ratio;
 use crate::scheduler::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
+use wardian_vocabulary::quotas::ratio;
 
 /// The shortest and the longest delay that a refused caller is told.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));

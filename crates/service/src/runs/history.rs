@@ -19,7 +19,8 @@ use wardian_formats::protocol::methods::execution::RunProgress;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::audit::AuditLog;
 use wardian_stores::records::{
-    RecordTable, Recorder, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
+    Recorder, RunElsewhere, RunKind, RunOutcomeKind, RunSummary, ServerRecords, StoredLog,
+    with_result,
 };
 use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::quotas::FairShare;
@@ -59,8 +60,8 @@ const READERS: usize = 3;
 pub struct Journal {
     /// Takes the records of runs.
     pub recorder: Option<Recorder>,
-    /// Holds those that were written.
-    pub table: Option<RecordTable>,
+    /// Holds those that were written, and the runs in the background of this server.
+    pub table: Option<ServerRecords>,
     /// Takes events.
     pub audit: AuditLog,
     /// Lets requests wait for the end of runs: each holds its connection meanwhile.
@@ -182,13 +183,19 @@ impl RunHistory {
         self.notes.acquire().await.ok()
     }
 
+    /// Waits for the turn to read the database.
+    pub(crate) async fn turn_to_read(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.readers.acquire().await.ok()
+    }
+
     /// The runs that are not over.
     #[must_use]
     pub const fn active(&self) -> &ActiveRuns {
         &self.active
     }
 
-    pub(crate) fn table(&self) -> Result<&RecordTable, ServiceError> {
+    pub(crate) fn table(&self) -> Result<&ServerRecords, ServiceError> {
         let table = self.journal.get().and_then(|journal| journal.table.as_ref());
         table.ok_or(ServiceError::NoRecords)
     }
@@ -218,8 +225,7 @@ impl RunHistory {
         let limit = order.limit.min(MAX_PAGE);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(limit)))?;
         let table = self.table()?;
-        // The semaphore is never closed.
-        let _turn = self.readers.acquire().await.ok();
+        let _turn = self.turn_to_read().await;
         let page = table.list_of(&whose, &filter, cursor.as_ref(), limit).await?;
         let next_cursor = page.next.map(|id| id.as_str().trim_start_matches("run_").to_owned());
         Ok(RunList { runs: page.runs, next_cursor })
@@ -258,15 +264,16 @@ impl RunHistory {
         }
         caller.memory.reserve(RECORD)?;
         let table = self.table()?;
-        // The semaphore is never closed.
-        let _turn = self.readers.acquire().await.ok();
+        let _turn = self.turn_to_read().await;
         let record = match table.find(&caller.tenant, kind, &run).await? {
             Some(record) => record,
-            // Its end could not be written.
-            None => {
-                let noted = table.find_detached(&caller.tenant, kind, &run).await?;
-                noted.ok_or_else(|| no_such_run(id))?
-            }
+            None => match table.find_elsewhere(&caller.tenant, kind, &run).await? {
+                // Its end could not be written.
+                Some(RunElsewhere::Over(record)) => record,
+                // Its server has noted it at this moment.
+                Some(RunElsewhere::GoesOn(_)) => return Err(ServiceError::RecordNotWritten),
+                None => return Err(no_such_run(id)),
+            },
         };
         let result = self.kept_result(caller, &run).await?;
         Ok(FoundRun::Ended(with_result(&record, result.as_deref())))
@@ -284,8 +291,7 @@ impl RunHistory {
             return Err(ServiceError::RecordNotWritten);
         }
         let table = self.table()?;
-        // The semaphore is never closed.
-        let _turn = self.readers.acquire().await.ok();
+        let _turn = self.turn_to_read().await;
         let found = table.find_log(&caller.tenant, kind, &run).await?;
         let size = found.ok_or_else(|| no_such_run(id))?.size.unwrap_or(0);
         caller.memory.reserve(ByteCount::bytes(size.min(MAX_CONTENT).saturating_mul(COPIES)))?;
@@ -310,8 +316,7 @@ impl RunHistory {
             return Err(ServiceError::RecordNotWritten);
         }
         let table = self.table()?;
-        // The semaphore is never closed.
-        let _turn = self.readers.acquire().await.ok();
+        let _turn = self.turn_to_read().await;
         caller.memory.reserve(RECORD)?;
         let record = table.find(&caller.tenant, kind, &run).await?;
         let record = record.ok_or_else(|| no_such_run(id))?;
@@ -350,8 +355,7 @@ impl RunHistory {
             let _permit = permit.ok_or(ServiceError::TooManyWaits)?;
             while self.wait_for_end(caller, None, run, LOOK_AGAIN).await?.is_some() {}
         }
-        // The semaphore is never closed.
-        let _turn = self.readers.acquire().await.ok();
+        let _turn = self.turn_to_read().await;
         if let Some(result) = self.kept_result(caller, run).await? {
             return RawValue::from_string(result).map(Some).map_err(ServiceError::Unserialisable);
         }
@@ -404,7 +408,9 @@ impl RunHistory {
         patience: Duration,
     ) -> Result<Option<ActiveRunView>, ServiceError> {
         let find = || self.active.find(&caller.tenant, kind, run);
-        let Some(mut steps) = find().map(|found| found.steps()) else { return Ok(None) };
+        let Some(mut steps) = find().map(|found| found.steps()) else {
+            return self.wait_elsewhere(&caller.tenant, kind, run, patience).await;
+        };
         // The channel is closed when the record is written.
         let ended = steps.wait_for(|step| *step == RunStep::Ended);
         if timeout(patience, ended).await.is_err()
@@ -423,7 +429,7 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, or the database failed.
+    /// The caller has no such run, another server has it, or the database failed.
     pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<CancelledRun, ServiceError> {
         let kind = visible_kind(caller)?;
         let run_id = parsed(id)?;
@@ -433,6 +439,7 @@ impl RunHistory {
             run.stop(StopReason::Cancelled);
         }
         match self.find(caller, id, STOPPED_WITHIN).await {
+            Ok(FoundRun::Active(_)) if !was_active => Err(ServiceError::RunOfOtherServer),
             Ok(FoundRun::Active(ActiveRunView { status, .. })) => {
                 Ok(CancelledRun { run_id, status, outcome: None })
             }
@@ -465,8 +472,7 @@ impl RunHistory {
             return Err(ServiceError::RecordNotWritten);
         }
         let table = self.table()?;
-        // The semaphore is never closed.
-        let _turn = self.readers.acquire().await.ok();
+        let _turn = self.turn_to_read().await;
         let found = table.find_log(&caller.tenant, kind, &run).await?;
         let StoredLog { bytes, size } = found.ok_or_else(|| no_such_run(id))?;
         let Some(size) = size else {

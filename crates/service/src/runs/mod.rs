@@ -7,6 +7,7 @@
 pub(crate) mod active;
 mod choice;
 pub(crate) mod history;
+mod noted;
 mod waits;
 
 use std::sync::Arc;

@@ -1,11 +1,13 @@
-//! The table of the keys of tenants' blob ids. The only statements on it.
+//! The table of the keys of tenants' blob ids.
 //!
 //! INVARIANT(kept-keys): a key is durable before an id that was made with it, and is never replaced,
 //! also if two servers make one at the same time. A key that does not fit its checksum is an error.
 
+use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use data_encoding::BASE64;
 use zeroize::Zeroizing;
 
@@ -13,106 +15,79 @@ use crate::blobs::content::blob_id::BlobIdKey;
 use crate::blobs::error::BlobError;
 use crate::blobs::id_keys::BlobIdKeys;
 use crate::blobs::store::BlobFuture;
-use crate::database::{Database, DatabaseError};
+use crate::database_error::DatabaseError;
 use wardian_vocabulary::ids::{Digest, TenantId};
 
 /// The prefix of the bytes whose hash is the checksum of a key.
 const CHECKSUM_DOMAIN: &[u8] = b"wardian blob id key 1\0";
 
-/// The table of keys in the database of keys.
-#[derive(Debug, Clone)]
-pub struct BlobIdKeyTable {
-    place: Place,
+/// What the keys of blob ids need of a database: the statements, each of them one transaction, which is
+/// durable when it returns. Each fails if the database does.
+#[async_trait]
+pub(crate) trait IdKeyStore: fmt::Debug + Send + Sync {
+    /// The row of a tenant.
+    async fn find(&self, tenant: &TenantId) -> Result<Option<IdKeyRow>, DatabaseError>;
+
+    /// Adds a row for a tenant unless it has one. Returns the row that it has.
+    async fn keep(&self, tenant: &TenantId, row: &IdKeyRow) -> Result<IdKeyRow, DatabaseError>;
 }
 
+/// A key as a database holds it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct IdKeyRow {
+    /// The key in base64.
+    pub(crate) id_key: String,
+    /// The checksum of the key.
+    pub(crate) checksum: String,
+}
+
+/// Shows no key.
+impl fmt::Debug for IdKeyRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdKeyRow").finish_non_exhaustive()
+    }
+}
+
+/// The table of keys in a database. Clones share it.
 #[derive(Debug, Clone)]
-enum Place {
-    Open(Database),
-    /// Opened for each call.
-    File(PathBuf),
+pub struct BlobIdKeyTable {
+    store: Arc<dyn IdKeyStore>,
 }
 
 impl BlobIdKeyTable {
-    /// The table in an open database.
-    #[must_use]
-    pub const fn new(database: Database) -> Self {
-        Self { place: Place::Open(database) }
-    }
-
-    /// The table in a database that is opened when a key is needed, and closed again: for commands,
-    /// most of which need none.
-    #[must_use]
-    pub const fn at(path: PathBuf) -> Self {
-        Self { place: Place::File(path) }
-    }
-
-    async fn database(&self) -> Result<Database, DatabaseError> {
-        match &self.place {
-            Place::Open(database) => Ok(database.clone()),
-            Place::File(path) => Database::open(path).await,
-        }
-    }
-
-    async fn release(&self, database: Database) {
-        if matches!(self.place, Place::File(_)) {
-            database.close().await;
-        }
+    /// The table in this database.
+    pub(crate) fn new(store: Arc<dyn IdKeyStore>) -> Self {
+        Self { store }
     }
 }
 
 impl BlobIdKeys for BlobIdKeyTable {
     fn find<'a>(&'a self, tenant: &'a TenantId) -> BlobFuture<'a, Option<BlobIdKey>> {
         Box::pin(async move {
-            let database = self.database().await.map_err(failed("read"))?;
-            let found = find(&database, tenant).await;
-            self.release(database).await;
-            found.map_err(failed("read"))?.map(|row| checked(&row)).transpose()
+            let found = self.store.find(tenant).await.map_err(failed("read"))?;
+            found.map(|row| checked(&row)).transpose()
         })
     }
 
     fn keep<'a>(&'a self, tenant: &'a TenantId, key: BlobIdKey) -> BlobFuture<'a, BlobIdKey> {
         Box::pin(async move {
-            let database = self.database().await.map_err(failed("write to"))?;
-            let kept = keep(&database, tenant, &key).await;
-            self.release(database).await;
-            checked(&kept.map_err(failed("write to"))?)
+            let row = IdKeyRow {
+                id_key: BASE64.encode(key.as_bytes()),
+                checksum: checksum_of(key.as_bytes()).to_string(),
+            };
+            let kept = self.store.keep(tenant, &row).await.map_err(failed("write to"))?;
+            checked(&kept)
         })
     }
 }
 
-/// A row: the key and its checksum.
-type Row = (String, String);
-
-async fn find(database: &Database, tenant: &TenantId) -> Result<Option<Row>, DatabaseError> {
-    let found = sqlx::query_as("SELECT id_key, checksum FROM blob_id_keys WHERE tenant = $1")
-        .bind(tenant.as_str().to_owned());
-    Ok(found.fetch_optional(database.connections()).await?)
-}
-
-async fn keep(
-    database: &Database,
-    tenant: &TenantId,
-    key: &BlobIdKey,
-) -> Result<Row, DatabaseError> {
-    sqlx::query(
-        "INSERT INTO blob_id_keys (tenant, id_key, checksum) VALUES ($1, $2, $3) \
-         ON CONFLICT DO NOTHING",
-    )
-    .bind(tenant.as_str().to_owned())
-    .bind(BASE64.encode(key.as_bytes()))
-    .bind(checksum_of(key.as_bytes()).to_string())
-    .execute(database.connections())
-    .await?;
-    let kept = find(database, tenant).await?;
-    Ok(kept.ok_or(sqlx::Error::RowNotFound)?)
-}
-
 /// The key in a row, if it fits its checksum.
-fn checked((key, checksum): &Row) -> Result<BlobIdKey, BlobError> {
-    let bytes = BASE64.decode(key.as_bytes()).map(Zeroizing::new).map_err(|_none| damaged())?;
+fn checked(row: &IdKeyRow) -> Result<BlobIdKey, BlobError> {
+    let bytes =
+        BASE64.decode(row.id_key.as_bytes()).map(Zeroizing::new).map_err(|_none| damaged())?;
     let bytes =
         <&[u8; BlobIdKey::LENGTH]>::try_from(bytes.as_slice()).map_err(|_other| damaged())?;
-    if checksum_of(bytes).to_string() != *checksum {
+    if checksum_of(bytes).to_string() != row.checksum {
         return Err(damaged());
     }
     Ok(BlobIdKey::from_bytes(bytes))
@@ -125,9 +100,9 @@ fn checksum_of(key: &[u8]) -> Digest {
 }
 
 fn failed(what: &'static str) -> impl FnOnce(DatabaseError) -> BlobError {
-    move |error| match error.is_full() {
-        true => BlobError::DiskFull(io::Error::other(error)),
-        false => BlobError::Storage { what, cause: io::Error::other(error) },
+    move |error| match error {
+        DatabaseError::Full(_) => BlobError::DiskFull(io::Error::other(error)),
+        error => BlobError::Storage { what, cause: io::Error::other(error) },
     }
 }
 
@@ -148,17 +123,9 @@ mod tests {
     use crate::blobs::{
         BlobFiles as _, BlobStore as _, BlobStoreConfig, LocalBlobStore, LocalBlobs, OnDamage,
     };
+    use crate::database::{blob_id_keys_at, change_blob_id_keys, open_key_database};
     use wardian_vocabulary::clock::Clock;
     use wardian_vocabulary::error::{CauseChain, ErrorKind};
-
-    async fn change(database: &Database, column: &str, text: &str) {
-        let statement = match column {
-            "id_key" => "UPDATE blob_id_keys SET id_key = $1",
-            _ => "UPDATE blob_id_keys SET checksum = $1",
-        };
-        let changed = sqlx::query(statement).bind(text.to_owned());
-        changed.execute(database.connections()).await.unwrap();
-    }
 
     #[tokio::test]
     async fn kept_keys_are_those_of_the_first_of_many_writers() {
@@ -166,10 +133,10 @@ mod tests {
         let path = folder.path().join("wardian.db");
         let acme = tenant("acme");
         let mut writers = JoinSet::new();
-        let shared = BlobIdKeyTable::new(Database::open(&path).await.unwrap());
+        let shared = open_key_database(&path).await.unwrap().blob_ids;
         for number in 0..8_u8 {
             let (acme, path) = (acme.clone(), path.clone());
-            let table = if number % 2 == 0 { shared.clone() } else { BlobIdKeyTable::at(path) };
+            let table = if number % 2 == 0 { shared.clone() } else { blob_id_keys_at(path) };
             writers.spawn(async move {
                 let key = BlobIdKey::from_bytes(&[number; 32]);
                 table.keep(&acme, key).await.unwrap().as_bytes().to_vec()
@@ -177,7 +144,7 @@ mod tests {
         }
         let kept = writers.join_all().await;
         assert!(kept.iter().all(|key| *key == kept[0]), "{kept:?}");
-        for table in [shared, BlobIdKeyTable::at(path)] {
+        for table in [shared, blob_id_keys_at(path)] {
             assert_eq!(table.find(&acme).await.unwrap().unwrap().as_bytes(), kept[0]);
             assert!(table.find(&tenant("beta")).await.unwrap().is_none());
         }
@@ -186,16 +153,18 @@ mod tests {
     #[tokio::test]
     async fn a_damaged_key_is_an_error_and_damages_no_blob() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+        let path = folder.path().join("wardian.db");
+        let database = open_key_database(&path).await.unwrap();
         let config = BlobStoreConfig::at(folder.path().join("blobs"));
         let open = || {
             let store = LocalBlobStore::open(config.clone(), Clock::Fixed(START)).unwrap();
-            let keys = Arc::new(BlobIdKeyTable::new(database.clone()));
+            let keys = Arc::new(database.blob_ids.clone());
             LocalBlobs::new(store.with_id_keys(keys))
         };
         let acme = tenant("acme");
         let id = open().put(&acme, &plain(), b"abc".to_vec()).await.unwrap().id;
-        let (key, checksum) = find(&database, &acme).await.unwrap().unwrap();
+        let row = database.blob_ids.store.find(&acme).await.unwrap().unwrap();
+        let IdKeyRow { id_key: key, checksum } = row;
         let flipped = |at: usize| {
             let mut bytes = BASE64.decode(key.as_bytes()).unwrap();
             bytes[at] ^= 1;
@@ -206,15 +175,15 @@ mod tests {
         wrong.extend([("id_key", BASE64.encode(&[7; 30])), ("id_key", "?".to_owned())]);
         wrong.extend([("id_key", String::new()), ("checksum", String::new())]);
         for (column, wrong) in wrong {
-            change(&database, column, &wrong).await;
+            change_blob_id_keys(&path, column, &wrong).await;
             let blobs = open();
             let verdict = blobs.verify(&acme, &id, OnDamage::Remove).await;
             let message = CauseChain(&verdict.unwrap_err()).to_string();
             assert!(message.contains("restore it from a backup"), "{message}");
             let refused = blobs.put(&acme, &plain(), b"x".to_vec()).await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Internal);
-            change(&database, "id_key", &key).await;
-            change(&database, "checksum", &checksum).await;
+            change_blob_id_keys(&path, "id_key", &key).await;
+            change_blob_id_keys(&path, "checksum", &checksum).await;
         }
         assert_eq!(names(&config.root.join("quarantine")), Vec::<String>::new());
         assert_eq!(open().open(&acme, &id).await.unwrap().blob.id, id);

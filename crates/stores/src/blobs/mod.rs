@@ -37,7 +37,7 @@ mod config;
 pub mod content;
 mod error;
 mod files;
-mod id_key_table;
+pub(crate) mod id_key_table;
 mod id_keys;
 mod listing;
 pub mod local;

@@ -1,12 +1,17 @@
 //! Records of runs: who ran what, with which inputs, and how it ended.
 //!
-//! | part          | does                                                                       |
-//! | ------------- | -------------------------------------------------------------------------- |
-//! | `record.rs`   | the record of one run, as it is stored and shown                           |
-//! | `content.rs`  | its program, arguments and output, which operators can leave out           |
-//! | `queue.rs`    | records that wait to be written, within a bound                            |
-//! | `writer.rs`   | writes them in batches on one thread, and removes old ones                 |
-//! | `table/`      | the database: all statements on its tables                                 |
+//! | part           | does                                                                       |
+//! | -------------- | -------------------------------------------------------------------------- |
+//! | `record.rs`    | the record of one run, as it is stored and shown                           |
+//! | `content.rs`   | its program, arguments and output, which operators can leave out           |
+//! | `filter.rs`    | the records that a list has                                                |
+//! | `queue.rs`     | records that wait to be written, within a bound                            |
+//! | `writer.rs`    | writes them in batches on one thread, and removes old ones                 |
+//! | `row.rs`       | a record as a database holds it                                            |
+//! | `store.rs`     | what a database must do: each statement is a method                        |
+//! | `table/`       | what is the same for all databases: pages, notes of runs, names, ages      |
+//! | `server_id.rs` | which server has a run in progress                                         |
+//! | `servers.rs`   | the records as one server uses them, with its lease                        |
 //!
 //! INVARIANT(records-never-lost-silently): a record that was handed over is written, or it is
 //! counted as lost and the log says so.
@@ -26,9 +31,14 @@
 
 mod config;
 mod content;
+pub(crate) mod filter;
 mod queue;
-mod record;
-mod table;
+pub(crate) mod record;
+pub(crate) mod row;
+pub(crate) mod server_id;
+pub(crate) mod servers;
+pub(crate) mod store;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -37,15 +47,18 @@ pub use crate::records::config::RecordsConfig;
 pub use crate::records::content::{
     KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedConversion, RecordedFile, RunContent,
 };
+pub use crate::records::filter::{RunFilter, RunSearch, WhoseRuns};
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder, RoomForLog};
 pub use crate::records::record::{
     INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, NetworkUse,
     RecordedArguments, RecordedContent, RecordedError, RecordedHost, RecordedImage, RecordedLog,
     RecordedPhases, RecordedSkill, RunKind, RunOutcomeKind, RunRecord, RunSummary, with_result,
 };
-pub use crate::records::table::detached::{KnownKey, RequestKey};
-#[cfg(test)]
-pub(crate) use crate::records::table::read::SCANNED;
-pub use crate::records::table::read::{ListedRuns, RunFilter, RunSearch, WhoseRuns};
-pub use crate::records::table::{RecordTable, StoredLog};
+pub use crate::records::server_id::{RunHolder, ServerId};
+pub use crate::records::servers::{Renewal, RunElsewhere, ServerRecords};
+pub use crate::records::store::{RequestKey, StoredLog};
+pub use crate::records::table::RecordTable;
+pub use crate::records::table::detached::{NotedRun, UnrecordedRun};
+pub use crate::records::table::names::KnownKey;
+pub use crate::records::table::read::ListedRuns;
 pub use crate::records::writer::RecordWriter;

@@ -13,10 +13,11 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
-use crate::database::DatabaseError;
+use crate::database_error::DatabaseError;
 use crate::records::config::RecordsConfig;
 use crate::records::queue::{QueueState, Recorder, WaitingRecord};
-use crate::records::table::{RecordTable, Row, Trimmed};
+use crate::records::row::Row;
+use crate::records::table::{RecordTable, Trimmed};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::CauseChain;
 
@@ -86,12 +87,6 @@ impl RecordWriter {
     #[must_use]
     pub const fn recorder(&self) -> &Recorder {
         &self.recorder
-    }
-
-    /// The tables, for reading.
-    #[must_use]
-    pub const fn table(&self) -> &RecordTable {
-        &self.table
     }
 
     /// Writes what waits, for as long as `patience`, and closes the database. What is not written by

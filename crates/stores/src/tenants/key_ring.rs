@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, info, warn};
 
-use crate::database::DatabaseError;
+use crate::database_error::DatabaseError;
 use crate::tenants::api_key::{ApiKey, KeyOrder, StoredKey};
 use crate::tenants::caller::{CallerCredential, CallerIdentity, UnknownCaller};
 use crate::tenants::key_table::{KeyTable, Revocation};
@@ -297,7 +297,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::database::Database;
+    use crate::database::open_keys;
     use crate::tenants::{KeyName, Right, Rights};
     use wardian_vocabulary::ids::TenantId;
 
@@ -305,15 +305,14 @@ mod tests {
 
     struct Place {
         table: KeyTable,
-        database: Database,
         folder: TempDir,
     }
 
     impl Place {
         async fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
-            Self { table: KeyTable::new(database.clone()), database, folder }
+            let table = open_keys(&folder.path().join("wardian.db")).await.unwrap();
+            Self { table, folder }
         }
 
         async fn key(&self, tenant: &str, expires: Option<Duration>) -> ApiToken {
@@ -365,7 +364,7 @@ mod tests {
     async fn keys_are_not_stored() {
         let place = Place::new().await;
         let token = place.key("acme", None).await;
-        place.database.close().await;
+        place.table.close().await;
         let bytes = std::fs::read(place.folder.path().join("wardian.db")).unwrap();
         let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         assert!(has(token.prefix().as_str()) && has(&token.digest().to_string()));
@@ -494,7 +493,7 @@ mod tests {
         ring.refresh().await.unwrap();
         assert!(identify(&ring, &token).is_ok());
         assert!(left(&ring) <= MOST_STALE && left(&ring) > MOST_STALE / 2);
-        place.database.close().await;
+        place.table.close().await;
         ring.refresh().await.unwrap_err();
     }
 }

@@ -1,9 +1,13 @@
-//! The table of keys in the database. The only statements on it.
+//! The table of keys.
 
+use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::database::{Database, DatabaseError};
+use async_trait::async_trait;
+
+use crate::database_error::DatabaseError;
 use crate::tenants::api_key::{ApiKey, KeyOrder, StoredKey};
 use crate::tenants::rights::{Right, Rights};
 use crate::tenants::token::{ApiToken, KeyPrefix};
@@ -20,29 +24,59 @@ pub enum Revocation {
     Unknown,
 }
 
-/// The table of keys. Commands and servers use it at the same time.
-#[derive(Debug, Clone)]
-pub struct KeyTable {
-    database: Database,
+/// What keys need of a database: the statements, each of them one transaction, which is durable when it
+/// returns. Each fails if the database does.
+#[async_trait]
+pub(crate) trait KeyStore: fmt::Debug + Send + Sync {
+    /// Adds a key, which counts as a change.
+    async fn add(&self, key: &KeyRow) -> Result<(), DatabaseError>;
+
+    /// Revokes a key, which counts as a change unless it was revoked before.
+    async fn revoke(&self, prefix: &str, now_ms: u64) -> Result<Revocation, DatabaseError>;
+
+    /// The number of changes so far.
+    async fn changes(&self) -> Result<i64, DatabaseError>;
+
+    /// All keys, by tenant, creation and prefix.
+    async fn all(&self) -> Result<Vec<KeyRow>, DatabaseError>;
+
+    /// Records when keys were used, by prefix. Earlier times than those that are known change nothing.
+    async fn note_uses(&self, uses: &[(String, u64)]) -> Result<(), DatabaseError>;
+
+    /// Closes the database.
+    async fn close(&self);
 }
 
-/// A row: prefix, digest, tenant, name, scopes, and the times of creation, end, revocation and last
-/// use.
-type Row = (String, String, String, String, String, i64, Option<i64>, Option<i64>, Option<i64>);
+/// A key as a database holds it. Times are milliseconds since the Unix epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyRow {
+    pub(crate) prefix: String,
+    pub(crate) digest: String,
+    pub(crate) tenant: String,
+    pub(crate) name: String,
+    /// Names of rights, separated by commas.
+    pub(crate) scopes: String,
+    pub(crate) created_ms: u64,
+    pub(crate) expires_ms: Option<u64>,
+    pub(crate) revoked_ms: Option<u64>,
+    pub(crate) last_used_ms: Option<u64>,
+}
 
-const ALL: &str = "SELECT prefix, digest, tenant, name, scopes, created_ms, expires_ms, \
-                   revoked_ms, last_used_ms FROM api_keys ORDER BY tenant, created_ms, prefix";
+/// The table of keys. Commands and servers use it at the same time. Clones share one database.
+#[derive(Debug, Clone)]
+pub struct KeyTable {
+    store: Arc<dyn KeyStore>,
+}
 
 impl KeyTable {
     /// The table in this database.
-    #[must_use]
-    pub const fn new(database: Database) -> Self {
-        Self { database }
+    pub(crate) fn new(store: Arc<dyn KeyStore>) -> Self {
+        Self { store }
     }
 
     /// Closes the database.
     pub async fn close(&self) {
-        self.database.close().await;
+        self.store.close().await;
     }
 
     /// Makes a key and stores its digest. When this returns, the key is durable.
@@ -55,25 +89,19 @@ impl KeyTable {
         order: &KeyOrder,
         now: Duration,
     ) -> Result<(ApiToken, ApiKey), DatabaseError> {
-        let token = ApiToken::generate().map_err(sqlx::Error::Io)?;
-        let mut transaction = self.database.begin().await?;
-        sqlx::query(
-            "INSERT INTO api_keys (prefix, digest, tenant, name, scopes, created_ms, expires_ms) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
-        .bind(token.prefix().as_str().to_owned())
-        .bind(token.digest().to_string())
-        .bind(order.tenant.as_str().to_owned())
-        .bind(order.name.as_str().to_owned())
-        .bind(order.rights.names().join(","))
-        .bind(milliseconds(now))
-        .bind(order.expires.map(milliseconds))
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query("UPDATE key_changes SET changes = changes + 1")
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
+        let token = ApiToken::generate().map_err(DatabaseError::failed)?;
+        let row = KeyRow {
+            prefix: token.prefix().as_str().to_owned(),
+            digest: token.digest().to_string(),
+            tenant: order.tenant.as_str().to_owned(),
+            name: order.name.as_str().to_owned(),
+            scopes: order.rights.names().join(","),
+            created_ms: milliseconds(now),
+            expires_ms: order.expires.map(milliseconds),
+            revoked_ms: None,
+            last_used_ms: None,
+        };
+        self.store.add(&row).await?;
         let key = ApiKey {
             prefix: token.prefix(),
             tenant: order.tenant.clone(),
@@ -106,40 +134,19 @@ impl KeyTable {
         prefix: &KeyPrefix,
         now: Duration,
     ) -> Result<Revocation, DatabaseError> {
-        let mut transaction = self.database.begin().await?;
-        let found: Option<Option<i64>> =
-            sqlx::query_scalar("SELECT revoked_ms FROM api_keys WHERE prefix = $1")
-                .bind(prefix.as_str().to_owned())
-                .fetch_optional(&mut *transaction)
-                .await?;
-        match found {
-            None => return Ok(Revocation::Unknown),
-            Some(Some(_)) => return Ok(Revocation::Already),
-            Some(None) => {}
-        }
-        sqlx::query("UPDATE api_keys SET revoked_ms = $1 WHERE prefix = $2")
-            .bind(milliseconds(now))
-            .bind(prefix.as_str().to_owned())
-            .execute(&mut *transaction)
-            .await?;
-        sqlx::query("UPDATE key_changes SET changes = changes + 1")
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
-        Ok(Revocation::Revoked)
+        self.store.revoke(prefix.as_str(), milliseconds(now)).await
     }
 
     /// The number of changes so far. Keys are the same as long as it is.
     pub(crate) async fn changes(&self) -> Result<i64, DatabaseError> {
-        let changes = sqlx::query_scalar("SELECT changes FROM key_changes");
-        Ok(changes.fetch_one(self.database.connections()).await?)
+        self.store.changes().await
     }
 
     /// All keys, and the number of changes that led to them or to earlier ones: a change between
     /// the two statements leads to another loading.
     pub(crate) async fn load(&self) -> Result<(i64, Vec<StoredKey>), DatabaseError> {
         let changes = self.changes().await?;
-        let rows: Vec<Row> = sqlx::query_as(ALL).fetch_all(self.database.connections()).await?;
+        let rows = self.store.all().await?;
         let keys = rows.into_iter().map(stored).collect::<Result<_, _>>()?;
         Ok((changes, keys))
     }
@@ -149,48 +156,35 @@ impl KeyTable {
         &self,
         uses: &[(KeyPrefix, Duration)],
     ) -> Result<(), DatabaseError> {
-        let mut transaction = self.database.begin().await?;
-        for (prefix, time) in uses {
-            sqlx::query(
-                "UPDATE api_keys SET last_used_ms = $1 \
-                 WHERE prefix = $2 AND (last_used_ms IS NULL OR last_used_ms < $1)",
-            )
-            .bind(milliseconds(*time))
-            .bind(prefix.as_str().to_owned())
-            .execute(&mut *transaction)
-            .await?;
-        }
-        Ok(transaction.commit().await?)
+        let use_of = |(prefix, time): &(KeyPrefix, Duration)| {
+            (prefix.as_str().to_owned(), milliseconds(*time))
+        };
+        self.store.note_uses(&uses.iter().map(use_of).collect::<Vec<_>>()).await
     }
 }
 
-fn stored(row: Row) -> Result<StoredKey, DatabaseError> {
-    let (prefix, digest, tenant, name, scopes, created, expires, revoked, used) = row;
+fn stored(row: KeyRow) -> Result<StoredKey, DatabaseError> {
     let broken = |what: &str| {
         let fault = io::Error::new(io::ErrorKind::InvalidData, format!("a {what} is malformed"));
-        DatabaseError::Failed(sqlx::Error::Decode(fault.into()))
+        DatabaseError::failed(fault)
     };
     // A scope of a later version gives no right here.
     let known = |name: &str| Right::ALL.into_iter().find(|right| right.name() == name);
-    let rights = scopes.split(',').filter_map(known).fold(Rights::NONE, Rights::with);
+    let rights = row.scopes.split(',').filter_map(known).fold(Rights::NONE, Rights::with);
     let key = ApiKey {
-        prefix: KeyPrefix::parse(&prefix).map_err(|_invalid| broken("key's prefix"))?,
-        tenant: TenantId::parse(&tenant).map_err(|_invalid| broken("key's tenant"))?,
-        name,
+        prefix: KeyPrefix::parse(&row.prefix).map_err(|_invalid| broken("key's prefix"))?,
+        tenant: TenantId::parse(&row.tenant).map_err(|_invalid| broken("key's tenant"))?,
+        name: row.name,
         rights,
-        created: time(created),
-        expires: expires.map(time),
-        revoked: revoked.map(time),
-        last_used: used.map(time),
+        created: Duration::from_millis(row.created_ms),
+        expires: row.expires_ms.map(Duration::from_millis),
+        revoked: row.revoked_ms.map(Duration::from_millis),
+        last_used: row.last_used_ms.map(Duration::from_millis),
     };
-    let digest = Digest::parse(&digest).map_err(|_invalid| broken("key's digest"))?;
+    let digest = Digest::parse(&row.digest).map_err(|_invalid| broken("key's digest"))?;
     Ok(StoredKey { key, digest })
 }
 
-fn milliseconds(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn time(milliseconds: i64) -> Duration {
-    Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -23,8 +23,9 @@ pub mod caller;
 mod error;
 pub mod jwt;
 pub(crate) mod key_ring;
-mod key_table;
+pub(crate) mod key_table;
 mod rights;
+mod shared_secrets;
 mod token;
 
 pub use crate::tenants::api_key::{ApiKey, KeyName, KeyOrder};
@@ -38,4 +39,5 @@ pub use crate::tenants::jwt::verifier::{RefusedToken, TokenVerifier};
 pub use crate::tenants::key_ring::KeyRing;
 pub use crate::tenants::key_table::{KeyTable, Revocation};
 pub use crate::tenants::rights::{Right, Rights};
+pub use crate::tenants::shared_secrets::{OwnSecrets, SecretPurpose, SharedSecrets};
 pub use crate::tenants::token::{ApiToken, KeyPrefix};

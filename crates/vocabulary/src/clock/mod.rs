@@ -3,6 +3,7 @@
 pub mod backoff;
 pub mod calendar;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The source of the time of day.
@@ -12,6 +13,8 @@ pub enum Clock {
     System,
     /// A clock that always shows this time since the Unix epoch, for tests.
     Fixed(Duration),
+    /// A clock that tests set, in milliseconds since the Unix epoch.
+    Set(&'static AtomicU64),
 }
 
 impl Clock {
@@ -22,6 +25,7 @@ impl Clock {
         match self {
             Self::System => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             Self::Fixed(time) => time,
+            Self::Set(milliseconds) => Duration::from_millis(milliseconds.load(Ordering::Acquire)),
         }
     }
 }

@@ -3,6 +3,9 @@
 //! INVARIANT(one-server): at most one server uses a data folder. The kernel holds the lock as long
 //! as the server's process lives, so a killed server leaves none behind. Other commands do not take
 //! it.
+//!
+//! The folder also has the id of its server. Only the server that holds the lock has the id, so what the
+//! database of records knows under this id is of this server, or of a life of it that is over.
 
 use std::error::Error;
 use std::fs::{self, File, TryLockError};
@@ -18,11 +21,18 @@ use wardian_config::{CompileMetered, Config};
 use wardian_engine::EngineError;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_stores::blobs::BlobError;
+use wardian_stores::records::ServerId;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::files::private_file::{PRIVATE, create_folder, give_to_owner_of};
 
 /// The name of the lock in the data folder.
 const LOCK: &str = "lock";
+
+/// The name of the file in the data folder that has the id of its server.
+const SERVER: &str = "server-id";
+
+/// Longest text that is read from that file.
+const MAX_ID: u64 = 256;
 
 /// Longest process number that is read from a lock.
 const MAX_NUMBER: u64 = 16;
@@ -31,6 +41,7 @@ const MAX_NUMBER: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct DataFolderLock {
     _file: File,
+    server: ServerId,
 }
 
 impl DataFolderLock {
@@ -56,8 +67,37 @@ impl DataFolderLock {
         file.set_len(0)
             .and_then(|()| file.write_all(std::process::id().to_string().as_bytes()))
             .map_err(unusable)?;
-        Ok(Self { _file: file })
+        let server = id_of_server(folder).map_err(|fault| unusable_id(folder, &fault))?;
+        Ok(Self { _file: file, server })
     }
+
+    /// The id of the server that uses the folder: the same at each start.
+    pub(crate) const fn server(&self) -> &ServerId {
+        &self.server
+    }
+}
+
+/// Reads the id of the folder's server, which is made if there is none. The lock must be held.
+///
+/// # Errors
+///
+/// The file cannot be used, or has something else in it.
+fn id_of_server(folder: &Path) -> io::Result<ServerId> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(PRIVATE);
+    let file = options.custom_flags(libc::O_NOFOLLOW).open(folder.join(SERVER))?;
+    give_to_owner_of(folder, &file)?;
+    let mut text = String::new();
+    (&file).take(MAX_ID).read_to_string(&mut text)?;
+    // A server that was killed before it had written its id had no runs.
+    if text.is_empty() {
+        let id = ServerId::generate();
+        (&file).write_all(format!("{id}\n").as_bytes())?;
+        file.sync_all()?;
+        File::open(folder)?.sync_all()?;
+        return Ok(id);
+    }
+    ServerId::parse(text.trim_end()).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn in_use(folder: &Path, file: &mut File) -> Failed {
@@ -80,6 +120,16 @@ fn unusable_lock(path: &Path, fault: &io::Error) -> Failed {
          {user} can write to: give it to that user, or name another folder with `--data-dir` \
          (`data_dir`)",
         path.display()
+    ))
+}
+
+/// The id of the server cannot be read or written.
+fn unusable_id(folder: &Path, fault: &io::Error) -> Failed {
+    Failed::usage(format!(
+        "the id of this server, `{}`, cannot be used: {fault}; it must be a file with one line that \
+         Wardian wrote and that this user can write to: remove it to get a new id, or name another \
+         folder with `--data-dir` (`data_dir`)",
+        folder.join(SERVER).display()
     ))
 }
 
@@ -184,6 +234,29 @@ mod tests {
         }
         drop(held);
         drop(DataFolderLock::take(&data).unwrap());
+    }
+
+    /// The id tells which runs in the database are of this server.
+    #[test]
+    fn a_folder_keeps_the_id_of_its_server() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let id_of = |folder: &Path| DataFolderLock::take(folder).unwrap().server().clone();
+        let id = id_of(one.path());
+        assert_eq!(id_of(one.path()), id);
+        assert_ne!(id_of(other.path()), id);
+        // A kill right after the file was made.
+        let file = one.path().join(SERVER);
+        fs::write(&file, "").unwrap();
+        let new = id_of(one.path());
+        assert_ne!(new, id);
+        assert_eq!(id_of(one.path()), new);
+        for broken in ["something else\n", &"srv_0".repeat(1_000)] {
+            fs::write(&file, broken).unwrap();
+            let refused = DataFolderLock::take(one.path()).unwrap_err();
+            assert_eq!(refused.exit, Exit::WrongUsage);
+            assert!(refused.to_string().contains("server-id"), "{refused}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), broken, "it is left alone");
+        }
     }
 
     #[test]

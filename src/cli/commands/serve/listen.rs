@@ -28,7 +28,9 @@ use wardian_edges::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals}
 use wardian_edges::mcp;
 use wardian_engine::progress::StepReport;
 use wardian_service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
-use wardian_stores::database::Database;
+use wardian_stores::blobs::BlobIdKeyTable;
+use wardian_stores::database::KeyDatabase;
+use wardian_stores::tenants::KeyTable;
 use wardian_telemetry::{Metrics, SAMPLE_INTERVAL};
 use wardian_vocabulary::budget::{MemoryBudget, OPEN_BLOBS};
 use wardian_vocabulary::error::CauseChain;
@@ -142,11 +144,11 @@ async fn listen(
         None => None,
     };
     // The lock and the cgroups are released last.
-    let (cgroups, _lock) = block_in_place(|| prepare(config))?;
+    let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
-    let database = assembly::open_database(config).await?;
-    let authentication = open_callers(config, &database, server.metrics()).await?;
-    let records = ServerJournal::open(config, server.metrics()).await?;
+    let KeyDatabase { keys, blob_ids } = assembly::open_key_database(config).await?;
+    let authentication = open_callers(config, &keys, server.metrics()).await?;
+    let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
     let pages = config.http.serves_console.then(console::pages);
@@ -175,7 +177,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, &database), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -185,7 +187,7 @@ async fn listen(
     following.abort();
     administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
-    database.close().await;
+    keys.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     let exit = records.close().await;
@@ -218,10 +220,10 @@ fn stopped_early(ended: Result<(), JoinError>) -> Result<Exit, Failed> {
 /// Opens the keys and tokens by which callers are known.
 async fn open_callers(
     config: &Config,
-    database: &Database,
+    keys: &KeyTable,
     metrics: &Metrics,
 ) -> Result<Authentication, Failed> {
-    let authentication = assembly::open_authentication(config, database).await?;
+    let authentication = assembly::open_authentication(config, keys).await?;
     if let Some(state) = assembly::TokenKeysState::of(&authentication) {
         metrics.add(state);
     }
@@ -270,7 +272,7 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock, database): (&Config, Option<SkillsLock>, &Database),
+    (config, lock, blob_ids): (&Config, Option<SkillsLock>, BlobIdKeyTable),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
@@ -282,7 +284,7 @@ async fn start(
     let lock = Arc::new(lock);
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
     let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal());
-    let stores = Stores::open_with(config, database, skills, move |discovery| {
+    let stores = Stores::open_with(config, blob_ids, skills, move |discovery| {
         let (announced, lock, journal) = opening;
         open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;

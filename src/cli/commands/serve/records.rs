@@ -12,7 +12,7 @@ use crate::cli::failed::Failed;
 use wardian_config::Config;
 use wardian_service::Journal;
 use wardian_stores::audit::AuditLog;
-use wardian_stores::records::RecordWriter;
+use wardian_stores::records::{RecordWriter, ServerId, ServerRecords};
 use wardian_telemetry::Metrics;
 use wardian_telemetry::traces::Tracer;
 use wardian_vocabulary::clock::Clock;
@@ -26,7 +26,7 @@ const PATIENCE_FOR_SPANS: Duration = Duration::from_secs(3);
 
 /// The records, the audit log and the traces of a server.
 pub(crate) struct ServerJournal {
-    writer: Option<RecordWriter>,
+    records: Option<OpenRecords>,
     audit: AuditLog,
     tracer: Tracer,
     /// Lets requests wait for the end of runs.
@@ -35,13 +35,41 @@ pub(crate) struct ServerJournal {
     reopening: JoinHandle<()>,
 }
 
+/// The records of a server, while it runs.
+struct OpenRecords {
+    writer: RecordWriter,
+    table: ServerRecords,
+    /// Renews the lease of the server.
+    following: JoinHandle<()>,
+}
+
+impl OpenRecords {
+    /// Joins as `server`, which ends what its former life has left, and starts to write.
+    async fn open(config: &Config, server: &ServerId) -> Result<Self, Failed> {
+        let table = assembly::open_records(config).await?;
+        let (table, count) = ServerRecords::join(table, server.clone()).await?;
+        if count > 0 {
+            warn!(count, "runs in the background that the end of the server interrupted: {count}");
+        }
+        let writer = RecordWriter::start((*table).clone(), config.records.clone(), Clock::System);
+        let writer = writer.map_err(|fault| Failed::at("start a thread", &fault))?;
+        let followed = table.clone();
+        let following = tokio::spawn(async move { followed.follow().await });
+        Ok(Self { writer, table, following })
+    }
+}
+
 impl ServerJournal {
     /// Opens them, as configured, and lets `metrics` show them.
     ///
     /// # Errors
     ///
     /// The database cannot be used, or the audit log cannot be opened.
-    pub(crate) async fn open(config: &Config, metrics: &Metrics) -> Result<Self, Failed> {
+    pub(crate) async fn open(
+        config: &Config,
+        server: &ServerId,
+        metrics: &Metrics,
+    ) -> Result<Self, Failed> {
         let audit = AuditLog::open(&config.audit).map_err(|fault| {
             let file = config.audit.file.clone().unwrap_or_default();
             Failed::usage(format!(
@@ -50,31 +78,20 @@ impl ServerJournal {
                 file.display()
             ))
         })?;
-        let writer = match config.records.is_enabled {
+        let records = match config.records.is_enabled {
             false => None,
-            true => {
-                let table = assembly::open_records(config).await?;
-                let count = table.end_interrupted().await?;
-                if count > 0 {
-                    warn!(
-                        count,
-                        "runs in the background that the end of the server interrupted: {count}"
-                    );
-                }
-                let writer = RecordWriter::start(table, config.records.clone(), Clock::System);
-                Some(writer.map_err(|fault| Failed::at("start a thread", &fault))?)
-            }
+            true => Some(OpenRecords::open(config, server).await?),
         };
         let hangups = signal(SignalKind::hangup())
             .map_err(|fault| Failed::at("listen for signals", &fault))?;
         let reopening = tokio::spawn(reopen_audit(audit.clone(), hangups));
-        let recorder = writer.as_ref().map(|writer| writer.recorder().clone());
+        let recorder = records.as_ref().map(|records| records.writer.recorder().clone());
         metrics.add(JournalState { recorder, audit: audit.clone() });
         let tracer = config.traces.as_ref().map(Tracer::start).transpose();
         let tracer = tracer.map_err(AssemblyError::from)?.unwrap_or_default();
         metrics.add(tracer.clone());
         let (all, of_tenant) = config.http.waits();
-        Ok(Self { writer, audit, tracer, waits: FairShare::new(all, of_tenant), reopening })
+        Ok(Self { records, audit, tracer, waits: FairShare::new(all, of_tenant), reopening })
     }
 
     pub(crate) fn audit(&self) -> AuditLog {
@@ -89,8 +106,8 @@ impl ServerJournal {
     /// Where the service records what happens.
     pub(crate) fn journal(&self) -> Journal {
         Journal {
-            recorder: self.writer.as_ref().map(|writer| writer.recorder().clone()),
-            table: self.writer.as_ref().map(|writer| writer.table().clone()),
+            recorder: self.records.as_ref().map(|records| records.writer.recorder().clone()),
+            table: self.records.as_ref().map(|records| records.table.clone()),
             audit: self.audit.clone(),
             waits: self.waits.clone(),
         }
@@ -99,7 +116,8 @@ impl ServerJournal {
     /// Writes what waits, at the end of the server. No run may be in progress any more.
     pub(crate) async fn close(self) -> Exit {
         self.reopening.abort();
-        if let Some(writer) = &self.writer {
+        if let Some(OpenRecords { writer, following, .. }) = &self.records {
+            following.abort();
             writer.close(PATIENCE).await;
             let counts = writer.recorder().counts();
             if counts.lost > 0 || counts.lost_logs > 0 {

@@ -116,8 +116,8 @@ impl Service {
         form: &CallForm,
     ) -> Result<Option<MethodResult>, ServiceError> {
         let Some(key) = &form.key else { return Ok(None) };
-        let table = self.runs.table().map_err(|_none| needs_records("idempotency_key"))?;
-        let Some(run) = Box::pin(self.runs.run_of_key(caller, table, key)).await? else {
+        self.runs.table().map_err(|_none| needs_records("idempotency_key"))?;
+        let Some(run) = Box::pin(self.runs.run_of_key(&caller.tenant, key)).await? else {
             return Ok(None);
         };
         if form.is_detached {
@@ -144,7 +144,7 @@ impl Service {
         caller: &Caller,
         key: &RequestKey,
     ) -> Result<DetachedRun, ServiceError> {
-        let run = self.runs.run_of_key(caller, self.runs.table()?, key).await?;
+        let run = self.runs.run_of_key(&caller.tenant, key).await?;
         run.ok_or(ServiceError::FirstCallRefused)
     }
 

@@ -3,4 +3,4 @@
 pub(crate) mod aftermath;
 pub(crate) mod detach;
 pub(crate) mod detach_policy;
-pub(crate) mod noted;
+pub(crate) mod settle;

@@ -322,7 +322,10 @@ impl Service {
         if let Some(record) = log.record() {
             record.note_prepared(&job, secrets.masks.as_ref());
             if let Some(order) = &detach {
-                self.runs.note_detached(order, &record.if_interrupted()).await?;
+                let note = record.if_interrupted();
+                if self.runs.note_detached(&note, order.key.as_ref()).await?.is_some() {
+                    return Err(ServiceError::KnownRun);
+                }
             }
         }
         let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));

@@ -1,64 +1,64 @@
 //! Runs in the background: noted before they begin, so that a kill of the server loses none of them.
 //!
-//! INVARIANT(no-run-stays-in-progress): a run that was noted has a record in the end. If the server
-//! ends before the run does, its next start writes the record, with the outcome `interrupted`. If the
-//! record of the end is lost, the next run that the tenant begins in the background writes it.
+//! A note names the server that has the run, in its present epoch. The server renews a lease for as
+//! long as it lives. If a lease has ended, another server ends the epoch; a server that starts begins
+//! its next one. What was noted for an epoch that is over is over too.
+//!
+//! INVARIANT(no-run-stays-in-progress): a run that was noted has a record in the end. If its server
+//! ends before the run does, its next start writes the record, or another server does when the lease
+//! has ended, with the outcome `interrupted`. If the record of the end is lost, the next run that the
+//! tenant begins in the background writes it.
+//!
+//! INVARIANT(runs-of-others-go-on): no server ends a run that another server has, nor reports it as
+//! ended, before the other server's lease has ended.
 
-use sqlx::sqlite::SqliteExecutor;
-use sqlx::{QueryBuilder, Sqlite};
-
-use crate::database::DatabaseError;
+use crate::database_error::DatabaseError;
 use crate::records::record::{RunKind, RunRecord};
-use crate::records::table::write::{Row, remove_note};
-use crate::records::table::{RecordTable, count, number};
+use crate::records::row::Row;
+use crate::records::server_id::{RunHolder, ServerId};
+use crate::records::store::{Noted, RequestKey, RunNote, StoredNote};
+use crate::records::table::RecordTable;
+use crate::records::table::names::KnownKey;
 use wardian_vocabulary::clock::Clock;
-use wardian_vocabulary::ids::{Digest, RunId, TenantId};
+use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// Most runs that are read at one time.
-const AT_ONCE: i64 = 256;
+const AT_ONCE: u64 = 256;
 
 /// Most notes of a tenant that are looked through for runs that are over.
-const MOST_NOTED: i64 = 10_000;
+const MOST_NOTED: u64 = 10_000;
 
 /// The reason why a run whose record was lost did not complete, as far as is known.
 const LOST_END: &str = "the server could not write how the run ended";
 
-/// The name that a client gave to a call, and what it called.
+/// The outcome of noting a run in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestKey {
-    /// The name.
-    pub name: String,
-    /// Digest of the call, by which another call with the same name is told apart.
-    pub call: Digest,
+pub enum NotedRun {
+    /// The run is noted.
+    Done,
+    /// A call has the name, so nothing is noted.
+    Known(KnownKey),
+    /// The epoch of the server is over, so nothing is noted.
+    EpochOver,
 }
 
-/// The call that has a name already.
+/// A run that has a note and no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KnownKey {
-    /// The same call has begun this run.
-    Run(RunId),
-    /// The same call has stored its blob.
-    SameBlob,
-    /// Another call has the name.
-    OtherCall,
+pub enum UnrecordedRun {
+    /// The server has the run, or has lost its end.
+    Held {
+        /// The server.
+        server: ServerId,
+        /// The record of the run if that server ends before the run does.
+        record: String,
+    },
+    /// The run is over: how it ended is not known. This is its record.
+    Over(String),
 }
 
 impl RecordTable {
-    /// Finds the call of a tenant that has this name.
-    ///
-    /// # Errors
-    ///
-    /// The database failed.
-    pub async fn find_key(
-        &self,
-        tenant: &TenantId,
-        key: &RequestKey,
-    ) -> Result<Option<KnownKey>, DatabaseError> {
-        Ok(find_key_in(self.database.connections(), tenant, key).await?)
-    }
-
-    /// Notes a run that is about to wait for a worker. `record` is its record if the server ends
-    /// before the run does. Notes nothing, and returns the run that has the name, if one has.
+    /// Notes a run that is about to wait for a worker of this server. `record` is its record if the
+    /// server ends before the run does.
     ///
     /// # Errors
     ///
@@ -67,42 +67,22 @@ impl RecordTable {
         &self,
         record: &RunRecord,
         key: Option<&RequestKey>,
-    ) -> Result<Option<KnownKey>, DatabaseError> {
-        let text =
-            serde_json::to_string(record).map_err(|fault| sqlx::Error::Encode(fault.into()))?;
-        let mut transaction = self.database.begin().await?;
-        if let Some(key) = key {
-            let written = sqlx::query(
-                "INSERT INTO run_keys (tenant, run_key, run_id, call_digest, noted_ms) \
-                 SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS \
-                 (SELECT 1 FROM blob_keys WHERE tenant = $1 AND blob_key = $2) \
-                 ON CONFLICT DO NOTHING",
-            )
-            .bind(record.tenant.to_string())
-            .bind(key.name.clone())
-            .bind(record.run_id.to_string())
-            .bind(key.call.to_string())
-            .bind(number(record.started_ms))
-            .execute(&mut *transaction)
-            .await?;
-            if written.rows_affected() == 0 {
-                // Within the transaction, so that nobody removes the name before it is read.
-                let known = find_key_in(&mut *transaction, &record.tenant, key).await?;
-                transaction.rollback().await?;
-                return Ok(Some(known.unwrap_or(KnownKey::OtherCall)));
-            }
-        }
-        sqlx::query(
-            "INSERT INTO detached_runs (tenant, run_id, kind, record) VALUES ($1, $2, $3, $4)",
-        )
-        .bind(record.tenant.to_string())
-        .bind(record.run_id.to_string())
-        .bind(record.kind.name())
-        .bind(text)
-        .execute(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        Ok(None)
+        holder: &RunHolder,
+    ) -> Result<NotedRun, DatabaseError> {
+        let note = RunNote {
+            tenant: record.tenant.clone(),
+            run: record.run_id.clone(),
+            kind: record.kind,
+            record: serde_json::to_string(record).map_err(DatabaseError::failed)?,
+            started_ms: record.started_ms,
+            holder: holder.clone(),
+        };
+        Ok(match (self.store.note_run(&note, key).await?, key) {
+            (Noted::Done, _) => NotedRun::Done,
+            (Noted::EpochOver, _) => NotedRun::EpochOver,
+            (Noted::Known(call), Some(key)) => NotedRun::Known(KnownKey::of(&call, key)),
+            (Noted::Known(_), None) => NotedRun::Known(KnownKey::OtherCall),
+        })
     }
 
     /// Forgets a run that was noted and then refused.
@@ -115,36 +95,10 @@ impl RecordTable {
         tenant: &TenantId,
         run: &RunId,
     ) -> Result<(), DatabaseError> {
-        let mut transaction = self.database.begin().await?;
-        for statement in [
-            "DELETE FROM detached_runs WHERE tenant = $1 AND run_id = $2",
-            "DELETE FROM run_keys WHERE tenant = $1 AND run_id = $2",
-        ] {
-            sqlx::query(statement)
-                .bind(tenant.as_str().to_owned())
-                .bind(run.as_str().to_owned())
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        Ok(())
+        self.store.forget_run(tenant, run).await
     }
 
-    /// Forgets the name of a run in which nothing was executed, so that its call can come again.
-    ///
-    /// # Errors
-    ///
-    /// The database failed.
-    pub async fn forget_key(&self, tenant: &TenantId, run: &RunId) -> Result<(), DatabaseError> {
-        sqlx::query("DELETE FROM run_keys WHERE tenant = $1 AND run_id = $2")
-            .bind(tenant.as_str().to_owned())
-            .bind(run.as_str().to_owned())
-            .execute(self.database.connections())
-            .await?;
-        Ok(())
-    }
-
-    /// The record of a run that was noted and has no other: how it ended is not known.
+    /// A run that was noted and has no record.
     ///
     /// # Errors
     ///
@@ -154,71 +108,53 @@ impl RecordTable {
         tenant: &TenantId,
         kind: Option<RunKind>,
         run: &RunId,
-    ) -> Result<Option<String>, DatabaseError> {
-        let mut statement: QueryBuilder<Sqlite> =
-            QueryBuilder::new("SELECT record FROM detached_runs WHERE tenant = ");
-        statement.push_bind(tenant.as_str().to_owned());
-        statement.push(" AND run_id = ").push_bind(run.as_str().to_owned());
-        if let Some(kind) = kind {
-            statement.push(" AND kind = ").push_bind(kind.name());
-        }
-        let found = statement.build_query_scalar();
-        Ok(found.fetch_optional(self.database.connections()).await?)
+    ) -> Result<Option<UnrecordedRun>, DatabaseError> {
+        let Some(note) = self.store.find_note(tenant, kind, run).await? else { return Ok(None) };
+        Ok(Some(match ServerId::parse(&note.server).filter(|_| note.is_held) {
+            Some(server) => UnrecordedRun::Held { server, record: note.record },
+            None => UnrecordedRun::Over(note.record),
+        }))
     }
 
-    /// The number of a tenant's runs that are noted.
+    /// The number of a tenant's runs that are noted, by whichever server.
     ///
     /// # Errors
     ///
     /// The database failed.
     pub async fn count_noted(&self, tenant: &TenantId) -> Result<u64, DatabaseError> {
-        let noted = "SELECT COUNT(*) FROM detached_runs WHERE tenant = $1";
-        let noted: i64 = sqlx::query_scalar(noted)
-            .bind(tenant.as_str().to_owned())
-            .fetch_one(self.database.connections())
-            .await?;
-        Ok(count(noted))
+        self.store.count_notes(tenant).await
     }
 
-    /// Writes the records of those runs of a tenant that were noted, are over, and have none, because
-    /// the records of their ends were lost. From then on they are removed like all others. Returns
-    /// their number.
+    /// Writes the records of those runs of a tenant that this server has noted, that do not go on, and
+    /// that have none, because the records of their ends were lost. From then on they are removed like
+    /// all others. Returns their number.
     ///
     /// # Errors
     ///
     /// The database failed.
-    pub async fn end_lost(
+    pub(in crate::records) async fn end_lost(
         &self,
         tenant: &TenantId,
-        goes_on: impl Fn(&RunId) -> bool,
+        holder: &RunHolder,
+        goes_on: &(dyn Fn(&RunId) -> bool + Send + Sync),
     ) -> Result<u64, DatabaseError> {
-        let noted: Vec<String> =
-            sqlx::query_scalar("SELECT run_id FROM detached_runs WHERE tenant = $1 LIMIT $2")
-                .bind(tenant.as_str().to_owned())
-                .bind(MOST_NOTED)
-                .fetch_all(self.database.connections())
-                .await?;
-        let is_lost = |text: &String| RunId::parse(text).is_ok_and(|run| !goes_on(&run));
         let mut count = 0_u64;
-        for run_id in noted.into_iter().filter(is_lost) {
+        for text in self.store.notes_of(tenant, holder, MOST_NOTED).await? {
+            let Ok(run) = RunId::parse(&text) else { continue };
+            if goes_on(&run) {
+                continue;
+            }
             // A record that was written meanwhile has removed the note.
-            let note: Option<String> = sqlx::query_scalar(
-                "SELECT record FROM detached_runs WHERE tenant = $1 AND run_id = $2",
-            )
-            .bind(tenant.as_str().to_owned())
-            .bind(run_id.clone())
-            .fetch_optional(self.database.connections())
-            .await?;
-            let Some(note) = note else { continue };
-            let (tenant, lost) = (tenant.to_string(), LOST_END);
-            self.end_noted(&[(tenant, run_id, note)], Some(lost)).await?;
+            let Some(note) = self.store.find_note(tenant, None, &run).await? else { continue };
+            let note = StoredNote { tenant: tenant.to_string(), run_id: text, record: note.record };
+            self.end_noted(&[note], Some(LOST_END)).await?;
             count = count.saturating_add(1);
         }
         Ok(count)
     }
 
-    /// Writes the records of all runs that were noted and have none. Only for a server that begins:
-    /// no run may be in progress. Returns their number.
+    /// Writes the records of all runs that were noted for an epoch that is over, and have none. Returns
+    /// their number.
     ///
     /// # Errors
     ///
@@ -226,11 +162,7 @@ impl RecordTable {
     pub async fn end_interrupted(&self) -> Result<u64, DatabaseError> {
         let mut count = 0_u64;
         loop {
-            let found: Vec<(String, String, String)> =
-                sqlx::query_as("SELECT tenant, run_id, record FROM detached_runs LIMIT $1")
-                    .bind(AT_ONCE)
-                    .fetch_all(self.database.connections())
-                    .await?;
+            let found = self.store.abandoned_notes(AT_ONCE).await?;
             if found.is_empty() {
                 return Ok(count);
             }
@@ -242,54 +174,21 @@ impl RecordTable {
     /// the notes. Returns the number of records.
     async fn end_noted(
         &self,
-        found: &[(String, String, String)],
+        found: &[StoredNote],
         reason: Option<&str>,
     ) -> Result<u64, DatabaseError> {
-        let read = |text: &String| {
-            let mut record = serde_json::from_str::<RunRecord>(text).ok()?;
+        let read = |note: &StoredNote| {
+            let mut record = serde_json::from_str::<RunRecord>(&note.record).ok()?;
             if let (Some(error), Some(reason)) = (&mut record.error, reason) {
                 reason.clone_into(&mut error.message);
             }
             Row::of(&record, None, None).ok()
         };
-        let rows: Vec<Row> = found.iter().filter_map(|(_, _, text)| read(text)).collect();
+        let rows: Vec<Row> = found.iter().filter_map(read).collect();
         let now = u64::try_from(Clock::System.now().as_millis()).unwrap_or(u64::MAX);
         self.insert(&rows, now).await?;
-        // What cannot be read, which only a damaged file has, is not looked at again.
-        let mut transaction = self.database.begin().await?;
-        for (tenant, run_id, _) in found {
-            remove_note(&mut transaction, tenant, run_id).await?;
-        }
-        transaction.commit().await?;
+        // What cannot be read, which only a damaged database has, is not looked at again.
+        self.store.remove_notes(found).await?;
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
-    }
-}
-
-/// The call of a tenant that has this name.
-async fn find_key_in(
-    connection: impl SqliteExecutor<'_>,
-    tenant: &TenantId,
-    key: &RequestKey,
-) -> Result<Option<KnownKey>, sqlx::Error> {
-    let found: Option<(Option<String>, String)> = sqlx::query_as(
-        "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2 \
-         UNION ALL \
-         SELECT NULL, call_digest FROM blob_keys WHERE tenant = $1 AND blob_key = $2",
-    )
-    .bind(tenant.as_str().to_owned())
-    .bind(key.name.clone())
-    .fetch_optional(connection)
-    .await?;
-    Ok(found.map(|(run_id, call)| known(run_id.as_deref(), &call, key)))
-}
-
-fn known(run_id: Option<&str>, call: &str, key: &RequestKey) -> KnownKey {
-    if call != key.call.to_string() {
-        return KnownKey::OtherCall;
-    }
-    match run_id.map(RunId::parse) {
-        None => KnownKey::SameBlob,
-        Some(Ok(run)) => KnownKey::Run(run),
-        Some(Err(_)) => KnownKey::OtherCall,
     }
 }

@@ -1,64 +1,51 @@
-//! The tables of records in their database. All statements on them are here.
+//! The tables of records, in whatever database they are.
+//!
+//! INVARIANT(own-records-only): whoever reads names a tenant, so another tenant's run looks like one
+//! that does not exist. The one exception is the list of an operator
+//! ([`WhoseRuns::Operator`](crate::records::WhoseRuns::Operator)), which has nothing that a program or
+//! its caller wrote.
 
-pub(crate) mod blob_keys;
 pub(super) mod detached;
-mod names;
-pub(super) mod read;
+pub(super) mod names;
+pub(crate) mod read;
 mod retention;
-mod titles;
-mod write;
 
-use std::path::Path;
+use std::sync::Arc;
 
-use crate::database::{Database, DatabaseError, Durability, Schema};
+use crate::database_error::DatabaseError;
+use crate::records::row::Row;
+use crate::records::store::RecordStore;
 use wardian_vocabulary::ids::RunId;
 
-pub(super) use crate::records::table::retention::Trimmed;
-pub(super) use crate::records::table::write::Row;
+pub(crate) use crate::records::table::retention::Trimmed;
 
-/// The database of records. A loss of power can cost the records of its last moments; a kill of the
-/// server costs none that was written.
-pub(super) const SCHEMA: Schema = Schema {
-    scripts: &[
-        include_str!("schema/1_runs.sql"),
-        include_str!("schema/2_detached.sql"),
-        include_str!("schema/3_blob_keys.sql"),
-        include_str!("schema/4_documents.sql"),
-        include_str!("schema/5_names.sql"),
-        include_str!("schema/6_titles.sql"),
-    ],
-    content: "records of runs",
-    durability: Durability::SurvivesKill,
-};
-
-/// The tables of records.
+/// The tables of records. Clones share one database.
 #[derive(Debug, Clone)]
 pub struct RecordTable {
-    database: Database,
-}
-
-/// The log of a run, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredLog {
-    /// Bytes of its text.
-    pub bytes: u64,
-    /// Bytes of its JSON and of the result beside it; `None` if they are not kept any more.
-    pub size: Option<u64>,
+    store: Arc<dyn RecordStore>,
 }
 
 impl RecordTable {
-    /// Opens the database at `path`, which is made if it does not exist.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be used, is damaged, or was written by a later version.
-    pub async fn open(path: &Path) -> Result<Self, DatabaseError> {
-        Ok(Self { database: Database::open_with(path, &SCHEMA).await? })
+    /// The tables in this database.
+    pub(crate) fn new(store: Arc<dyn RecordStore>) -> Self {
+        Self { store }
+    }
+
+    /// The database, for what belongs to one server.
+    pub(super) fn store(&self) -> &dyn RecordStore {
+        &*self.store
+    }
+
+    /// Writes all of these records or none. Records that exist already stay as they are, so a batch can
+    /// be written again after an error that may have come too late. The names of their runs are kept
+    /// from `now_ms` on, in milliseconds since the Unix epoch.
+    pub(crate) async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError> {
+        self.store.insert(rows, now_ms).await
     }
 
     /// Closes the database.
     pub async fn close(&self) {
-        self.database.close().await;
+        self.store.close().await;
     }
 }
 
@@ -70,14 +57,6 @@ fn bound_at(time_ms: u64) -> String {
 
 /// Sorts behind all ids.
 const BEHIND_ALL: &str = "run_g";
-
-fn number(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn count(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
-}
 
 fn before(cursor: Option<&RunId>) -> String {
     cursor.map_or(BEHIND_ALL, RunId::as_str).to_owned()

@@ -8,18 +8,20 @@ use std::time::Duration;
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 
-use crate::database::schema::KEYS;
-use crate::database::{CONNECTIONS, Database, DatabaseError};
+use crate::database::sqlite::connections::{CONNECTIONS, SqliteFile};
+use crate::database::sqlite::open_records;
+use crate::database::sqlite::schema::{KEYS, RECORDS};
+use crate::database_error::DatabaseError;
 use wardian_vocabulary::error::CauseChain;
 
 async fn fault_of(path: &Path) -> DatabaseError {
-    match Database::open(path).await {
+    match SqliteFile::open(path, &KEYS).await {
         Err(fault) => fault,
         Ok(_) => panic!("it was opened"),
     }
 }
 
-async fn count_keys(database: &Database) -> i64 {
+async fn count_keys(database: &SqliteFile) -> i64 {
     let count = sqlx::query_scalar("SELECT COUNT(*) FROM api_keys");
     count.fetch_one(database.connections()).await.unwrap()
 }
@@ -28,7 +30,7 @@ async fn count_keys(database: &Database) -> i64 {
 async fn a_new_file_is_private_and_has_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/wardian.db");
-    let database = Database::open(&path).await.unwrap();
+    let database = SqliteFile::open(&path, &KEYS).await.unwrap();
     assert_eq!(count_keys(&database).await, 0);
     for name in ["wardian.db", "wardian.db-wal"] {
         let mode = fs::metadata(path.with_file_name(name)).unwrap().mode();
@@ -40,7 +42,7 @@ async fn a_new_file_is_private_and_has_the_schema() {
 #[tokio::test]
 async fn writes_go_on_after_any_number_of_transactions_that_the_database_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+    let database = SqliteFile::open(&folder.path().join("wardian.db"), &KEYS).await.unwrap();
     let mut made = database.begin().await.unwrap();
     sqlx::query("CREATE TABLE marks (mark INTEGER PRIMARY KEY)").execute(&mut *made).await.unwrap();
     made.commit().await.unwrap();
@@ -61,9 +63,9 @@ async fn writes_go_on_after_any_number_of_transactions_that_the_database_ended()
 async fn rights_of_other_users_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wardian.db");
-    Database::open(&path).await.unwrap().close().await;
+    SqliteFile::open(&path, &KEYS).await.unwrap().close().await;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    Database::open(&path).await.unwrap();
+    SqliteFile::open(&path, &KEYS).await.unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
 }
 
@@ -95,7 +97,7 @@ async fn a_link_in_the_place_of_the_file_is_refused_and_its_target_left_alone() 
 #[tokio::test]
 async fn each_connection_waits_for_the_disk() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+    let database = SqliteFile::open(&folder.path().join("wardian.db"), &KEYS).await.unwrap();
     let mut held = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut connection = database.connections().acquire().await.unwrap();
@@ -112,12 +114,12 @@ async fn a_schema_is_applied_once_however_many_processes_start() {
     let path = folder.path().join("wardian.db");
     let opened = (0..8).map(|_| {
         let path = path.clone();
-        tokio::spawn(async move { Database::open(&path).await.map(drop) })
+        tokio::spawn(async move { SqliteFile::open(&path, &KEYS).await.map(drop) })
     });
     for opening in opened.collect::<Vec<_>>() {
         opening.await.unwrap().unwrap();
     }
-    let database = Database::open(&path).await.unwrap();
+    let database = SqliteFile::open(&path, &KEYS).await.unwrap();
     let versions: Vec<i64> = sqlx::query_scalar("SELECT version FROM schema_version")
         .fetch_all(database.connections())
         .await
@@ -138,7 +140,7 @@ async fn a_file_that_another_process_is_opening_is_waited_for() {
         .await
         .unwrap();
     sqlx::raw_sql("INSERT INTO other VALUES (1)").execute(&mut other).await.unwrap();
-    let opening = tokio::spawn(async move { Database::open(&path).await });
+    let opening = tokio::spawn(async move { SqliteFile::open(&path, &KEYS).await });
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!opening.is_finished(), "the other process still writes");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
@@ -149,7 +151,7 @@ async fn a_file_that_another_process_is_opening_is_waited_for() {
 async fn newer_schema_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wardian.db");
-    let database = Database::open(&path).await.unwrap();
+    let database = SqliteFile::open(&path, &KEYS).await.unwrap();
     let newer = "UPDATE schema_version SET version = 7";
     sqlx::query(newer).execute(database.connections()).await.unwrap();
     database.close().await;
@@ -178,7 +180,7 @@ async fn a_broken_file_is_named_and_left_alone() {
 async fn a_damaged_page_is_an_error_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wardian.db");
-    Database::open(&path).await.unwrap().close().await;
+    SqliteFile::open(&path, &KEYS).await.unwrap().close().await;
     let mut bytes = fs::read(&path).unwrap();
     assert!(bytes.len() > 4_096, "its pages are smaller");
     bytes[100..4_096].fill(0xa5);
@@ -205,7 +207,7 @@ async fn a_place_that_cannot_be_written_to_is_named() {
 async fn committed_is_durable_without_a_close() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wardian.db");
-    let database = Database::open(&path).await.unwrap();
+    let database = SqliteFile::open(&path, &KEYS).await.unwrap();
     let mut transaction = database.begin().await.unwrap();
     let change = "UPDATE key_changes SET changes = 5";
     sqlx::query(change).execute(&mut *transaction).await.unwrap();
@@ -221,10 +223,29 @@ async fn committed_is_durable_without_a_close() {
         };
         fs::copy(name(&path), name(&copy)).unwrap();
     }
-    let copied = Database::open(&copy).await.unwrap();
+    let copied = SqliteFile::open(&copy, &KEYS).await.unwrap();
     let changes: i64 = sqlx::query_scalar("SELECT changes FROM key_changes")
         .fetch_one(copied.connections())
         .await
         .unwrap();
     assert_eq!(changes, 5);
+}
+
+#[tokio::test]
+async fn newer_and_damaged_records_are_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.db");
+    let file = SqliteFile::open(&path, &RECORDS).await.unwrap();
+    let newer = "UPDATE schema_version SET version = 9";
+    sqlx::query(newer).execute(file.connections()).await.unwrap();
+    file.close().await;
+    let before = fs::read(&path).unwrap();
+    let fault = open_records(&path).await.unwrap_err();
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 1, .. }), "{fault:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let broken = b"this is no database, but it is long enough to be read as if it were one";
+    fs::write(&path, broken).unwrap();
+    let fault = open_records(&path).await.unwrap_err();
+    assert!(fault.to_string().ends_with("which has no records of runs"), "{fault}");
+    assert_eq!(fs::read(&path).unwrap(), broken);
 }

@@ -1,22 +1,26 @@
-//! The schema of a database: one script for each version, applied in their order.
+//! The schema of a file: one script for each version, applied in their order.
 
-use crate::database::Database;
+use sqlx::SqlitePool;
 
-/// The schema of one kind of database, and how durable its changes are.
+/// Begins a transaction that writes. SQLite then waits for other writers at the beginning, where
+/// waiting is safe, and not in the middle.
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// The schema of one kind of file, and how durable its changes are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Schema {
+pub(super) struct Schema {
     /// Scripts that lead from one version to the next. A script that was released never changes;
     /// what is new is appended.
-    pub scripts: &'static [&'static str],
-    /// The content of the database, for messages.
-    pub content: &'static str,
+    pub(super) scripts: &'static [&'static str],
+    /// The content of the file, for messages.
+    pub(super) content: &'static str,
     /// How durable a committed change is.
-    pub(crate) durability: Durability,
+    pub(super) durability: Durability,
 }
 
 /// The events that a committed change survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Durability {
+pub(super) enum Durability {
     /// A kill of the process. A loss of power may undo the last changes; it damages nothing.
     SurvivesKill,
     /// A kill of the process, and a loss of power.
@@ -25,15 +29,23 @@ pub(crate) enum Durability {
 
 /// The schema of the database of keys.
 pub(super) const KEYS: Schema = Schema {
-    scripts: &[include_str!("schema/1_keys.sql"), include_str!("schema/2_blob_id_keys.sql")],
+    scripts: &[include_str!("keys.sql")],
     content: "keys",
     durability: Durability::SurvivesPowerLoss,
+};
+
+/// The schema of the database of records. A loss of power can cost the records of its last moments; a
+/// kill of the server costs none that was written.
+pub(super) const RECORDS: Schema = Schema {
+    scripts: &[include_str!("records/schema.sql")],
+    content: "records of runs",
+    durability: Durability::SurvivesKill,
 };
 
 impl Schema {
     /// The version that this program works with: the number of scripts.
     #[must_use]
-    pub(crate) fn version(&self) -> i64 {
+    pub(super) fn version(&self) -> i64 {
         i64::try_from(self.scripts.len()).unwrap_or(i64::MAX)
     }
 }
@@ -43,9 +55,9 @@ impl Schema {
 ///
 /// All scripts are one transaction, so a version is applied as a whole or not at all, and two
 /// processes that start at once apply it once.
-pub(super) async fn update(database: &Database, schema: &Schema) -> Result<i64, sqlx::Error> {
+pub(super) async fn update(pool: &SqlitePool, schema: &Schema) -> Result<i64, sqlx::Error> {
     let version = schema.version();
-    let mut transaction = database.begin().await?;
+    let mut transaction = pool.begin_with(BEGIN).await?;
     sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
         .execute(&mut *transaction)
         .await?;

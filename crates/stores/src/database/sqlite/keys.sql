@@ -15,3 +15,10 @@ CREATE TABLE api_keys (
 -- Counts the changes of keys, so that a server notices them by reading one number.
 CREATE TABLE key_changes (changes BIGINT NOT NULL);
 INSERT INTO key_changes (changes) VALUES (0);
+
+-- Keys of the ids of tenants' blobs, in base64, each with the SHA-256 that it is checked by.
+CREATE TABLE blob_id_keys (
+    tenant   TEXT NOT NULL PRIMARY KEY,
+    id_key   TEXT NOT NULL,
+    checksum TEXT NOT NULL
+);

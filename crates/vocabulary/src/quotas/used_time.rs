@@ -9,18 +9,67 @@
 
 use std::time::{Duration, Instant};
 
-use wardian_vocabulary::quotas::TimeQuota;
+use crate::quotas::limits::{TenantLimits, TimeQuota};
+
+/// The time that the runs of one tenant have used against its quotas: of workers, and of processors.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TenantTime {
+    run_time: UsedTime,
+    cpu_time: UsedTime,
+}
+
+impl TenantTime {
+    /// Adds the time for which a run that has ended at `now` had a worker.
+    pub fn add_run_time(&mut self, limits: &TenantLimits, taken: Duration, now: Instant) {
+        if let Some(quota) = limits.run_time {
+            self.run_time.add(taken, now, quota);
+        }
+    }
+
+    /// Adds the processor time of a run that has ended at `now`.
+    pub fn add_cpu_time(&mut self, limits: &TenantLimits, taken: Duration, now: Instant) {
+        if let Some(quota) = limits.cpu_time {
+            self.cpu_time.add(taken, now, quota);
+        }
+    }
+
+    /// The time until the quotas of `limits` have something left, if one of them is used up. Runs in
+    /// progress have had workers for `elapsed` so far; their processor time counts when they end.
+    #[must_use]
+    pub fn wait_for_quotas(
+        &self,
+        limits: &TenantLimits,
+        elapsed: Duration,
+        now: Instant,
+    ) -> Option<Duration> {
+        let run_time = limits.run_time.and_then(|quota| {
+            wait_for_quota(self.run_time.at(now, quota).saturating_add(elapsed), quota)
+        });
+        let cpu_time =
+            limits.cpu_time.and_then(|quota| wait_for_quota(self.cpu_time.at(now, quota), quota));
+        run_time.max(cpu_time)
+    }
+
+    /// True if time that was used has not come back yet.
+    #[must_use]
+    pub fn is_owed(&self, limits: &TenantLimits, now: Instant) -> bool {
+        let owes = |used: &UsedTime, quota: Option<TimeQuota>| {
+            quota.is_some_and(|quota| !used.at(now, quota).is_zero())
+        };
+        owes(&self.run_time, limits.run_time) || owes(&self.cpu_time, limits.cpu_time)
+    }
+}
 
 /// Time that was used and has not come back.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct UsedTime {
+struct UsedTime {
     used: Duration,
     as_of: Option<Instant>,
 }
 
 impl UsedTime {
     /// The time that is used at `now`.
-    pub(super) fn at(&self, now: Instant, quota: TimeQuota) -> Duration {
+    fn at(&self, now: Instant, quota: TimeQuota) -> Duration {
         let Some(as_of) = self.as_of else { return Duration::ZERO };
         let passed = now.saturating_duration_since(as_of);
         let returned = scaled(passed, quota.time, quota.period);
@@ -28,7 +77,7 @@ impl UsedTime {
     }
 
     /// Adds the time of a run that ended at `now`.
-    pub(super) fn add(&mut self, taken: Duration, now: Instant, quota: TimeQuota) {
+    fn add(&mut self, taken: Duration, now: Instant, quota: TimeQuota) {
         let most = quota.time.saturating_mul(2);
         self.used = self.at(now, quota).saturating_add(taken).min(most);
         self.as_of = Some(now);
@@ -36,7 +85,7 @@ impl UsedTime {
 }
 
 /// The time until a part of the quota is there again, if all of it is `used`.
-pub(crate) fn wait_for_quota(used: Duration, quota: TimeQuota) -> Option<Duration> {
+fn wait_for_quota(used: Duration, quota: TimeQuota) -> Option<Duration> {
     let excess = used.checked_sub(quota.time)?;
     // A moment more: at exactly the quota nothing is left.
     let excess = excess.saturating_add(Duration::from_millis(1));
@@ -44,13 +93,14 @@ pub(crate) fn wait_for_quota(used: Duration, quota: TimeQuota) -> Option<Duratio
 }
 
 /// `time` times `numerator` divided by `denominator`.
-pub(super) fn scaled(time: Duration, numerator: Duration, denominator: Duration) -> Duration {
+fn scaled(time: Duration, numerator: Duration, denominator: Duration) -> Duration {
     ratio(time, numerator.as_nanos(), denominator.as_nanos())
 }
 
 /// `time` times `numerator` divided by `denominator`; the longest time if that is too long or not
 /// defined.
-pub(super) fn ratio(time: Duration, numerator: u128, denominator: u128) -> Duration {
+#[must_use]
+pub fn ratio(time: Duration, numerator: u128, denominator: u128) -> Duration {
     let nanos = time.as_nanos().saturating_mul(numerator).checked_div(denominator);
     let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
     nanos.map_or(Duration::MAX, Duration::from_nanos)

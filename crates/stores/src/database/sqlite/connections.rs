@@ -1,0 +1,141 @@
+//! The connections to a file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteTransactionManager,
+};
+use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, Transaction};
+use sqlx_core::transaction::TransactionManager as _;
+
+use crate::database::sqlite::schema::{self, Durability, Schema};
+use crate::database::sqlite::{error, file};
+use crate::database_error::DatabaseError;
+
+/// How long a statement waits while another process writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause before another attempt to open a file that another process is opening.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
+/// The size in bytes to which the write-ahead log is cut once it was folded into the file.
+const MAX_LOG: &str = "67108864";
+
+/// Most connections of one process. SQLite has one writer at a time, and reads are short.
+pub(super) const CONNECTIONS: u32 = 4;
+
+/// A transaction that writes.
+pub(super) type Writing = Transaction<'static, Sqlite>;
+
+/// An open file. Clones share its connections.
+#[derive(Debug, Clone)]
+pub(super) struct SqliteFile {
+    pool: SqlitePool,
+}
+
+impl SqliteFile {
+    /// Opens the file, which is created if it does not exist, and brings its schema up to date.
+    pub(super) async fn open(path: &Path, schema: &Schema) -> Result<Self, DatabaseError> {
+        let unusable = |cause| DatabaseError::Unusable { path: path.to_owned(), cause };
+        file::prepare(path).map_err(unusable)?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(false)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(match schema.durability {
+                Durability::SurvivesKill => SqliteSynchronous::Normal,
+                Durability::SurvivesPowerLoss => SqliteSynchronous::Full,
+            })
+            .pragma("journal_size_limit", MAX_LOG)
+            .busy_timeout(BUSY_TIMEOUT)
+            .disable_statement_logging();
+        let failed = |cause| error::of_file(path, schema.content, cause);
+        let (file, found) = connect(options, schema).await.map_err(failed)?;
+        if found > schema.version() {
+            let (path, known) = (path.to_owned(), schema.version());
+            return Err(DatabaseError::NewerSchema { path, found, known });
+        }
+        Ok(file)
+    }
+
+    /// Opens all connections, by taking them all at one time.
+    async fn open_all(&self) -> Result<(), sqlx::Error> {
+        let mut taken = Vec::new();
+        for _ in 0..CONNECTIONS {
+            taken.push(self.pool.acquire().await?);
+        }
+        Ok(())
+    }
+
+    /// The connections, for statements that only read, and for single ones that write.
+    pub(super) const fn connections(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    /// Begins a transaction that writes. Dropped before its commit, it changes nothing.
+    pub(super) async fn begin(&self) -> Result<Writing, sqlx::Error> {
+        self.pool.begin_with(schema::BEGIN).await
+    }
+
+    /// Closes all connections. The last process that closes the file folds its log into it.
+    pub(super) async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// Connects to the file and brings its schema up to date, or finds a newer one, which is returned with
+/// the file.
+///
+/// SQLite does not wait for every other process: a file that becomes one with a write-ahead log at
+/// this moment is refused as locked at once. Each attempt is whole, so it is made again until the time
+/// is over that a statement would wait.
+async fn connect(
+    options: SqliteConnectOptions,
+    schema: &Schema,
+) -> Result<(SqliteFile, i64), sqlx::Error> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match connect_once(options.clone(), schema).await {
+            Err(cause) if error::is_busy(&cause) && Instant::now() < deadline => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// One attempt of [`connect`].
+async fn connect_once(
+    options: SqliteConnectOptions,
+    schema: &Schema,
+) -> Result<(SqliteFile, i64), sqlx::Error> {
+    // All connections are opened now and kept, so that a server holds the same number of files and
+    // threads from its start to its end.
+    let pool = SqlitePoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_release(|connection, _| Box::pin(settle(connection)));
+    let file = SqliteFile { pool: pool.connect_with(options).await? };
+    let found = schema::update(&file.pool, schema).await?;
+    if found <= schema.version() {
+        file.open_all().await?;
+    }
+    Ok((file, found))
+}
+
+/// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the disk
+/// is full or fails, and the connection goes on to count it and could begin no other one. A
+/// transaction that writes nothing ends the count, also on a full disk, on which no other connection
+/// could be opened.
+async fn settle(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    // A connection works in order: the rollback of a dropped transaction is done before the answer.
+    connection.ping().await?;
+    if connection.is_in_transaction() {
+        sqlx::query("BEGIN").execute(&mut *connection).await?;
+        SqliteTransactionManager::rollback(connection).await?;
+    }
+    Ok(!connection.is_in_transaction())
+}

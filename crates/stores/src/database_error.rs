@@ -1,0 +1,66 @@
+//! Errors of a database. Shown to the operator, who knows the paths, and never to a client.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+/// Errors of a database.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// The file or its folder cannot be used.
+    #[error(
+        "the database {} cannot be used; the user that runs Wardian must be able to write to it \
+         and to its folder (`data_dir`)",
+        path.display()
+    )]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        cause: io::Error,
+    },
+    /// A later version of Wardian made or changed the file.
+    #[error(
+        "the database {} has schema version {found}, and this program knows version {known} at \
+         most; run the version of Wardian that wrote it or a later one, or restore the backup from \
+         before the upgrade",
+        path.display()
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: i64,
+        /// The latest version that this program knows.
+        known: i64,
+    },
+    /// The file is no database, or is damaged.
+    #[error(
+        "the database {} is damaged or no database; restore it from a backup, or move it away to \
+         begin with an empty one, which has no {content}",
+        path.display()
+    )]
+    Damaged {
+        /// The content of the database, for the message.
+        content: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The error of the database.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// A statement failed, because the disk has no room for what it changes.
+    #[error("the database failed")]
+    Full(#[source] Box<dyn Error + Send + Sync>),
+    /// A statement failed.
+    #[error("the database failed")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl DatabaseError {
+    /// A statement failed, or its values cannot be written or read.
+    pub(crate) fn failed(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(cause.into())
+    }
+}
