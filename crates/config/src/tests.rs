@@ -110,6 +110,7 @@ fn the_whole_lockdown_is_required_as_soon_as_others_can_call() {
 /// The documents that have tables of settings.
 const DOCUMENTS: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../README.md")),
+    ("SPECIFICATION.md", include_str!("../../../SPECIFICATION.md")),
     ("docs/operators.md", include_str!("../../../docs/operators.md")),
     ("docs/security.md", include_str!("../../../docs/security.md")),
     ("docs/performance.md", include_str!("../../../docs/performance.md")),
