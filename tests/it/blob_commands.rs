@@ -69,7 +69,7 @@ fn commands_use_a_running_server() {
 
     at(&["blobs", "delete", &id]).with(0);
     let gone = at(&["blobs", "delete", &id]).with(2).stderr;
-    assert!(gone.contains("there is no blob"), "{gone}");
+    assert!(gone.contains("does not exist"), "{gone}");
     at(&["blobs", "get", &id, "-o", "copy.csv"]).with(2);
     assert_eq!(fs::read(place.folder().join("copy.csv")).unwrap(), content, "it is still there");
     at(&["blobs", "put", "gone.csv"]).with(2);

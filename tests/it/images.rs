@@ -146,8 +146,10 @@ fn a_skill_can_ask_for_an_image() {
     for (name, image) in [("acme.plain", "base"), ("acme.eager", "pillow")] {
         let result = client.execute(name, json!({}));
         assert_eq!(output(&result)["result"], "PIL");
-        let begun =
-            format!("run `{}` began as the image `{image}`", result["run_id"].as_str().unwrap());
+        let begun = format!(
+            "run `{}` started from the image `{image}`",
+            result["run_id"].as_str().unwrap()
+        );
         assert!(server.log().contains(&begun), "{name}: {}", server.log());
     }
 }

@@ -331,7 +331,7 @@ fn share_of_connections_of_one_address_leaves_the_rest_to_others() {
     let refused = || connect_from(ONE, &server).ends_within(Duration::from_secs(1));
     eventually(PATIENCE, || refused().then_some(()));
     assert!(start.elapsed() < Duration::from_secs(20), "before the slow bodies time out");
-    server.wait_for_log("as many busy connections as `http.max_connections_per_address` allows");
+    server.wait_for_log("reached `http.max_connections_per_address` with busy connections");
     // Another address has its own share.
     for _ in 0..20 {
         let reply = connect_from(OTHER, &server).post(HEADERS, GUIDE);

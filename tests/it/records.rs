@@ -103,7 +103,7 @@ fn a_log_is_there_as_soon_as_its_run_is_over() {
     let going = id_of(&client.call("run_code", call).unwrap());
     let answer = client.get(&format!("/v1/runs/{going}/log"));
     assert_eq!(answer.status, 503, "{answer:?}");
-    assert!(String::from_utf8_lossy(&answer.body).contains("when the run is over"), "{answer:?}");
+    assert!(String::from_utf8_lossy(&answer.body).contains("after the run"), "{answer:?}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn bytes_that_the_host_moves_use_fuel_and_old_records_repeat() {
     assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n");
     old["inputs"]["fuel_rules"] = 3.into();
     write(&place, "run.json", &old);
-    said(&verify(&place, &[]).with(2), &["of a newer Wardian"]);
+    said(&verify(&place, &[]).with(2), &["belong to a newer Wardian"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn runs_that_end_by_fuel_repeat_and_runs_that_end_by_time_leave_no_record() {
     fs::remove_file(place.folder().join("run.json")).unwrap();
     let run = ["run", "--reproducible", "--record", "run.json", "--timeout-ms", "300", "-c"];
     let ended = place.run(&[&run[..], &["while True: pass"]].concat()).with(1);
-    said(&ended, &["no record was written: the run ended by time"]);
+    said(&ended, &["no record was written: the run timed out"]);
     assert!(!place.folder().join("run.json").try_exists().unwrap());
 }
 
@@ -333,13 +333,13 @@ fn hostile_records_are_refused_in_one_line() {
         (text.replace("\"seed\":0", "\"salt\":1,\"seed\":0"), "unknown field `salt`"),
         (set("/format_version", json!(2)), "version 2 of the format"),
         (set("/format_version", json!(0)), "`format_version` must be 1"),
-        (set("/format", json!("other")), "is no run record"),
+        (set("/format", json!("other")), "is not a run record"),
         (set("/inputs/seed", json!(1_u64 << 53)), "beyond 9007199254740991"),
         (set("/inputs/epoch", json!(9_000_000_001_u64)), "`epoch` is out of its bounds"),
         (set("/inputs/image", json!("0")), "64 lowercase hexadecimal digits"),
-        (set("/inputs/arguments/text", json!("{\"a\":1}")), "does not have its digest"),
+        (set("/inputs/arguments/text", json!("{\"a\":1}")), "does not match its digest"),
         (set("/inputs/arguments/text", Value::Null), "the text of `arguments` is missing"),
-        (set("/inputs/program/code/source/size_bytes", json!(1)), "does not have its digest"),
+        (set("/inputs/program/code/source/size_bytes", json!(1)), "does not match its digest"),
         (set("/inputs/program", json!({"skill": {"name": "a.b"}})), "the first of the skills"),
         (set("/inputs/skills", json!([skill, skill])), "a skill appears twice"),
         (set("/inputs/skills", json!(vec![skill; 300])), "too many skills"),
@@ -398,23 +398,26 @@ fn a_record_of_what_no_run_leaves_is_refused() {
     crashed["error"] = json!({"type": "SandboxCrash", "message": "", "traceback": null});
     for (record, expected) in [
         (set("/ending/log/pieces", json!([{"stream": "stdout", "text": ""}])), "is empty"),
-        (set("/ending/log/pieces", json!([piece("stdout"), piece("stdout")])), "are of one stream"),
-        (set("/ending/log/pieces", json!([piece("progress")])), "a report of progress"),
+        (
+            set("/ending/log/pieces", json!([piece("stdout"), piece("stdout")])),
+            "belong to one stream",
+        ),
+        (set("/ending/log/pieces", json!([piece("progress")])), "a progress report"),
         (set("/ending/log/pieces", json!(vec![piece("log"); 20_001])), "at most 20000 items"),
         (
             set("/ending/output_blobs", json!(vec![format!("blob:{}", "a".repeat(52)); 20_001])),
             "at most 20000 items",
         ),
-        (set("/ending/output", json!("[".repeat(100_000))), "no JSON that a run can return"),
+        (set("/ending/output", json!("[".repeat(100_000))), "not JSON that a run can return"),
         (
             set("/ending/output", json!(format!("{}{}", "[".repeat(65), "]".repeat(65)))),
-            "no JSON that a run can return",
+            "not JSON that a run can return",
         ),
-        (set("/ending/output", json!("{\"a\":1,\"a\":2}")), "no JSON that a run can return"),
-        (set("/ending/output", json!("1 2")), "no JSON that a run can return"),
+        (set("/ending/output", json!("{\"a\":1,\"a\":2}")), "not JSON that a run can return"),
+        (set("/ending/output", json!("1 2")), "not JSON that a run can return"),
         (set("/inputs/keep_files", json!({"matching": vec!["*"; 65]})), "too many patterns"),
         (set("/inputs/keep_files", json!({"matching": ["*".repeat(257)]})), "is too long"),
-        (set("/ending", crashed), "ended by time or by the machine"),
+        (set("/ending", crashed), "timed out or was ended by the machine"),
     ] {
         write(&place, "bad.json", &record);
         said(&place.run(&["verify", "bad.json"]).with(2), &["error: bad.json: ", expected]);
@@ -610,15 +613,15 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
     for (bytes, expected) in [
         (with(&[&first]), "is missing"),
         (with(&[&blob]), "its first file must be `RECORD.json`"),
-        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record names no `blobs/x`"),
-        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record names no `other`"),
+        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record refers to no `blobs/x`"),
+        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record refers to no `other`"),
         (with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]), "names no `skills/"),
         (
             with(&[&first, &blob, &entry(&format!("layers/{}.layer", "0".repeat(64)), b"", b'0')]),
             "names no `layers/",
         ),
-        (with(&[&first, &blob, &blob]), "is there twice"),
-        (with(&[&first, &first]), "is there twice"),
+        (with(&[&first, &blob, &blob]), "appears twice"),
+        (with(&[&first, &first]), "appears twice"),
         (with(&[&first, &entry(marker, b"x", b'0')]), "`..` segments"),
         (with(&[&first, &entry("/tmp/marker", b"x", b'0')]), "must be relative"),
         (with(&[&first, &entry(&format!("blobs/{id}"), b"", b'2')]), "is a link"),
@@ -629,7 +632,7 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
         ),
         (good[..good.len() - 512].to_vec(), "it ends early"),
         (good[..1000].to_vec(), "shorter than its size"),
-        ([&good[..], b"x"].concat(), "bytes behind its end"),
+        ([&good[..], b"x"].concat(), "bytes after its end"),
     ] {
         place.file("bad.tar", &bytes);
         let ended = place.run(&["verify", "bad.tar"]).with(2);
@@ -690,7 +693,7 @@ fn signed_records_hold_for_their_key_alone() {
             "signatures",
             json!([signature, signature]),
             true,
-            "it has 2 signatures, and must have one",
+            "it has 2 signatures, but must have exactly one",
         ),
         ("signatures", json!([]), true, "it has 0 signatures"),
         ("signatures", json!([{"keyid": signature["keyid"], "sig": "AAAA"}]), true, "was changed"),
@@ -742,7 +745,8 @@ fn keys_that_cannot_be_used_and_records_without_a_signature_are_refused() {
     let ended = place.run(&[&unsigned[..], &["--sign", "mine.pub"]].concat()).with(2);
     said(
         &ended,
-        &["mine.pub: the key cannot be used: it must be a PEM file with one `PRIVATE KEY`"],
+        &["mine.pub: the key cannot be used: it must be a PEM file with one unencrypted `PRIVATE \
+             KEY`"],
     );
 }
 
@@ -815,7 +819,7 @@ fn a_server_keeps_the_documents_of_its_runs_if_its_operator_wants_them() {
     let long = format!("1\n#{}", "x".repeat(300 << 10));
     let long = client.run_with(&long, json!({"reproducible": true}));
     let message = message_of(&answer_of(&client, id_of(&long)));
-    assert!(message.contains("more than 256 KiB"), "{message}");
+    assert!(message.contains("exceed 256 KiB"), "{message}");
 }
 
 #[test]
@@ -825,7 +829,7 @@ fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
     let refused = answer_of(&client, id_of(&done));
     let message = message_of(&refused);
     assert_eq!(refused.status, 404);
-    assert!(message.contains("keeps no code and no arguments of runs"), "{message}");
+    assert!(message.contains("keeps neither code nor arguments of runs"), "{message}");
     assert!(message.contains("`records.documents`"), "{message}");
     let nobodys = client.get(&format!("/v1/runs/run_{}/record", "0".repeat(32)));
     assert_eq!(nobodys.status, 404);

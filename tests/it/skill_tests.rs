@@ -235,7 +235,7 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
         get(url, old, message),
         [
             "network: there is no recorded answer for GET https://a.example/new",
-            "network[0]: nothing asked for GET https://a.example/old",
+            "network[0]: GET  was never requestedhttps://a.example/old",
         ]
     );
     // Without a recording there is no network. The rules of the manifest hold all the same.
@@ -246,15 +246,15 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
     let elsewhere = json!([{"request": {"url": "https://c.example/"}, "response": {}}]);
     assert_eq!(
         get("https://c.example/", elsewhere, "c.example"),
-        ["network[0]: nothing asked for GET https://c.example/"]
+        ["network[0]: GET  was never requestedhttps://c.example/"]
     );
     let headers = json!([{"request": {"url": url, "headers": {"x-key": "k2"}}, "response": {}}]);
     assert_eq!(
         get(url, headers, message),
         [
             "network: there is no recorded answer for GET https://a.example/new; unlike \
-             network[0], its header `x-key` has another value",
-            "network[0]: nothing asked for GET https://a.example/new",
+             network[0], its header `x-key` has a different value",
+            "network[0]: GET  was never requestedhttps://a.example/new",
         ]
     );
 }

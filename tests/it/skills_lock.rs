@@ -43,7 +43,7 @@ fn a_lock_is_sorted_and_the_same_on_every_machine() {
     fs::rename(skills.at("acme.a"), skills.at("acme.a@0.1.0")).unwrap();
     skills.action("acme.a", "0.3.0", SOURCE);
     let twice = place.run(&["--skills", skills.path(), "skills", "lock"]).with(2);
-    assert!(twice.stderr.contains("`acme.a` is there twice"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("`acme.a` appears twice"), "{}", twice.stderr);
     assert_eq!(fs::read_to_string(place.folder().join("skills.lock")).unwrap(), text);
     skills.file("acme.bad/skill.toml", "name = 7");
     let bad = place.run(&["--skills", skills.path(), "skills", "lock"]).with(2);

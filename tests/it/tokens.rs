@@ -320,7 +320,7 @@ fn settings_of_tokens_that_cannot_be_used_are_one_line_and_change_nothing() {
         ("weak.json", "too weak: an RSA key needs 2048 bits"),
         ("html.json", "it is no JSON Web Key Set"),
         ("huge.json", "it has more than 256 KiB"),
-        ("http://id.example/jwks", "must be a file or an address with https://"),
+        ("http://id.example/jwks", "must be a file or an https:// URL"),
     ] {
         let flags = flags(jwks, &[]);
         let mut arguments = vec!["serve", "--listen", "127.0.0.1:0"];

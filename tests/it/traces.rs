@@ -590,7 +590,7 @@ fn a_wrong_configuration_of_traces_ends_the_start() {
     let headers = place.file("headers", "no header\n");
     let file = format!("telemetry.headers_file={}", headers.display());
     for (settings, expected) in [
-        (vec!["telemetry.otlp_endpoint=localhost:4318"], "must be the address of a collector"),
+        (vec!["telemetry.otlp_endpoint=localhost:4318"], "must be the URL of a collector"),
         (vec!["telemetry.otlp_endpoint=http://127.0.0.1:1", &file], "line 1 of `"),
         (vec!["telemetry.otlp_endpoint=http://192.0.2.1", &file], "without encryption"),
     ] {

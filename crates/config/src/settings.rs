@@ -315,7 +315,7 @@ impl Config {
         let address = self.http.listen;
         Some(format!(
             "other machines can reach {address}, and no caller is authenticated; set `auth.mode` \
-             to `keys` (`wardian keys create` makes keys) or `jwt` (tokens of an identity \
+             to `keys` (`wardian keys create` creates keys) or `jwt` (tokens of an identity \
              provider), or to `proxy` if a proxy in front of the server authenticates callers, or \
              listen on 127.0.0.1"
         ))

@@ -304,7 +304,7 @@ impl Pool {
             while processes.changed().await.is_ok() {}
         };
         if timeout(END_OF_PROCESSES, gone).await.is_err() {
-            warn!("workers that were killed are not gone yet");
+            warn!("killed workers have not exited yet");
         }
     }
 

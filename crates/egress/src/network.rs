@@ -165,7 +165,7 @@ impl RunNetwork {
         let refused = |error: &NetworkError| self.note_refusal(error, host);
         let destination = self.rules.check_destination(host, port).inspect_err(refused)?;
         if self.connections.lock().open.len() >= MAX_HANDLES {
-            let text = format!("the run has {MAX_HANDLES} connections open, its limit");
+            let text = format!("the run has reached its limit of {MAX_HANDLES} open connections");
             return Err(NetworkError::new(errno::EMFILE, text));
         }
         self.meter.add_connection()?;

@@ -53,14 +53,14 @@ pub struct ImageRules {
 pub enum NotReproducible {
     /// The image of reproducible runs is being made.
     #[error(
-        "the memory image of reproducible runs is being made, which takes some seconds, once; try \
-         again then"
+        "the memory image of reproducible runs is being built, which takes a few seconds, once; \
+        try again then"
     )]
     InTheMaking,
     /// The image of reproducible runs could not be made a moment ago.
     #[error(
-        "this server cannot make runs reproducible now: leave `reproducible` out, or try again in \
-         some minutes"
+        "this server cannot make runs reproducible now: omit `reproducible`, or try again in a \
+        few minutes"
     )]
     Failed,
 }
@@ -391,7 +391,8 @@ impl SharedImages {
                 state.failed.note(packages, Instant::now());
                 drop(state);
                 let cause = CauseChain(&*error);
-                warn!(image = %packages, "the image `{packages}` is not available now, runs import its packages themselves: {cause}");
+                warn!(image = %packages, "the image `{packages}` is not available now, so runs \
+                    import its packages themselves: {cause}");
             }
         }
     }
@@ -404,12 +405,12 @@ impl SharedImages {
         if let Some(image) = self.kept.find(packages)? {
             return Ok(image);
         }
-        info!(image = %packages, "making the image `{packages}` in the background");
+        info!(image = %packages, "building the image `{packages}` in the background");
         // A maker makes several images at once. One of the others may be the reason of its failure.
         let made = maker.make(packages);
         match self.kept.find(packages)? {
             Some(image) => Ok(image),
-            None => made.and_then(|()| Err("it disappeared after it was made".into())),
+            None => made.and_then(|()| Err("it disappeared after it was built".into())),
         }
     }
 

@@ -148,7 +148,7 @@ const REPRODUCIBLE: &str = "reproducible";
 /// A name that does not belong to any image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is no group of packages that images can hold; there are {}, to be joined by `+`",
+    "`{}` is not a group of packages for images; the groups are {}, joined by `+`",
     .name.escape_debug(),
     GROUPS.iter().map(|group| group.name).collect::<Vec<_>>().join(", ")
 )]

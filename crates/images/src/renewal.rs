@@ -22,7 +22,7 @@ impl SharedImages {
     fn renew_images(&self, maker: &dyn ImageMaker, now: Instant) -> Result<(), ImageFault> {
         let Some(max_age) = self.rules.max_age else { return Ok(()) };
         if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
-            info!("the hash secret is old: making all images again with another one");
+            info!("the hash secret is old: rebuilding all images with a new one");
         }
         let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
         let state = self.state.lock();
@@ -51,7 +51,8 @@ impl SharedImages {
                     self.count(|renewals| &mut renewals.failed);
                     self.state.lock().not_renewed.note(packages, now);
                     let cause = CauseChain(&*error);
-                    warn!(image = %packages, "the image `{packages}` keeps its hash secret, it cannot be renewed: {cause}");
+                    warn!(image = %packages, "the image `{packages}` keeps its hash secret, \
+                        because it cannot be renewed: {cause}");
                 }
             }
         }

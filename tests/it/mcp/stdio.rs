@@ -201,12 +201,12 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     let missing = call(7, "1", json!({"input_blobs": ["file:seles.csv"]}));
     assert_eq!(missing["isError"], true, "{missing}");
     let told = missing["content"][0]["text"].as_str().unwrap();
-    assert!(told.contains("has no such file; there are `file:deep/x.bin`"), "{told}");
+    assert!(told.contains("has no such file; it has `file:deep/x.bin`"), "{told}");
     let hidden = call(8, "1", json!({"input_blobs": ["file:.env"]}));
     assert!(hidden["content"][0]["text"].as_str().unwrap().contains("hidden parts"), "{hidden}");
     let detached = call(9, "1", json!({"detach": true}));
     let told = detached["content"][0]["text"].as_str().unwrap();
-    assert!(told.contains("left out, because this server keeps no records"), "{told}");
+    assert!(told.contains("omitted, because this server keeps no records"), "{told}");
     assert_eq!(client.end(), 0);
 }
 

@@ -52,7 +52,10 @@ fn folders_of(
     for (name, paths) in &written.0 {
         let shown = name.escape_debug();
         let tenant = TenantId::parse(name).map_err(|_invalid| {
-            format!("has a tenant `{shown}`: a name is 1 to 64 of a-z, 0-9 and inner dashes")
+            format!(
+                "has a tenant `{shown}`: a name has 1 to 64 characters of a-z, 0-9 and inner \
+                dashes"
+            )
         })?;
         if tenant == TenantId::local() {
             return Err(

@@ -67,7 +67,7 @@ impl PoolCgroups {
             Err(error) if rules.is_required => Err(error),
             Err(error) => {
                 if !self.has_warned {
-                    warn!("workers are started without cgroups of their own: {error}");
+                    warn!("workers are started without separate cgroups: {error}");
                     self.has_warned = true;
                 }
                 Ok(None)

@@ -50,7 +50,7 @@ pub(crate) enum TemplateError {
     #[error("it does not follow its protocol")]
     Frame(#[from] FrameError),
     /// Its messages do not belong here.
-    #[error("it sent a message that does not belong here")]
+    #[error("it sent an unexpected message")]
     OutOfTurn,
     /// It closed its socket; most likely its process ended.
     #[error("it is gone")]

@@ -35,13 +35,13 @@ pub(crate) struct Worker {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
     /// An error of the gateway. The worker is not affected.
-    #[error("cannot make a memory file for a skill's files")]
+    #[error("cannot create a memory file for a skill's files")]
     Share(#[source] std::io::Error),
     /// An error of the gateway. The worker is not affected.
     #[error("cannot describe the content")]
     Describe(#[from] FrameError),
     /// The worker cannot be reached.
-    #[error("cannot tell the worker")]
+    #[error("cannot notify the worker")]
     Channel(#[from] WorkerChannelError),
 }
 

@@ -98,7 +98,7 @@ async fn show_metrics<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> 
 }
 
 async fn nothing_here<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
-    let message = "there is nothing here: metrics are at `/metrics`, and calls go to the address \
-                   of `listen`";
+    let message = "nothing is served at this path: metrics are at `/metrics`, and calls go to the \
+        address of `listen`";
     closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
 }

@@ -73,9 +73,8 @@ pub struct HttpConfig {
 /// The warning for the operator of a server that other machines can reach and that does not
 /// authenticate them.
 pub const EXPOSED: &str = "other machines can reach this server, and it leaves authentication to a \
-                           proxy: whoever reaches it without the proxy can run programs, and read \
-                           and delete blobs; let only the proxy connect to it, or set `auth.mode` \
-                           to `keys`";
+    proxy: anyone who bypasses the proxy can run programs and read and delete blobs; allow \
+    connections only from the proxy, or set `auth.mode` to `keys`";
 
 /// Addresses of this machine itself, where proxies often are: `127.0.0.0/8` and `::1`.
 fn loopback_addresses() -> Vec<IpNet> {

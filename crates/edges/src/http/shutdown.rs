@@ -42,7 +42,7 @@ pub fn stop_on_signals(input: InputEnd) -> io::Result<watch::Receiver<Stage>> {
         // The thread waits for as long as the process lives.
         thread::Builder::new().name("input".to_owned()).spawn(move || {
             wait_for_end(io::stdin().lock());
-            info!("the standard input has ended: stopping now");
+            info!("end of standard input: stopping now");
             stage.send_replace(Stage::Abort);
         })?;
     }

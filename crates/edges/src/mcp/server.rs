@@ -76,7 +76,7 @@ impl McpServer {
             tools.extend(page.skills.iter().filter_map(skill_tools::tool));
             next_cursor = page.next_cursor;
         } else if cursor.is_some() {
-            return Err(ErrorData::invalid_params("the list of tools has one page", None));
+            return Err(ErrorData::invalid_params("the list of tools has a single page", None));
         }
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next_cursor;
@@ -215,7 +215,7 @@ impl ServerHandler for McpServer {
         let is_legacy = context.meta.protocol_version().is_none();
         let is_known = METHODS.contains(&method) || is_legacy && LEGACY_METHODS.contains(&method);
         let error = if is_known {
-            let message = format!("the parameters of `{method}` are not of its form");
+            let message = format!("the parameters of `{method}` are invalid");
             ErrorData::invalid_params(message, None)
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this server has no such method", None)

@@ -48,7 +48,7 @@ impl BodyAllowance {
 
 /// The failure of a body that is larger than its limit.
 pub fn too_large(what: &str) -> NetworkError {
-    NetworkError::limit(format!("the body of the {what} is larger than this server passes on"))
+    NetworkError::limit(format!("the body of the {what} is larger than this server forwards"))
 }
 
 /// When the last byte of a request went out.

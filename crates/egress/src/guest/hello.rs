@@ -54,7 +54,7 @@ impl Hello {
     pub(crate) async fn read_json(
         stream: &mut (impl AsyncRead + Unpin),
     ) -> Result<Vec<u8>, NetworkError> {
-        let broken = |_| NetworkError::new(errno::ECONNRESET, "the handshake was not finished");
+        let broken = |_| NetworkError::new(errno::ECONNRESET, "the handshake was not completed");
         if stream.read_u8().await.map_err(broken)? != HELLO {
             return Err(malformed());
         }
@@ -69,7 +69,7 @@ impl Hello {
     pub(crate) fn check_name(&self, host: &HostName) -> Result<(), NetworkError> {
         match &self.server_hostname {
             Some(name) if !name.eq_ignore_ascii_case(host.as_str()) => Err(NetworkError::denied(
-                format!("the connection was granted for `{host}`: TLS must name that host, too"),
+                format!("the connection was granted for `{host}`: TLS must name that host"),
             )),
             _ => Ok(()),
         }

@@ -20,7 +20,7 @@ pub enum InvalidTarget {
     #[error("does not begin with https:// or http://")]
     Scheme,
     /// An address in any of its spellings.
-    #[error("is an address; requests go to hosts by name")]
+    #[error("is an IP address; requests must use host names")]
     Address,
     /// The host is no name of plain labels.
     #[error("has no host name of letters, digits and inner dashes, joined by dots")]

@@ -129,7 +129,7 @@ impl NetworkRecorder {
 /// The failure of what has no room in the record.
 pub(super) fn full() -> NetworkError {
     NetworkError::limit(format!(
-        "the network record of this run is full: it has room for {} MiB and {MAX_COUNT} events",
+        "the network record of this run is full: it holds at most {} MiB and {MAX_COUNT} events",
         MAX_EVENTS >> 20
     ))
 }

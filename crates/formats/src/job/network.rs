@@ -290,8 +290,8 @@ impl NetworkReply {
     #[must_use]
     pub fn never() -> Self {
         const ETIMEDOUT: u16 = 110;
-        let text = "nothing more can arrive: the server has answered all that was sent, and a \
-                    recorded run has no messages that come later";
+        let text = "nothing more can arrive: the server has answered everything that was sent, \
+            and a recorded run receives no later messages";
         Self::Failed { errno: ETIMEDOUT, text: text.to_owned() }
     }
 

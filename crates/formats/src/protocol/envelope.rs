@@ -69,10 +69,10 @@ pub enum EnvelopeError {
     #[error("a request is an object with the members `jsonrpc`, `id`, `method` and `params`")]
     NotAnObject,
     /// The batch is `[]`.
-    #[error("a batch must hold at least one call")]
+    #[error("a batch must contain at least one call")]
     EmptyBatch,
     /// More calls than one batch may hold.
-    #[error("a batch may hold {limit} calls, this one has {count}")]
+    #[error("a batch may contain at most {limit} calls, this one has {count}")]
     BatchTooLong {
         /// The number of calls.
         count: usize,
@@ -389,7 +389,7 @@ mod tests {
         for (body, message) in [
             ("", "the body is empty"),
             ("7", "a request is an object with the members `jsonrpc`, `id`, `method` and `params`"),
-            ("[]", "a batch must hold at least one call"),
+            ("[]", "a batch must contain at least one call"),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"x","x\n`y":1}"#,
                 "`x\\n'y` is not a member of a request: `jsonrpc`, `id`, `method` and `params` are",

@@ -158,7 +158,8 @@ static DISCOVER_TOOL: Tool =
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The method does not exist.
-    #[error("there is no method `{method}`: call {}", listed(TOOLS.iter().map(|tool| tool.name), "or"))]
+    #[error("the method `{method}` does not exist: call \
+        {}", listed(TOOLS.iter().map(|tool| tool.name), "or"))]
     UnknownMethod {
         /// The name as sent, shortened.
         method: String,

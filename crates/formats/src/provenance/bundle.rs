@@ -177,5 +177,8 @@ impl<'r> BundleContents<'r> {
 
 fn extra(name: &str) -> ProvenanceError {
     let name: String = name.chars().take(120).collect();
-    ProvenanceError::Bundle(format!("the record names no `{}` of this size", name.escape_debug()))
+    ProvenanceError::Bundle(format!(
+        "the record refers to no `{}` of this size",
+        name.escape_debug()
+    ))
 }

@@ -29,7 +29,7 @@ impl BlockCost {
         allowance: &Allowance<'_>,
     ) -> Result<Vec<u8>, CodecError> {
         if size > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
+            return Err(CodecError::Unsupported("a page may have at most 64 MiB".to_owned()));
         }
         allowance.spend(size.saturating_add(packed), self.fuel)?;
         allowance.take(size.saturating_add(self.memory))?;

@@ -82,7 +82,7 @@ struct Size {
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_FILE {
-            return Err(CodecError::Unsupported("a JPEG has at most 64 MiB here".to_owned()));
+            return Err(CodecError::Unsupported("a JPEG may have at most 64 MiB".to_owned()));
         }
         allowance.spend(data.len(), READ_BYTE)?;
         let scans = count_scans(data);

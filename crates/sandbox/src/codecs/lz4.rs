@@ -37,7 +37,7 @@ impl Decode {
 
 impl Encode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        let (most, too_long) = (most_packed(data.len()), "a page has at most 64 MiB here");
+        let (most, too_long) = (most_packed(data.len()), "a page may have at most 64 MiB");
         let mut out = PACKING.pack(data.len(), most, too_long, allowance)?;
         pack(data, &mut out, allowance);
         finished(out, &NoDetails {})

@@ -86,9 +86,8 @@ impl LoadedCode {
         let (made, pages) =
             self.memories.assign_image(image.pool(), || self.template.instantiate(store));
         let instance = made?;
-        let pages = pages.ok_or_else(|| {
-            wasmtime::Error::msg("the guest has another memory than the one of its image")
-        })?;
+        let pages = pages
+            .ok_or_else(|| wasmtime::Error::msg("the guest's memory is not that of its image"))?;
         let interrupter = match self.checks.interruption {
             Interruption::Polls => Interrupter::Pages(Arc::clone(&pages)),
             Interruption::Epochs => Interrupter::Epoch(self.engine.clone()),

@@ -118,8 +118,8 @@ struct ReproducibleOfRecord {
 }
 
 /// Why the document of a reproducible run may not be kept.
-const NOT_KEPT: &str = "its end may not repeat, it used secrets or blobs of a tenant with keys, had \
-                        code or arguments of more than 256 KiB, or is too old";
+const NOT_KEPT: &str = "its outcome may not repeat, it used secrets or blobs of a tenant with \
+    keys, its code or arguments exceed 256 KiB, or it is too old";
 
 /// A page of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -292,7 +292,10 @@ impl RunHistory {
         let content = table.read_content(&caller.tenant, &run).await?;
         content.ok_or_else(|| ServiceError::ContentNotKept {
             reason: match self.recorder().is_some_and(|recorder| recorder.config().keeps_programs) {
-                true => "it is of an earlier version, its log was too old, or there was no memory",
+                true => {
+                    "it was written by an earlier version, its log was too old, or memory was \
+                    short"
+                }
                 false => "this server keeps no programs: `records.programs`",
             },
         })
@@ -327,7 +330,7 @@ impl RunHistory {
             reason: match (is_reproducible, keeps) {
                 (false, _) => "it was not reproducible",
                 (true, false) => {
-                    "this server keeps no code and no arguments of runs: `records.documents`"
+                    "this server keeps neither code nor arguments of runs: `records.documents`"
                 }
                 (true, true) => NOT_KEPT,
             },

@@ -10,7 +10,7 @@ use wardian_vocabulary::units::ByteCount;
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The tenant has no such blob.
-    #[error("there is no blob `{id}`; it may have expired")]
+    #[error("the blob `{id}` does not exist; it may have expired")]
     NotFound {
         /// The requested id.
         id: BlobId,

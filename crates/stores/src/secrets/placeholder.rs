@@ -90,10 +90,10 @@ pub enum PlaceholderError {
     #[error("it must be one line of visible ASCII characters")]
     Form,
     /// It is too short.
-    #[error("it must have at least 8 letters and digits behind a known prefix")]
+    #[error("it must have at least 8 letters and digits after a known prefix")]
     Short,
     /// The system gives no random bytes.
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     Random(#[source] io::Error),
 }
 

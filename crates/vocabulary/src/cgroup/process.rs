@@ -97,7 +97,7 @@ impl ProcessCgroup {
         if self.shortage.get().is_some() {
             return;
         }
-        // Without the controller there is no such file. Once the cgroup is removed there is none
+        // Without the controller the file does not exist. Once the cgroup is removed there is none
         // either, and what it said was noted before.
         let events = fs::read_to_string(self.folder.join("memory.events"));
         if let Some(found) = events.ok().and_then(|events| shortage_in(&events)) {

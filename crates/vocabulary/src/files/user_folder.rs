@@ -34,7 +34,7 @@ pub enum UserFileError {
     #[error("a file is named by its path below the folder, without `..`, links and hidden parts")]
     Name,
     /// Nothing has this name.
-    #[error("there is no such file")]
+    #[error("the file does not exist")]
     Missing,
     /// A folder, a pipe, a device.
     #[error("it is not a regular file")]

@@ -249,7 +249,7 @@ impl RecordSource {
                 let Some(text) = table.read_log(tenant, id).await? else {
                     return match found.bytes {
                         0 => Ok(Vec::new()),
-                        _ => Err(Failed::usage("the log of this run is not kept any more")),
+                        _ => Err(Failed::usage("the log of this run is no longer kept")),
                     };
                 };
                 serde_json::from_str(&text).map_err(|fault| Failed::at("read the log", &fault))

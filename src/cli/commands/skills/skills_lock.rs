@@ -101,7 +101,7 @@ fn one_of_each(skills: Vec<LockedSkill>) -> Result<BTreeMap<SkillName, LockedSki
     for skill in skills {
         if let Some(other) = found.get(&skill.name) {
             let LockedSkill { name, version, .. } = &skill;
-            return Err(format!("`{name}` is there twice, as {} and {version}", other.version));
+            return Err(format!("`{name}` appears twice, as {} and {version}", other.version));
         }
         found.insert(skill.name.clone(), skill);
     }
@@ -217,7 +217,7 @@ mod tests {
             (good.replace(&digest, "00"), "digest must be 64 lowercase"),
             (good.replace("\"b\"", "\"../b\""), "skill name"),
             (good.replace("\"1.0.0\"", "\"1\""), "version"),
-            (format!("{good}{}", skill("a", "2.0.0")), "`a` is there twice, as 1.0.0 and 2.0.0"),
+            (format!("{good}{}", skill("a", "2.0.0")), "`a` appears twice, as 1.0.0 and 2.0.0"),
         ] {
             let wrong = parse(&text).unwrap_err();
             assert!(wrong.contains(expected), "{text}: {wrong}");

@@ -49,7 +49,7 @@ fn mistakes_of(case: &TestCase) -> Vec<String> {
     let ids: BTreeMap<String, String> =
         case.blobs.keys().map(|name| (name.clone(), name.clone())).collect();
     if let Err(name) = with_ids(case.args.get(), &ids) {
-        mistakes.push(format!("there is no blob `{name}`"));
+        mistakes.push(format!("the blob `{name}` does not exist"));
     }
     for (at, exchange) in case.network.iter().enumerate() {
         let read = |path: &str| resource(path).map(|_| Vec::new());
@@ -147,7 +147,7 @@ mod tests {
             (r#"{"expect": {"status": "completed"}, "expect": {}}"#, "expect"),
             (
                 r#"{"args": {"a": "{{blob:x}}"}, "expect": {"status": "completed"}}"#,
-                "there is no blob `x`",
+                "the blob `x` does not exist",
             ),
             (
                 r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "../a"}}, "expect": {"status": "failed"}}"#,

@@ -287,7 +287,7 @@ pub(crate) async fn run_case(
     }
     let args = match with_ids(case.args.get(), &ids) {
         Ok(args) => args,
-        Err(blob) => return Ok(CaseRun::impossible(&format!("there is no blob `{blob}`"))),
+        Err(blob) => return Ok(CaseRun::impossible(&format!("the blob `{blob}` does not exist"))),
     };
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;

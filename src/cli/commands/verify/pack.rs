@@ -62,7 +62,7 @@ pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed>
 /// Refuses an output that is there and has the record, or a content that the record names.
 fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> {
     let refused = |why: &str| Err(Failed::usage(format!("{}: {why}", args.output.display())));
-    // A link would be replaced, so it is refused like all that is no plain file.
+    // A link would be replaced, so it is refused like all that is not a regular file.
     let Ok(there) = fs::symlink_metadata(&args.output) else { return Ok(()) };
     if !there.is_file() {
         return refused("is there and is no file");

@@ -133,7 +133,7 @@ impl Announcement {
         let encoding = single(headers, &header::CONTENT_ENCODING).map_err(wrong)?;
         if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
             let message = "the content is stored as it is sent: send it without \
-                           `Content-Encoding`, and name the kind of the packed content";
+                           `Content-Encoding`, and give the kind of the compressed content";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message.to_owned()));
         }
         Ok(Self {
@@ -260,7 +260,7 @@ fn refuse_fault(blobs: &BlobRequest<'_>, fault: UploadFault) -> Response {
                     blobs.refused(StatusCode::REQUEST_TIMEOUT, message)
                 }
                 BodyFault::Broken | BodyFault::TooLarge | BodyFault::NoRoom => {
-                    let message = "the content cannot be read to its end";
+                    let message = "the content could not be read completely";
                     blobs.refused(StatusCode::BAD_REQUEST, message)
                 }
             }

@@ -266,7 +266,7 @@ mod tests {
         kept("is not PEM");
         fs::write(&files.certificate, first.cert.pem()).unwrap();
         fs::write(&files.key, first.cert.pem()).unwrap();
-        kept("no private key");
+        kept("no unencrypted private key");
         fs::remove_file(&files.key).unwrap();
         kept("cannot be read");
         write(folder.path(), &expired);

@@ -198,7 +198,7 @@ impl LocalFolders {
         let shown: Vec<String> =
             listed.iter().take(MAX_NAMED).map(|file| format!("`{FILE}{}`", file.name)).collect();
         let shown = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
-        format!("`{FILE}{name}`: the user's folder has no such file; there are {shown}")
+        format!("`{FILE}{name}`: the user's folder has no such file; it has {shown}")
     }
 
     /// Tells models in the description of a tool that runs programs which files there are.
@@ -261,7 +261,7 @@ impl LocalFolders {
         if let Some(bare) = blobs.iter().find(|blob| self.is_offered(blob)) {
             let bare = bare.escape_debug();
             let message = format!(
-                "`input_blobs` has `{bare}`, which is no id of a blob: did you mean `{FILE}{bare}`, \
+                "`input_blobs` has `{bare}`, which is not a blob id: did you mean `{FILE}{bare}`, \
                  the user's file?"
             );
             return Err(Failure::of_kind(ErrorKind::InvalidParams, message));

@@ -79,7 +79,7 @@ pub(crate) enum MessageError {
     #[error(transparent)]
     Json(#[from] StrictError),
     /// An array.
-    #[error("a message is one object: batches are no part of this protocol")]
+    #[error("a message is one object: this protocol has no batches")]
     Batch,
     /// Something else than an object.
     #[error("a message is an object with the members `jsonrpc`, `id`, `method` and `params`")]
@@ -88,7 +88,10 @@ pub(crate) enum MessageError {
     #[error("`{member}` must be {expected}")]
     WrongMember { member: &'static str, expected: &'static str },
     /// Too much beside the arguments.
-    #[error("a message may have {MAX_REST} bytes beside `arguments`, this one has {size}")]
+    #[error(
+        "a message may have at most {MAX_REST} bytes besides `arguments`, this one has \
+        {size}"
+    )]
     TooLong { size: usize },
 }
 
@@ -310,7 +313,7 @@ mod tests {
                 -32600,
                 "`params`",
             ),
-            (&long, RequestId::Text("i".into()), -32600, "beside `arguments`"),
+            (&long, RequestId::Text("i".into()), -32600, "besides `arguments`"),
         ] {
             let (found, number, text) = refusal(message);
             assert_eq!((found, number), (id, code), "{message:.80}: {text}");

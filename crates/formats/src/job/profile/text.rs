@@ -27,7 +27,7 @@ pub enum MalformedProfile {
     #[error("the profile is too long")]
     TooLong,
     /// A call that stands before its caller, or names a function that is not there.
-    #[error("the calls of the profile make no tree")]
+    #[error("the profile's calls do not form a tree")]
     Structure,
 }
 

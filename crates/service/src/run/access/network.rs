@@ -35,8 +35,8 @@ const HOSTS_SHOWN: usize = 1_000;
 const FAR: Duration = Duration::from_hours(24);
 
 /// What a reproducible run is told about each request.
-const REPRODUCIBLE_HAS_NONE: &str = "a reproducible run has no network, because the world does \
-                                     not repeat its answers: run it without `reproducible`";
+const REPRODUCIBLE_HAS_NONE: &str = "a reproducible run has no network access, because network \
+    responses do not repeat: run it without `reproducible`";
 
 /// The network that runs may get.
 #[derive(Debug, Clone)]

@@ -184,8 +184,8 @@ fn prepared(
 fn not_brokered(name: &str, error: &PlaceholderError) -> SecretsError {
     let fault = match error {
         PlaceholderError::Form => "it must be one line of visible ASCII characters",
-        PlaceholderError::Short => "it must have at least 8 letters and digits behind its prefix",
-        PlaceholderError::Random(_) => "the system gives no random bytes",
+        PlaceholderError::Short => "it must have at least 8 letters and digits after its prefix",
+        PlaceholderError::Random(_) => "the system provides no random bytes",
     };
     SecretsError::NotBrokered { name: name.to_owned(), fault }
 }

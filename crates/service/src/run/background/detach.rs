@@ -264,13 +264,10 @@ impl Service {
                 Ok(0) => {}
                 Ok(lost) => {
                     let tenant = &record.tenant;
-                    warn!(tenant.id = %tenant, "runs in the background whose ends were lost: {lost}");
+                    warn!(tenant.id = %tenant, "background runs whose outcomes were lost: {lost}");
                 }
                 Err(fault) => {
-                    warn!(
-                        "the ends of runs that were lost cannot be written: {}",
-                        CauseChain(&fault)
-                    );
+                    warn!("the outcomes of lost runs cannot be written: {}", CauseChain(&fault));
                 }
             }
         }
@@ -294,7 +291,8 @@ impl Service {
         let _turn = self.runs.turn_to_note().await;
         if let Err(fault) = table.forget_detached(&caller.tenant, run).await {
             let causes = CauseChain(&fault);
-            error!(run.id = %run, "run `{run}`, which was refused, stays noted: {causes}");
+            error!(run.id = %run, "run `{run}`, which was refused, cannot be removed from the \
+                list: {causes}");
         }
     }
 }
@@ -303,7 +301,7 @@ impl Service {
 pub(crate) fn needs_records(parameter: &'static str) -> ParamsError {
     ParamsError::wrong(
         parameter,
-        "left out, because this server keeps no records of runs",
+        "omitted, because this server keeps no records of runs",
         "a value",
     )
 }

@@ -218,7 +218,7 @@ impl Service {
         let RunLayers { mounts: layer_mounts, contents: layers, used: _used } = layers;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(caller, &plan).await?;
-        debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
+        debug!(run.id = %run_id, "run `{run_id}` started from the image `{}`", image.name());
         let inputs = self.open_inputs(caller, plan.blobs, plan.document.as_ref()).await?;
         let InputBlobs { mounts, sources, note, held: _held } = inputs;
         let mut form = ResultForm::of(&plan.keep_files, note);

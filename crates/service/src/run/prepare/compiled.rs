@@ -40,7 +40,7 @@ struct Failures {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotCompiled {
     /// The compilation was not begun.
-    #[error("it was not begun")]
+    #[error("it was not started")]
     NotBegun(#[from] DispatchError),
     /// It did not end with a result.
     #[error("it failed")]

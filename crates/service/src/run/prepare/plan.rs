@@ -145,7 +145,7 @@ impl RunPlan {
     pub(crate) fn ensure_recordable(&self) -> Result<(), ServiceError> {
         let reason = match self.document {
             None => return Ok(()),
-            Some(_) if self.secrets.is_some() => "it uses secrets, which no record has",
+            Some(_) if self.secrets.is_some() => "it uses secrets, which are never recorded",
             Some(_) if self.reproducible.is_none() => "it is not reproducible",
             Some(_) => return Ok(()),
         };
@@ -157,7 +157,7 @@ impl RunPlan {
             return Ok(());
         }
         let expected = format!(
-            "an object that names at most {MAX_BLOBS} blobs, those of `input_blobs` included"
+            "an object that names at most {MAX_BLOBS} blobs, including those of `input_blobs`"
         );
         Err(ParamsError::wrong("args", expected, self.blobs.len().to_string()))
     }
@@ -211,8 +211,8 @@ mod tests {
             assert_eq!(refused.kind(), ErrorKind::InvalidParams);
             assert_eq!(
                 refused.to_string(),
-                "parameter `args` must be an object that names at most 320 blobs, those of \
-                 `input_blobs` included, got 321"
+                "parameter `args` must be an object that names at most 320 blobs, including those \
+                of `input_blobs`, got 321"
             );
         }
     }

@@ -308,7 +308,7 @@ mod tests {
             ];
             for error in errors {
                 assert_eq!(error.kind(), ErrorKind::BlobNotFound);
-                let text = format!("there is no blob `{id}`; it may have expired");
+                let text = format!("the blob `{id}` does not exist; it may have expired");
                 assert_eq!(error.to_string(), text);
             }
         }

@@ -78,7 +78,7 @@ pub(crate) async fn get(
 ) -> Result<GetSkillResult, ErrorData> {
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
-    let unknown = || ErrorData::invalid_params("there is no skill at this address", None);
+    let unknown = || ErrorData::invalid_params("no skill has this URI", None);
     let place = place_of(&params.uri).filter(|place| place.path == DOCUMENT).ok_or_else(unknown)?;
     let skill = service.published_skill(caller, &place.skill);
     let skill = skill.map_err(|error| state.error(caller, &error))?;
@@ -94,7 +94,7 @@ pub(crate) fn read_folder(
 ) -> Result<ListResourcesResult, ErrorData> {
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
-    let no_folder = || ErrorData::invalid_params("there is no folder at this address", None);
+    let no_folder = || ErrorData::invalid_params("no folder has this URI", None);
     let place = place_of(&params.uri).ok_or_else(no_folder)?;
     let skill = service.published_skill(caller, &place.skill);
     let skill = skill.map_err(|error| state.error(caller, &error))?;
