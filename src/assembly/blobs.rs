@@ -48,7 +48,7 @@ pub(super) fn own_blobs(
     settings: &BlobStoreConfig,
     room: ByteCount,
 ) -> Result<OwnBlobs, AssemblyError> {
-    let failed = |cause| AssemblyError::System { what: "make a temporary folder", cause };
+    let failed = |cause| AssemblyError::System { what: "create a temporary folder", cause };
     let folder = TempDir::new().map_err(failed)?;
     let root = folder.path().join("blobs");
     let quota = settings.tenant_bytes.as_u64().saturating_add(room.as_u64());

@@ -123,7 +123,7 @@ impl Stores {
     pub fn read(self) -> Result<ReadStores, AssemblyError> {
         let ended_early = |_panic| AssemblyError::System {
             what: "read the skills",
-            cause: io::Error::other("a thread ended early"),
+            cause: io::Error::other("a thread exited early"),
         };
         let Self { reading, sweeping } = self;
         let discovery = block_in_place(|| reading.join()).map_err(ended_early)??;

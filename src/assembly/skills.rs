@@ -74,7 +74,7 @@ pub(super) fn registry_settings(
             .map_err(|cause| AssemblyError::System { what: "create the skills folder", cause })?;
     }
     let cursor_key = CursorKey::generate()
-        .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
+        .map_err(|cause| AssemblyError::System { what: "provide random bytes", cause })?;
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),
         tenants: config.tenant_skills.clone(),

@@ -85,7 +85,7 @@ pub async fn open_authentication(
             let keys = load_keys(database).await?;
             if keys.is_empty() {
                 warn!(
-                    "there is no valid key, so every call is refused: make one with \
+                    "there is no valid key, so every call is refused: create one with \
                      `wardian keys create --tenant TENANT --name NAME`"
                 );
             }

@@ -31,8 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const LOW_PRIORITY: i32 = 10;
 
 /// What a user is told who waits for the engine.
-const FIRST_START: &str = "the engine is made ready for this machine, once: that takes one to five minutes by its \
-                           processors and their load, and later starts take a second";
+const FIRST_START: &str = "preparing the engine for this machine, once: this takes one to five \
+    minutes, depending on its processors and their load; later starts take a second";
 
 /// The time that blocking work gets at the end of the program.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -155,7 +155,10 @@ impl Installer {
         let child = self
             .start(&more, Stdio::piped(), Stdio::null())
             .map_err(|fault| not_started(&fault))?;
-        note(&format!("process {} does that, and finishes it if this one ends before", child.id()));
+        note(&format!(
+            "process {} does this, and finishes it if this one exits earlier",
+            child.id()
+        ));
         let mut installation = Installation::follow(child, true, told)?;
         installation.ended().await?.map_or(Ok(()), |why| Err(Failed::because(why)))
     }

@@ -285,7 +285,7 @@ fn installation_whose_parent_has_ended_does_nothing() {
     let install = ["--cache-dir", folder, "engine", "install", "--image", "pillow"];
     let ended = Command::new().run(&[install.as_slice(), &["--end-with-parent", &gone]].concat());
     let message = ended.with(3).stderr;
-    assert!(message.contains("the process that asked for this installation"), "{message}");
+    assert!(message.contains("the process that started this installation"), "{message}");
     assert_eq!(images_in(cache.path()), [""; 0]);
 }
 

@@ -217,7 +217,7 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     ] {
         configured.write(text);
         let line = server.wait_for_log(says);
-        assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
+        assert!(line.contains("WARN the configuration is kept: "), "{line}");
     }
     // The line with the mistake is not shown.
     configured.write("[network]\nproxy = \"http://user:hunter2secret@proxy.example:3128\n");
@@ -245,7 +245,7 @@ fn settings_that_need_a_restart_are_told_and_have_no_effect() {
     let configured = Configured::start("[http]\nmax_batch = 2\n");
     let server = &configured.server;
     configured.write("[http]\nmax_batch = 3\n[workers]\nqueue = 1\n");
-    let line = server.wait_for_log("need a restart of the server");
+    let line = server.wait_for_log("require a restart of the server");
     assert!(line.contains("`http.max_batch`, `workers.queue`"), "{line}");
     let batch = format!("[{GUIDE},{GUIDE},{GUIDE}]");
     let reply = server.connect().post(HEADERS, batch);
@@ -270,7 +270,7 @@ fn a_hangup_reads_everything_again_and_ends_nothing() {
     let server = &configured.server;
     server.process().hang_up();
     server.wait_for_log("SIGHUP: reading the configuration, the certificate and the skills again");
-    server.wait_for_log("the configuration is as it was");
+    server.wait_for_log("the configuration has not changed");
     skills.action("a.second", "1.0.0", "def main(args):\n    return 2\n");
     configured.write("[http]\ndrain_timeout = \"9 s\"\n");
     server.process().hang_up();
@@ -291,7 +291,7 @@ fn a_hangup_during_the_start_ends_nothing() {
         &format!("engine.python={}", script.display()),
     ]);
     server.process().hang_up();
-    server.wait_for_log("the configuration is as it was");
+    server.wait_for_log("the configuration has not changed");
     assert_eq!(server.client().get("/healthz").status, 200);
 }
 

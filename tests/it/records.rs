@@ -542,13 +542,12 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
         assert!(run(&["list", "--outcome", "lost"]).with(2).stderr.contains("completed, "));
     }
     let other = place.run(&["--data-dir", folder, "runs", "list", "--tenant", "beta"]).with(0);
-    let told =
-        "there are no such runs of tenant `beta`; tenant `local` has runs: `--tenant local`\n";
+    let told = "tenant `beta` has no such runs; tenant `local` does: `--tenant local`\n";
     assert_eq!(other.stdout, told);
     for command in ["show", "logs", "record"] {
         let arguments = ["--data-dir", folder, "runs", command, &code, "--tenant", "beta"];
         let refused = place.run(&arguments).with(2).stderr;
-        let hint = "of this tenant; tenant `local` has it: `--tenant local`";
+        let hint = "of this tenant; it belongs to tenant `local`: `--tenant local`";
         assert!(refused.contains(hint), "{refused}");
     }
     let all = ["--data-dir", folder, "runs", "list", "--all-tenants"];
@@ -558,9 +557,6 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
     assert!(place.run(&all).with(0).stdout.starts_with("TENANT"), "a column of tenants");
     let empty = place.folder().join("empty");
     let none = place.run(&["--data-dir", empty.to_str().unwrap(), "runs", "list"]).with(2).stderr;
-    assert!(
-        none.contains("there are no records of runs in") && none.contains("--server"),
-        "{none}"
-    );
+    assert!(none.contains("has no records of runs") && none.contains("--server"), "{none}");
     assert!(!empty.try_exists().unwrap(), "nothing is made");
 }

@@ -521,7 +521,7 @@ fn a_bundle_is_verified_without_anything_else() {
     assert_eq!(other.run(&["verify", "run.tar"]).with(0).stdout, "identical\n");
     let against = place.run(&["verify", "one.tar", "--against", "run.json"]).with(0);
     assert_eq!(against.stdout, "identical\n");
-    said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is a bundle already"]);
+    said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is already a bundle"]);
     // Whatever fails, the files that are there stay as they are.
     for input in ["run.json", "in/sales.csv", "in/long.py"] {
         let before = fs::read(place.folder().join(input)).unwrap();
@@ -656,12 +656,12 @@ fn signed_records_hold_for_their_key_alone() {
     keys(&place, "other", 2);
     record_signed(&place);
     let ended = place.run(&["verify", "run.json", "--key", "mine.pub"]).with(0);
-    said(&ended, &["identical\n", "the signature holds\n"]);
+    said(&ended, &["identical\n", "the signature is valid\n"]);
     let ended = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
-    said(&ended, &["run.json: the signature was not verified: `--key` names the public key"]);
+    said(&ended, &["run.json: the signature was not verified: give the public key with `--key`"]);
     place.run(&["bundle", "run.json", "-o", "run.tar"]).with(0);
     let ended = place.run(&["verify", "run.tar", "--key", "mine.pub"]).with(0);
-    said(&ended, &["identical\n", "the signature holds\n"]);
+    said(&ended, &["identical\n", "the signature is valid\n"]);
     let wrong = ["verify", "run.tar", "--key", "other.pub"];
     said(&place.run(&wrong).with(2), &["signed with another key"]);
 
@@ -720,7 +720,7 @@ fn a_key_is_demanded_of_both_records() {
     fs::copy(place.folder().join("run.json"), place.folder().join("again.json")).unwrap();
     let both = ["verify", "run.json", "--against", "again.json", "--key", "mine.pub"];
     let ended = place.run(&both).with(0);
-    said(&ended, &["run.json: the signature holds\n", "again.json: the signature holds\n"]);
+    said(&ended, &["run.json: the signature is valid\n", "again.json: the signature is valid\n"]);
     let run = ["run", "--reproducible", "--record", "again.json", "-c", "print(1)"];
     place.run(&run).with(0);
     said(&place.run(&both).with(2), &["error: again.json: ", "the record is not signed"]);

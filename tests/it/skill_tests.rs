@@ -119,7 +119,7 @@ fn case_files_are_files_of_the_skill() {
             place.file("acme.files/resources/tests/a.json", case.to_string());
             for command in [&["skills", "test", "acme.files"][..], &["test", "acme.files"]] {
                 let refused = place.run(command).with(2);
-                let wanted = ["no test was run", path, "are left out"];
+                let wanted = ["no test was run", path, "are excluded"];
                 assert!(contained(&refused.stderr, wanted).is_empty(), "{}", refused.stderr);
             }
         }

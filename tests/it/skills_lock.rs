@@ -71,12 +71,12 @@ fn locked_commands_refuse_drift_in_a_line_and_run_nothing() {
     assert!(exec(2).contains("`acme.a` is locked as 0.1.0, found 0.1.1"));
     skills.action("acme.a", "0.1.0", SOURCE);
     skills.action("acme.c", "1.0.0", SOURCE);
-    assert!(exec(2).contains("`acme.c` 1.0.0 is there, and not locked"));
+    assert!(exec(2).contains("`acme.c` 1.0.0 is not in the lock file"));
     let refused = place.run(&run).with(2);
     assert!(!refused.stdout.contains('1'), "{}", refused.stdout);
     skills.remove("acme.c");
     skills.remove("acme.b");
-    assert!(exec(2).contains("`acme.b` 0.2.0 is locked, and not there"));
+    assert!(exec(2).contains("`acme.b` 0.2.0 is in the lock file but does not exist"));
     for (text, wanted) in [
         ("format = 9\n", "skills.lock: is of format 9"),
         ("format = 1\nx", "skills.lock: line 2: "),

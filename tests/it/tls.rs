@@ -263,7 +263,7 @@ fn a_new_certificate_is_taken_without_losing_connections() {
 
     // Half of a certificate, the key of another one, and nothing at all.
     fs::write(&files.certificate, &third.certificate[..200]).unwrap();
-    server.wait_for_log("ERROR the TLS certificate stays as it was, the new one is refused: ");
+    server.wait_for_log("ERROR the TLS certificate is kept, because the new one is invalid: ");
     fs::write(&files.certificate, &third.certificate).unwrap();
     server.wait_for_log("does not belong to the first certificate");
     fs::remove_file(&files.key).unwrap();
@@ -298,7 +298,7 @@ fn kept_configuration_as_a_whole_when_it_names_a_certificate_that_cannot_be_used
     let faster = "idle_timeout = \"200 ms\"";
     replace(text(&gone, &files.key, faster));
     let line = server.wait_for_log("gone.crt` cannot be read");
-    assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
+    assert!(line.contains("WARN the configuration is kept: "), "{line}");
     let other = place.file("other/tls.key", &second.key);
     replace(text(&files.certificate, &other, faster));
     server.wait_for_log("does not belong to the first certificate");

@@ -78,7 +78,7 @@ impl Authentication {
         ring.create(&order.checked(now)?, now).await.map_err(ServiceError::Keys)
     }
 
-    /// Revokes a key. Returns false if it was revoked before.
+    /// Revokes a key. Returns false if it was already revoked.
     ///
     /// # Errors
     ///

@@ -249,7 +249,7 @@ fn the_folder_for_what_runs_keep_is_made() {
     let place = Command::new();
     place.file("taken", "mine");
     let refused = place.run(&["mcp", "--out", "taken"]).with(2).stderr;
-    assert!(refused.contains("`--out` names a folder, and `taken` is none"), "{refused}");
+    assert!(refused.contains("`--out` must be a folder, and `taken` is not one"), "{refused}");
     let refused = place.run(&["mcp", "--out", "taken/below"]).with(2).stderr;
     assert!(refused.contains("the folder `taken/below` cannot be made"), "{refused}");
 }
@@ -339,7 +339,7 @@ fn a_message_is_bounded() {
 fn a_bridge_says_why_it_has_no_answer() {
     let mut client = StdioClient::start(&["--server", "http://127.0.0.1:1"]);
     let answer = client.ask(&legacy(1, "tools/list", json!({})));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be asked"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{answer}");
     drop(client);
     // Servers that refuse a request before they read it do not know its id.
     let server = TestServer::shared();

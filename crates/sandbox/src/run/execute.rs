@@ -135,7 +135,7 @@ fn prepare(
     name_blobs(&mut wasi, spec).map_err(SandboxError::Descriptors)?;
     wasi.files.restore_descriptors(image.descriptors()).map_err(SandboxError::Descriptors)?;
     let mut seed = [0; 8];
-    let refused = |cause| SandboxError::System { what: "give random bytes", cause };
+    let refused = |cause| SandboxError::System { what: "provide random bytes", cause };
     wasi.clock_and_random.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);
     let shown_id =

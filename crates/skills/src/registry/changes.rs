@@ -145,5 +145,5 @@ fn compare<'i>(before: Option<&'i Index>, after: &'i Index) -> Changes<'i> {
 
 /// Logs that a root cannot be read.
 pub(crate) fn log_unreadable(root: RootLabel<'_>, cause: &io::Error) {
-    error!("{root} of skills cannot be read, its skills stay as they are: {cause}");
+    error!("{root} of skills cannot be read, so its skills stay as they are: {cause}");
 }

@@ -151,7 +151,8 @@ mod tests {
             (
                 &["s"][..],
                 &[("acme", "s")][..],
-                "/s with skills of the tenant `acme` is, has inside or lies in /s, which is a folder of `skills.roots`",
+                "/s with skills of the tenant `acme` equals, contains or lies inside /s, which is \
+                 a folder of `skills.roots`",
             ),
             (&["s"], &[("acme", "s/t")], "/s/t with skills of the tenant `acme` is"),
             (&["s"], &[("acme", "link")], "/link with skills of the tenant `acme` is"),
@@ -159,7 +160,8 @@ mod tests {
             (
                 &["s", "z"],
                 &[("acme", "a"), ("beta", "a/b/c")],
-                "/a/b/c with skills of the tenant `beta` is, has inside or lies in /a, which is a folder of the tenant `acme`",
+                "/a/b/c with skills of the tenant `beta` equals, contains or lies inside /a, which \
+                 is a folder of the tenant `acme`",
             ),
             (
                 &[],

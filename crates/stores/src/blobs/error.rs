@@ -16,7 +16,7 @@ pub enum BlobError {
         id: BlobId,
     },
     /// The content is larger than a blob may be.
-    #[error("a blob may hold {limit}, this content has {size}")]
+    #[error("a blob may have at most {limit}, this content has {size}")]
     TooLarge {
         /// The content.
         size: ByteCount,
@@ -24,9 +24,7 @@ pub enum BlobError {
         limit: ByteCount,
     },
     /// The tenant's quota is used up.
-    #[error(
-        "the blobs of this tenant may hold {bytes} in {blobs} blobs, and there is no room left"
-    )]
+    #[error("this tenant may store {bytes} in {blobs} blobs, and its quota is used up")]
     QuotaExceeded {
         /// Most bytes.
         bytes: ByteCount,
@@ -34,7 +32,7 @@ pub enum BlobError {
         blobs: u64,
     },
     /// The disk is full. Nothing was changed.
-    #[error("the blob store has no room left")]
+    #[error("the blob store is full")]
     DiskFull(#[source] io::Error),
     /// A blob's file was found damaged and set aside.
     #[error("blob `{id}` is damaged")]
@@ -46,7 +44,7 @@ pub enum BlobError {
     #[error("could not read the content to store")]
     Content(#[source] io::Error),
     /// A folder could not be synced earlier, so durability can no longer be promised.
-    #[error("the blob store takes no more writes until the server is started again")]
+    #[error("the blob store accepts no more writes until the server is restarted")]
     Sealed,
     /// Another server has locked the store.
     #[error("the blob store is in use by another server")]

@@ -180,7 +180,7 @@ impl Recorder {
                 return;
             }
         }
-        self.0.lose(1, "the server has stopped to write records");
+        self.0.lose(1, "the server has stopped writing records");
     }
 
     /// Reserves memory for a result or a document. Like a log, it leaves room for records, and is
@@ -292,7 +292,7 @@ impl QueueState {
     /// Counts records that are lost, and says so.
     pub(super) fn lose(&self, count: u64, reason: &str) {
         self.lost.fetch_add(count, Ordering::Relaxed);
-        self.tell(&format!("a record of a run is lost: {reason}"));
+        self.tell(&format!("a record of a run was lost: {reason}"));
     }
 
     /// Says that something was lost, unless the log has said so a moment ago.

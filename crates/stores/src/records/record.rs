@@ -23,7 +23,7 @@ pub const MAX_DOCUMENT_KEPT: usize = 4 << 20;
 pub const INTERRUPTED: &str = "Interrupted";
 
 /// The reason why such a run did not complete.
-pub const INTERRUPTION: &str = "the server stopped before the run had ended";
+pub const INTERRUPTION: &str = "the server stopped before the run ended";
 
 /// The record of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -240,7 +240,7 @@ impl Work {
     fn note_failure(&mut self, what: &str, error: &DatabaseError) {
         if !std::mem::replace(&mut self.is_failing, true) {
             let causes = CauseChain(error).to_string();
-            warn!("records of runs cannot be {what}, which is tried again: {causes}");
+            warn!("records of runs cannot be {what}; this is retried: {causes}");
         }
     }
 }

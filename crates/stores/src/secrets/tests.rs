@@ -138,8 +138,8 @@ fn no_value_told_by_a_file_that_is_wrong() {
         (format!("A = 1\nACME_KEY = \"{VALUE}\nB = 2"), "line 2 is not TOML"),
         (format!("ACME_KEY = {VALUE}"), "line 1 is not TOML"),
         (VALUE.to_owned(), "line 1 is not TOML"),
-        (format!("ACME_KEY = [\"{VALUE}\"]"), "`ACME_KEY` must be a text in quotes"),
-        (format!("[ACME_KEY]\nx = \"{VALUE}\""), "`ACME_KEY` must be a text in quotes"),
+        (format!("ACME_KEY = [\"{VALUE}\"]"), "`ACME_KEY` must be a quoted string"),
+        (format!("[ACME_KEY]\nx = \"{VALUE}\""), "`ACME_KEY` must be a quoted string"),
         (format!("A = \"{VALUE}\"\nA = \"{VALUE}\""), "line 2 is not TOML"),
         ("x = 1 #".repeat(200_000), "larger than 1 MiB"),
     ] {
@@ -295,7 +295,7 @@ fn all_missing_names_are_told_at_once() {
     let error = Secrets::new(&SecretsConfig::default())
         .find_all(SecretScope::Server, ["A_KEY", "B_KEY"])
         .unwrap_err();
-    let told = "the server has no secret `A_KEY`, `B_KEY`: it looked in `environment`";
+    let told = "the server has no secret `A_KEY`, `B_KEY`; it searched `environment`";
     assert_eq!(error.to_string(), told);
 }
 
@@ -427,7 +427,7 @@ fn a_broken_place_of_a_tenant_hides_the_secret_of_the_server() {
     for (text, reason) in [
         (format!("tenants = \"{VALUE}\""), "`tenants` must be tables: `[tenants.NAME]`"),
         (format!("[tenants]\nacme = \"{VALUE}\""), "`tenants.acme` must be a table"),
-        (format!("[tenants.acme]\nKEY = [\"{VALUE}\"]"), "`KEY` must be a text in quotes"),
+        (format!("[tenants.acme]\nKEY = [\"{VALUE}\"]"), "`KEY` must be a quoted string"),
     ] {
         let file = private_file(&at("tenants"), &text);
         let config = SecretsConfig {

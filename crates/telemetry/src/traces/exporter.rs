@@ -120,10 +120,7 @@ impl Exporter {
         let ended = self.ended.lock().recv_timeout(patience);
         let left = self.counts().waiting;
         if ended == Err(RecvTimeoutError::Timeout) && left > 0 {
-            warn!(
-                spans.lost = left,
-                "{left} spans of traces were not sent before the server stopped"
-            );
+            warn!(spans.lost = left, "{left} spans were not sent before the server stopped");
         }
     }
 
@@ -218,7 +215,7 @@ impl Sending {
                     self.shared.failed.fetch_add(rejected, Ordering::Relaxed);
                     self.shared.exported.fetch_add(count - rejected, Ordering::Relaxed);
                     if std::mem::take(&mut self.is_failing) {
-                        info!("spans of traces can be sent again");
+                        info!("spans can be sent again");
                     }
                     return;
                 }
@@ -237,7 +234,7 @@ impl Sending {
             // A certificate of the collector may have a part in the text.
             let failure: String = failure.to_string().chars().take(MAX_REASON).collect();
             let failure = failure.escape_debug();
-            warn!("spans of traces cannot be sent, and are lost until they can: {failure}");
+            warn!("spans cannot be sent, and are dropped until they can: {failure}");
         }
     }
 }

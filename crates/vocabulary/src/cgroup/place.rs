@@ -55,7 +55,7 @@ pub fn names_of(controllers: &[Controller]) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupUnavailable {
     /// There is no version 2.
-    #[error("this system shows no cgroups of version 2")]
+    #[error("this system has no cgroups of version 2")]
     NotMounted,
     /// The cgroup is not below any mount.
     #[error("the cgroup of this process is not visible here")]
@@ -72,7 +72,7 @@ pub enum CgroupUnavailable {
         kind: String,
     },
     /// Others are in the same cgroup.
-    #[error("the cgroup `{}` has {others} processes beside this one", .folder.display())]
+    #[error("the cgroup `{}` has {others} processes besides this one", .folder.display())]
     Shared {
         /// Its folder.
         folder: PathBuf,
@@ -122,19 +122,19 @@ impl CgroupUnavailable {
         match self {
             Self::NotMounted | Self::NoControllers { .. } => {
                 "start the server by a systemd unit with `Delegate=memory pids cpu`, such as \
-                 deploy/wardian.service; a system that uses version 1 changes to version 2 with \
+                 deploy/wardian.service; a system with version 1 switches to version 2 with \
                  `systemd.unified_cgroup_hierarchy=1` on the kernel's command line"
             }
-            Self::Hidden => "give the container a cgroup namespace of its own, mounted writable",
+            Self::Hidden => "give the container its own cgroup namespace, mounted writable",
             Self::Root | Self::Threaded { .. } | Self::Shared { .. } | Self::Occupied { .. } => {
-                "give the server a cgroup of its own: a systemd unit with `Delegate=memory pids \
+                "give the server its own cgroup: a systemd unit with `Delegate=memory pids \
                  cpu`, such as deploy/wardian.service"
             }
             Self::ReadOnly { .. } => {
                 "delegate it: `Delegate=memory pids cpu` in the systemd unit, and no \
                  `ProtectControlGroups=yes`; in a container, /sys/fs/cgroup mounted writable"
             }
-            Self::System { .. } => "`workers.cgroups = \"off\"` does without them",
+            Self::System { .. } => "`workers.cgroups = \"off\"` turns them off",
         }
     }
 }

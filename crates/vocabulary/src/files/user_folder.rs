@@ -31,7 +31,7 @@ const BENEATH: ResolveFlags =
 #[derive(Debug, thiserror::Error)]
 pub enum UserFileError {
     /// The name cannot be that of a file in the folder.
-    #[error("a file is named by its path below the folder, without `..`, links and hidden parts")]
+    #[error("name a file by its path below the folder, without `..`, links and hidden parts")]
     Name,
     /// Nothing has this name.
     #[error("the file does not exist")]
@@ -149,7 +149,7 @@ impl UserFolder {
     ///
     /// # Errors
     ///
-    /// The system refuses, or there are too many files of this name.
+    /// The system refuses, or there are already too many files with this name.
     pub fn create(&self, name: &str) -> Result<(File, String), UserFileError> {
         let name = fitting(name);
         let (stem, extension) = match name.rsplit_once('.') {
@@ -169,7 +169,7 @@ impl UserFolder {
                 Err(fault) => return Err(fault_of(fault)),
             }
         }
-        let message = format!("there are {MAX_NUMBER} files of this name");
+        let message = format!("there are already {MAX_NUMBER} files with this name");
         Err(io::Error::new(io::ErrorKind::AlreadyExists, message).into())
     }
 

@@ -26,7 +26,7 @@ pub(super) fn open(config: &Config, use_of_it: UseOfStore) -> Result<LocalBlobSt
         Err(assembly::AssemblyError::Blobs(BlobError::InUse)) => match use_of_it {
             UseOfStore::Reads => Ok(assembly::open_blobs_beside(config)),
             UseOfStore::Changes => Err(Failed::usage(
-                "a server is using the blob store: name it with `--server`, such as \
+                "a server is using the blob store: give its address with `--server`, such as \
                  `--server http://127.0.0.1:8080`, or stop it",
             )),
         },

@@ -182,7 +182,7 @@ impl Remote {
         if is_part == (offset > 0) {
             return Ok(answer);
         }
-        Err(Failed::because("the server sent another part of the blob than the one asked for"))
+        Err(Failed::because("the server did not send the requested part of the blob"))
     }
 
     /// A page of the list of blobs.
@@ -227,7 +227,7 @@ impl Remote {
         let length = read.map_err(|error| Failed::at("read the answer", &error))?;
         match u64::try_from(length) {
             Ok(length) if length <= MAX_TEXT => Ok(text),
-            _ => Err(Failed::because(format!("{} sends an answer that is too long", self.url))),
+            _ => Err(Failed::because(format!("{} sent a response that is too long", self.url))),
         }
     }
 

@@ -57,7 +57,7 @@ impl OwnServer {
 }
 
 fn no_start() -> Failed {
-    Failed::because("the server does not start: see the messages above")
+    Failed::because("the server did not start: see the messages above")
 }
 
 impl Drop for OwnServer {

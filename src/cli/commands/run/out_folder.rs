@@ -112,7 +112,7 @@ fn save(
             Err(fault) => return Err(Failed::named(path.display(), &fault)),
         }
     }
-    Err(Failed::usage(format!("{} has too many files of this name", folder.display())))
+    Err(Failed::usage(format!("{} has too many files with this name", folder.display())))
 }
 
 /// Makes a folder below the one that the user named. A link there could lead anywhere.

@@ -49,7 +49,10 @@ struct KeptResult {
 /// The server that the command names.
 fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
     remote_of(at, api_key)?.ok_or_else(|| {
-        Failed::usage("only a running server knows the runs that go on: name it with `--server`")
+        Failed::usage(
+            "only a running server knows the runs in progress: give its address with \
+            `--server`",
+        )
     })
 }
 
@@ -63,7 +66,7 @@ pub(super) fn list_active(
     if as_json {
         print_json(&list.runs);
     } else if list.runs.is_empty() {
-        print_line("no run goes on");
+        print_line("no runs are in progress");
     } else {
         let columns = ["run", "asked for", "program", "status", "progress"];
         print_table(&columns, list.runs.iter().map(row).collect());
@@ -150,9 +153,9 @@ pub(super) fn cancel(at: &ServerOption, api_key: Option<&str>, id: &RunId) -> Re
     print_line(&match (cancelled.status, outcome) {
         (RunProgress::Ended, Some("cancelled")) => format!("run `{id}` is cancelled"),
         (RunProgress::Ended, Some(outcome)) => {
-            format!("run `{id}` had ended before: {}", shown(outcome))
+            format!("run `{id}` had already ended: {}", shown(outcome))
         }
-        (RunProgress::Ended, None) => format!("run `{id}` is over"),
+        (RunProgress::Ended, None) => format!("run `{id}` has ended"),
         (RunProgress::Queued | RunProgress::Running, _) => format!("run `{id}` is being stopped"),
     });
     Ok(())

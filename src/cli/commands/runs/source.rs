@@ -107,8 +107,8 @@ impl RecordSource {
         let path = assembly::records_path(config);
         if !path.try_exists().unwrap_or(true) {
             return Err(Failed::usage(format!(
-                "there are no records of runs in `{}`: name the data folder of a server with \
-                 `--data-dir` (`data_dir`), or a running server with `--server`",
+                "`{}` has no records of runs: give the data folder of a server with `--data-dir` \
+                (`data_dir`), or a running server with `--server`",
                 config.data_dir.display()
             )));
         }
@@ -214,8 +214,8 @@ impl RecordSource {
                     return Ok(text);
                 }
                 Err(Failed::refused(format!(
-                    "run `{id}` goes on: it has a record when it is over, and `wardian runs wait` \
-                     waits for that"
+                    "run `{id}` is in progress: its record is written when it ends, and `wardian \
+                    runs wait` waits for that"
                 )))
             }
         }
@@ -279,7 +279,7 @@ async fn no_such_run(table: &RecordTable, id: &RunId) -> Failed {
     for tenant in table.tenants(SEARCHED_TENANTS).await.unwrap_or_default() {
         if let Ok(Some(_)) = table.find_log(&tenant, None, id).await {
             return Failed::usage(format!(
-                "{missing} of this tenant; tenant `{tenant}` has it: `--tenant {tenant}`"
+                "{missing} of this tenant; it belongs to tenant `{tenant}`: `--tenant {tenant}`"
             ));
         }
     }

@@ -71,8 +71,8 @@ pub(crate) fn serve(
     let lock = SkillsLock::read_named(args.locked.as_ref())?;
     if lock.is_some() && !config.tenant_skills.roots.is_empty() {
         return Err(Failed::usage(
-            "`--locked` has no digests of the skills of tenants: leave it out, or remove \
-             `tenants.skills` from the configuration",
+            "`--locked` does not cover the skills of tenants: omit it, or remove `tenants.skills` \
+            from the configuration",
         ));
     }
     // What callers publish has no digest in the lock.
@@ -333,7 +333,7 @@ fn open_discovery(
     if lock.is_none()
         && let Err(fault) = registry.follow()
     {
-        warn!("changes of skills are not followed: {fault}");
+        warn!("changes of skills cannot be watched: {fault}");
     }
     discovery.runs().open(journal);
     announced.open(discovery);

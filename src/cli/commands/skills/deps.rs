@@ -101,7 +101,7 @@ fn source(from: Option<&Path>) -> Result<WheelSource<'_>, Failed> {
     match from {
         None => Ok(WheelSource::Registry),
         Some(folder) if folder.is_dir() => Ok(WheelSource::Folder(folder)),
-        Some(other) => Err(Failed::usage(format!("{}: is no folder", other.display()))),
+        Some(other) => Err(Failed::usage(format!("{}: is not a folder", other.display()))),
     }
 }
 
@@ -253,7 +253,7 @@ fn report_sync(result: &Synced) {
     let says = match (result.state, &result.problem) {
         (State::Failed, Some(problem)) => problem.as_str(),
         (State::Fetched, _) => "its packages were fetched",
-        (State::Present, _) => "its packages are there",
+        (State::Present, _) => "its packages are installed",
         (State::Nothing | State::Failed, _) => "needs no packages beyond those of every run",
     };
     let lines: Vec<String> = says.lines().map(shown).collect();
@@ -303,7 +303,7 @@ pub(crate) fn on_a_runtime(
     config: &Config,
     work: impl AsyncFnOnce(&Runtime) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let count = config.workers.count;
     let mut config = on_its_own(config.clone(), &folder);
     config.workers.count = count;
@@ -336,7 +336,7 @@ fn served(config: &Config) -> Result<Vec<Listed>, Failed> {
 fn listed(folders: &[PathBuf]) -> Result<Vec<Listed>, Failed> {
     let one = |folder: &PathBuf| {
         if !folder.is_dir() {
-            return Err(Failed::usage(format!("{}: is no folder", folder.display())));
+            return Err(Failed::usage(format!("{}: is not a folder", folder.display())));
         }
         Ok(Listed {
             name: folder.display().to_string(),

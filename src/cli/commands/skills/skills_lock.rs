@@ -68,7 +68,10 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
         )));
     }
     let skills = one_of_each(skills_of(&index)).map_err(|wrong| {
-        Failed::usage(format!("nothing was locked: {wrong}; remove one, a lock has one of each"))
+        Failed::usage(format!(
+            "nothing was locked: {wrong}; remove one, because a lock file has one version of each \
+             skill"
+        ))
     })?;
     let lock = WrittenLock { format: FORMAT, skill: skills.into_values().collect() };
     let text = toml::to_string(&lock).map_err(|fault| Failed::at("write the lock", &fault))?;
@@ -119,7 +122,7 @@ impl SkillsLock {
             .read_to_string(&mut text)
             .map_err(|fault| named(&fault))?;
         let skills = parse(&text).map_err(|wrong| {
-            Failed::usage(format!("{shown_path}: {wrong}; `wardian skills lock` writes it anew"))
+            Failed::usage(format!("{shown_path}: {wrong}; `wardian skills lock` rewrites it"))
         })?;
         Ok(Self { path: path.to_owned(), skills })
     }
@@ -138,7 +141,8 @@ impl SkillsLock {
         let is_there = |name: &SkillName| found.iter().any(|skill| skill.name == *name);
         match self.skills.values().find(|locked| !is_there(&locked.name)) {
             Some(LockedSkill { name, version, .. }) => {
-                Err(self.drift(&format!("`{name}` {version} is locked, and not there")))
+                Err(self
+                    .drift(&format!("`{name}` {version} is in the lock file but does not exist")))
             }
             None => Ok(()),
         }
@@ -152,7 +156,7 @@ impl SkillsLock {
         digest: Digest,
     ) -> Result<(), Failed> {
         let Some(locked) = self.skills.get(name) else {
-            return Err(self.drift(&format!("`{name}` {version} is there, and not locked")));
+            return Err(self.drift(&format!("`{name}` {version} is not in the lock file")));
         };
         if locked.version != *version {
             let expected = &locked.version;
@@ -187,7 +191,7 @@ fn parse(text: &str) -> Result<BTreeMap<SkillName, LockedSkill>, String> {
     let LockFormat { format } = toml::from_str(text).map_err(|fault| wrong(&fault))?;
     if format != FORMAT {
         return Err(format!(
-            "is of format {format}, and this version of Wardian reads format {FORMAT}"
+            "has format {format}, but this version of Wardian reads format {FORMAT}"
         ));
     }
     let lock: WrittenLock = toml::from_str(text).map_err(|fault| wrong(&fault))?;

@@ -73,7 +73,7 @@ impl TryFrom<WrittenBlob> for CaseBlob {
         let content = match (written.file, written.text) {
             (Some(file), None) => BlobContent::File(file),
             (None, Some(text)) => BlobContent::Text(text),
-            _ => return Err("a blob has either `file` or `text`"),
+            _ => return Err("a blob must have either `file` or `text`"),
         };
         Ok(Self { mime_type: written.mime_type, content })
     }

@@ -80,7 +80,7 @@ pub(crate) fn resource(path: &str) -> Result<String, String> {
         let name = name.as_os_str().to_string_lossy();
         if is_left_out(&name) {
             return Err(format!(
-                "`{path}` is no file of the skill: names such as `{name}` are left out"
+                "`{path}` is not a file of the skill: names such as `{name}` are excluded"
             ));
         }
         whole.extend(["/", &name]);
@@ -118,13 +118,14 @@ pub(crate) fn check_tests(snapshot: &Snapshot) -> Vec<Diagnostic> {
                     snapshot.read_file(&path).is_err()
                 };
                 for path in files_of(&case).into_iter().filter(lacks) {
-                    let message = format!("the test needs `resources/{path}`, which is not there");
+                    let message =
+                        format!("the test needs `resources/{path}`, which does not exist");
                     warn("test-file-missing", message, "without it the test fails");
                 }
             }
             Ok(Err(mistakes)) => {
                 for mistake in mistakes {
-                    let help = "`wardian skills test` runs no test until it is mended";
+                    let help = "`wardian skills test` runs no tests until it is fixed";
                     warn("test-malformed", mistake, help);
                 }
             }
@@ -175,7 +176,7 @@ mod tests {
             assert!(resource(outside).is_err(), "{outside}");
         }
         for left_out in [".x/a", "a/.x", "a/__pycache__/b", "__pycache__", "a.pyc", "a.pyc/b"] {
-            assert!(resource(left_out).unwrap_err().contains("are left out"), "{left_out}");
+            assert!(resource(left_out).unwrap_err().contains("are excluded"), "{left_out}");
         }
     }
 

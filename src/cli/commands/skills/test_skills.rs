@@ -124,7 +124,7 @@ pub(crate) fn test_skills(
     filter: Option<&str>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let root = folder.path().join("skills");
     let mut malformed = Vec::new();
     let tested: Vec<SkillTests> = folders

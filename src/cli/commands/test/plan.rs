@@ -135,7 +135,7 @@ impl Finder<'_> {
             if self.files.len() > MAX_UNITS || pending.len() > MAX_UNITS {
                 let given = shown(&given.display().to_string());
                 return Err(Failed::usage(format!(
-                    "{given}: has too many files with tests: name smaller folders"
+                    "{given}: has too many files with tests: give smaller folders"
                 )));
             }
         }
@@ -145,7 +145,7 @@ impl Finder<'_> {
     fn add_file(&mut self, path: &Path, folder: &Path) -> Result<(), Failed> {
         if path.extension().is_none_or(|ending| ending != "py") {
             let path = shown(&path.display().to_string());
-            return Err(Failed::usage(format!("{path}: is no Python file and no folder")));
+            return Err(Failed::usage(format!("{path}: is neither a Python file nor a folder")));
         }
         self.files.entry(path.to_owned()).or_insert_with(|| folder.to_owned());
         Ok(())

@@ -216,7 +216,7 @@ impl Project {
 fn too_large(root: &Path, what: &str) -> Failed {
     let root = shown(&root.display().to_string());
     Failed::usage(format!(
-        "{root}: the tests of this folder could read {what}: name a smaller folder with `--root`"
+        "{root}: the tests of this folder could read {what}: give a smaller folder with `--root`"
     ))
 }
 

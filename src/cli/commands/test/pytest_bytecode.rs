@@ -78,7 +78,7 @@ impl PytestBytecode {
                     let made = made.map(PackedFiles::new)?;
                     if let Some(Err(fault)) = self.keeping.get().map(|one| one.keep(&made)) {
                         note(&format!(
-                            "warning: bytecode cannot be kept in the cache folder: {fault}"
+                            "warning: bytecode cannot be stored in the cache folder: {fault}"
                         ));
                     }
                     Some(Arc::new(made))

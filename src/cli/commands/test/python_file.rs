@@ -159,7 +159,7 @@ fn reported(
             None => ("", result.summary.as_str()),
         };
         let during = last.map(|test| format!(" during `{test}`")).unwrap_or_default();
-        let message = format!("the run ended{during}, and the tests did not: {kind}: {text}");
+        let message = format!("the run ended{during} before the tests did: {kind}: {text}");
         let traceback = result.error.as_ref().and_then(|error| error.traceback.clone());
         let details = format!("{}\n{}", traceback.unwrap_or_default(), result.logs_preview);
         return Ok(unit(vec![whole_file(&message, details.trim())], false));

@@ -52,7 +52,7 @@ impl FoundFiles {
                 count = count.saturating_add(1);
                 if count > MAX_ENTRIES {
                     return Err(Failed::usage(format!(
-                        "the folders have more than {MAX_ENTRIES} files: name smaller ones"
+                        "the folders have more than {MAX_ENTRIES} files: give smaller ones"
                     )));
                 }
                 let sort = entry.file_type().map_err(unreadable)?;
@@ -122,7 +122,8 @@ impl FoundFiles {
             }
         }
         Err(Failed::usage(format!(
-            "the blob `{}` ({}, {} bytes) is in none of the folders: name its folder with `--blobs`",
+            "the blob `{}` ({}, {} bytes) is in none of the folders: give its folder with \
+            `--blobs`",
             blob.id,
             shown(&blob.kind),
             blob.size_bytes
@@ -140,7 +141,7 @@ impl FoundFiles {
         if stored.id == blob.id {
             return Ok(());
         }
-        Err(Failed::usage(format!("{}: has changed while it was read", path.display())))
+        Err(Failed::usage(format!("{}: changed while it was being read", path.display())))
     }
 
     /// A text of a record: by value, or from a file.
@@ -159,8 +160,8 @@ impl FoundFiles {
             }
         }
         Err(Failed::usage(format!(
-            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the record, and in \
-             none of the folders: name the folder of its file with `--blobs`",
+            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the record, and \
+            is in none of the folders: give the folder of its file with `--blobs`",
             text.sha256, text.size_bytes
         )))
     }

@@ -81,7 +81,7 @@ struct MadeKeyView<'a> {
 #[derive(Serialize)]
 struct RevokedKeyView<'a> {
     prefix: &'a str,
-    /// False if it was revoked before.
+    /// False if it was already revoked.
     revoked: bool,
 }
 

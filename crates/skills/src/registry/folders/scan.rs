@@ -465,7 +465,7 @@ fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
         None => Err(Trouble::Changed),
         Some(kind) => {
             let problem = Problem::new("special-file", format!("is {kind}"));
-            Err(Trouble::Refused(problem.help("put the skill's folder itself here")))
+            Err(Trouble::Refused(problem.help("put the skill's actual folder here")))
         }
     }
 }

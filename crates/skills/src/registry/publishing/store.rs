@@ -114,7 +114,7 @@ impl PublishedStore {
         }
         if before.is_none() {
             if fs::read_dir(root.join(DIGESTS))?.count() >= MAX_DIGESTS {
-                return Err(PublishError::Full(format!("{MAX_DIGESTS} versions since ever")));
+                return Err(PublishError::Full(format!("{MAX_DIGESTS} versions ever published")));
             }
             write_whole(&noted, &digest)?;
         }
@@ -186,7 +186,7 @@ fn checked(
     if (skill.name(), skill.version()) != (name, version) {
         let (found, other) = (skill.name(), skill.version());
         return Err(PublishError::Skill(format!(
-            "its manifest says `{found}@{other}`, and the request `{name}@{version}`"
+            "its manifest says `{found}@{other}`, but the request says `{name}@{version}`"
         )));
     }
     Ok((skill.digest().to_string(), lines(false)))

@@ -199,7 +199,8 @@ impl<D: Disk> LocalBlobStore<D> {
         id: &BlobId,
         damaged: &FileStamp,
     ) -> BlobError {
-        error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
+        error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and was \
+            quarantined");
         if self.is_beside() {
             return BlobError::Damaged { id: id.clone() };
         }
@@ -216,7 +217,7 @@ impl<D: Disk> LocalBlobStore<D> {
                 Ok(()) => names.subtract(usage_of(damaged.size)),
                 Err(cause) => {
                     names.forget();
-                    warn!(blob.id = %id, error = %cause, "could not be set aside");
+                    warn!(blob.id = %id, error = %cause, "could not be quarantined");
                 }
             }
         }

@@ -151,7 +151,8 @@ impl<D: Disk> LocalBlobStore<D> {
             Ok(())
         });
         if let Err(cause) = noted {
-            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a use could not be noted");
+            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a use could \
+                not be recorded");
         }
     }
 }

@@ -21,7 +21,7 @@ const AT_ONCE: i64 = 256;
 const MOST_NOTED: i64 = 10_000;
 
 /// The reason why a run whose record was lost did not complete, as far as is known.
-const LOST_END: &str = "the server could not write how the run ended";
+const LOST_END: &str = "the server could not record the outcome of the run";
 
 /// The name that a client gave to a call, and what it called.
 #[derive(Debug, Clone, PartialEq, Eq)]

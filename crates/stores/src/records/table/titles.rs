@@ -35,7 +35,7 @@ pub(super) fn search_text(record: &RunRecord) -> String {
     texts.join("\n").to_lowercase()
 }
 
-/// Writes what the runs are found by. What is there already stays.
+/// Writes what the runs are found by. What already exists stays.
 pub(super) async fn insert_titles(
     transaction: &mut Transaction<'static, Sqlite>,
     rows: &[TitleRow<'_>],

@@ -58,6 +58,6 @@ pub enum TokenFault {
     #[error("too old")]
     TooOld,
     /// The claim of the tenant is no name of a tenant, or that of the server itself.
-    #[error("no tenant's name")]
+    #[error("no valid tenant")]
     Tenant,
 }

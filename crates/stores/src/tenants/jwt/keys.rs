@@ -170,15 +170,15 @@ impl ProviderKeys {
             };
             match read {
                 Err(error) if !was_failing || (self.has_none() && !had_none) => warn!(
-                    "the keys of tokens cannot be read{}: {}",
+                    "the keys for tokens cannot be read{}: {}",
                     if self.has_none() {
                         ", so tokens are refused"
                     } else {
-                        "; those of before stay"
+                        "; the previous ones stay valid"
                     },
                     CauseChain(&error)
                 ),
-                Ok(_) if was_failing => info!("the keys of tokens can be read again"),
+                Ok(_) if was_failing => info!("the keys for tokens can be read again"),
                 Ok(_) | Err(_) => {}
             }
             had_none = self.has_none();
