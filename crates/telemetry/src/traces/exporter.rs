@@ -140,12 +140,12 @@ impl SpanCounts {
         let ends =
             [("exported", self.exported), ("dropped", self.dropped), ("failed", self.failed)];
         let ends = ends.map(|(end, count)| (end, number_of(count)));
-        let help = "Spans of traces by what became of them";
+        let help = "Spans by outcome";
         vec![
             MetricReading::counter("wardian_trace_spans", help, 0.0).by("result", ends),
             MetricReading::gauge(
                 "wardian_trace_spans_waiting",
-                "Spans of traces that wait to be sent",
+                "Spans waiting to be sent",
                 number_of(self.waiting),
             ),
         ]
