@@ -170,7 +170,7 @@ impl EngineStore {
     ///
     /// # Errors
     ///
-    /// They are not there, or are not the pinned ones.
+    /// They do not exist, or are not the pinned ones.
     #[cfg(test)]
     pub(crate) fn install_from(
         &self,

@@ -12,7 +12,7 @@ use crate::error::{EngineError, PathFault};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// Ending of the record beside a file.
+/// Ending of the record next to a file.
 pub const RECORD: &str = ".json";
 
 /// An open file whose content was checked.

@@ -2,7 +2,7 @@
 //!
 //! A poll is a load from the *poll page* whose value is not used. The page has addresses that no
 //! memory ever grows to, so the guest's own code never uses it. It is readable as long as the guest
-//! may go on. To stop the guest, any thread makes the page inaccessible: the next poll faults,
+//! may continue. To stop the guest, any thread makes the page inaccessible: the next poll faults,
 //! which is a trap like every access out of bounds. Garbage collectors stop threads in this way, at
 //! safepoints.
 //!

@@ -46,7 +46,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step as the beginning of a sentence, while it goes on.
+    /// The step as the beginning of a sentence, while it is in progress.
     #[must_use]
     pub const fn doing(self) -> &'static str {
         match self {
