@@ -1,4 +1,4 @@
-//! The batteries: popular packages of pure Python that every run has beside those of the engine.
+//! The batteries: popular packages of pure Python that every run has besides those of the engine.
 //!
 //! They are locked in `wasm/batteries`, which is built into the program, and fetched with the
 //! engine.

@@ -20,7 +20,7 @@ use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
 use wardian_vocabulary::files::regular_file::open_now;
 use wardian_vocabulary::ids::Digest;
 
-/// The reason why wheels cannot be had.
+/// The reason why wheels are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// A wheel is not in the folder.
@@ -85,7 +85,7 @@ pub enum FetchError {
 ///
 /// # Errors
 ///
-/// A wheel cannot be had, or must not be unpacked.
+/// A wheel is not available, or must not be unpacked.
 pub fn lock_wheels(
     wheels: &[ChosenWheel],
     guest: &GuestPlatform,
@@ -112,7 +112,7 @@ pub fn lock_wheels(
 ///
 /// # Errors
 ///
-/// A wheel cannot be had, is another one, or must not be unpacked.
+/// A wheel is not available, is another one, or must not be unpacked.
 pub fn sync_wheels(
     packages: &[LockedPackage],
     guest: &GuestPlatform,

@@ -27,7 +27,7 @@ pub(crate) const MAX_WHEEL: u64 = 64 << 20;
 /// The reason why a lock cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The text is no lock.
+    /// The text is not a lock.
     #[error("pylock.toml cannot be read: {0}")]
     Malformed(String),
     /// The lock was made by another program.
@@ -143,7 +143,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// The text is no lock of this program, or locks something else than wheels of pure Python.
+    /// The text is not a lock of this program, or locks something else than wheels of pure Python.
     pub fn parse(bytes: &[u8]) -> Result<Self, LockError> {
         let malformed = |problem: &str| LockError::Malformed(problem.to_owned());
         if bytes.len() > MAX_LOCK {

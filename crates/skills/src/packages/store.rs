@@ -21,7 +21,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Beginning of the names of unfinished files.
 const UNFINISHED: &str = ".unfinished-";
 
-/// Ending of the note beside a file that says which file had the right digest.
+/// Ending of the note next to a file that says which file had the right digest.
 const SEEN: &str = ".seen";
 
 /// Layers cannot be kept.
@@ -61,7 +61,7 @@ impl LayerStore {
         Self { folder }
     }
 
-    /// True if the layer is there, unchecked.
+    /// True if the layer exists, unchecked.
     #[must_use]
     pub fn has(&self, key: LayerKey) -> bool {
         fs::symlink_metadata(self.layer_path(key)).is_ok_and(|found| found.is_file())

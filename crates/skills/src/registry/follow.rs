@@ -153,7 +153,7 @@ impl Follower {
         }
     }
 
-    /// Takes other folders of tenants over, and begins anew with all places.
+    /// Takes other folders of tenants over, and starts again with all places.
     fn replace_tenants(&mut self) {
         let wanted = self.shared.wanted.lock().take();
         let Some(folders) = wanted else { return };

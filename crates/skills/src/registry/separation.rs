@@ -1,8 +1,8 @@
 //! Checks that the folders of tenants' own skills are apart from those of others.
 //!
-//! INVARIANT(folders-apart): a folder of a tenant is no shared folder, has none inside and lies in
-//! none; and it neither has a folder of another tenant inside nor lies in one. A skill has all files
-//! of its folder, so it would otherwise have the files of another tenant's skills.
+//! INVARIANT(folders-apart): a tenant's folder never equals, contains or lies inside a shared folder,
+//! and never contains or lies inside another tenant's. A skill has all files of its folder, so it
+//! would otherwise have the files of another tenant's skills.
 
 use std::collections::HashMap;
 use std::io;
@@ -145,7 +145,7 @@ mod tests {
         let check = |shared: &[&str], tenants: &[(&str, &str)]| check(base, shared, tenants);
         assert_eq!(check(&["s"], &[("acme", "s-1"), ("beta", "a"), ("beta", "a-b")]), Ok(()));
         assert_eq!(check(&["s"], &[("acme", "a"), ("beta", "a"), ("beta", "a/")]), Ok(()));
-        // Paths that nobody can read are no folders of skills, and stop the start by themselves.
+        // Paths that nobody can read are not folders of skills, and stop the start by themselves.
         assert_eq!(check(&["nowhere"], &[("acme", "a")]), Ok(()));
         for (shared, tenants, expected) in [
             (

@@ -157,7 +157,7 @@ struct Names {
 }
 
 impl Names {
-    /// Adds an entry. Returns the reason why it cannot lie beside the others.
+    /// Adds an entry. Returns the reason why it cannot lie next to the others.
     fn add_fault(&mut self, path: &str) -> Option<&'static str> {
         let (folder, file) = match path.strip_suffix('/') {
             Some(folder) => (Some(folder), None),

@@ -14,7 +14,7 @@ use wardian_formats::skill::diagnostic::Diagnostic;
 use wardian_vocabulary::ids::{SkillName, SkillVersion, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
-/// Where a skill is made before it is visible; hidden folders are no skills.
+/// Where a skill is made before it is visible; hidden folders are not skills.
 const NEW: &str = ".new-";
 
 /// The digests of all versions that were published.
@@ -31,9 +31,9 @@ const MAX_FINDINGS: usize = 10;
 pub struct PublishedVersion {
     /// The digest of its files.
     pub digest: String,
-    /// False if the same content was there already.
+    /// False if the same content already existed.
     pub is_new: bool,
-    /// Findings that are no errors, one line each.
+    /// Findings that are not errors, one line each.
     pub warnings: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use crate::registry::tests::{DOCUMENT, Disk, rejected, served};
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SkillName;
 
-/// The diagnostics of the skill `bad`, which lies beside a good one.
+/// The diagnostics of the skill `bad`, which lies next to a good one.
 fn found(make: impl FnOnce(&Disk)) -> Vec<String> {
     let disk = Disk::new();
     disk.skill("bad", "1.0.0").skill("good", "1.0.0");
