@@ -19,12 +19,12 @@ pub enum Stage {
     Abort,
 }
 
-/// Whether the end of the standard input stops the server.
+/// Whether EOF on standard input stops the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputEnd {
-    /// It means nothing.
+    /// EOF is ignored.
     Ignored,
-    /// The program that started the server has ended, so the server ends at once.
+    /// EOF stops the server: the program that started it has exited.
     Stops,
 }
 

@@ -18,7 +18,7 @@ use crate::mcp::features::{call, prompts, resources, tasks};
 use crate::mcp::state::{McpState, internal};
 use crate::mcp::wire::exchange::McpExchange;
 
-/// What a model is told of this server.
+/// What a model learns about this server.
 const INSTRUCTIONS: &str = "Runs skills and Python in sandboxes. Call load_skills_protocol_guide once \
     before other tools; then list_skills, describe_skill, execute_skill, or run_code. Pass large data \
     as blobs.";

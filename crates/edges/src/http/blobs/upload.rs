@@ -180,7 +180,7 @@ fn digest(headers: &HeaderMap) -> Result<Option<[u8; 32]>, String> {
     Ok(found)
 }
 
-/// The answer to a client that asks for an upload only if a blob is not there, and it is.
+/// The answer to a client that asks for an upload only if a blob does not exist, and it does.
 async fn answer_known(blobs: &BlobRequest<'_>, announcement: &Announcement) -> Option<Response> {
     let Some(Tags::Listed(tags)) = &announcement.known else { return None };
     for tag in tags {

@@ -75,7 +75,7 @@ impl TlsEndpoint {
     /// # Errors
     ///
     /// A file cannot be read or used, or the key does not belong to the certificate. An expired
-    /// certificate is no error: see [`warning`](Self::warning).
+    /// certificate is not an error: see [`warning`](Self::warning).
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = files.stamps();

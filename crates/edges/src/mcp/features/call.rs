@@ -207,7 +207,7 @@ fn of_skill(
     let is_tool = tool_of(&skill).is_some_and(|name| name == tool);
     let is_there = || match state.service()?.published_skill(caller, &skill) {
         Ok(skill) => Ok(skill.is_action()),
-        // A caller that may not see skills is told so by the call.
+        // A caller that may not see skills learns this from the call.
         Err(error) => Ok(error.kind() == ErrorKind::Forbidden),
     };
     if !state.config.skills_as_tools || !is_tool || !is_there()? {

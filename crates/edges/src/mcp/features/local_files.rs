@@ -205,7 +205,7 @@ impl LocalFolders {
     pub fn describe(&self, tool: &mut Tool) {
         let mut schema = (*tool.input_schema).clone();
         let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
-        // Nothing goes on after the program, and it keeps no records.
+        // Nothing continues after the program, and it keeps no records.
         let is_run = properties.remove("detach").is_some();
         if is_run
             && self.has_files()
@@ -346,7 +346,7 @@ struct KeptBlob {
     id: BlobId,
     /// The name of the file that it was.
     file: Option<String>,
-    /// What its program calls it, if it was no file.
+    /// What its program calls it, if it was not a file.
     called: Option<String>,
 }
 

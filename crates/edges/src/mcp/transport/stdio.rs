@@ -140,7 +140,7 @@ impl Transport<RoleServer> for Stdio {
 }
 
 impl Stdio {
-    /// Reads a line; `None` if it is no message that needs to be handled.
+    /// Reads a line; `None` if it is not a message that needs to be handled.
     fn message(
         &mut self,
         line: Line,

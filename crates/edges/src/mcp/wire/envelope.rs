@@ -14,7 +14,8 @@ use wardian_formats::protocol::response::ErrorBody;
 use wardian_formats::protocol::strict::{self, RootKind, StrictError};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most bytes of a message beside the arguments of a tool. The protocol library makes a tree of it.
+/// Most bytes of a message besides the arguments of a tool. The protocol library makes a tree of
+/// it.
 pub(crate) const MAX_REST: usize = 16 << 10;
 
 /// Most memory of the tree of a rest, as a multiple of its size: an object with one short name takes
@@ -87,7 +88,7 @@ pub(crate) enum MessageError {
     /// A member that is missing or has a wrong value.
     #[error("`{member}` must be {expected}")]
     WrongMember { member: &'static str, expected: &'static str },
-    /// Too much beside the arguments.
+    /// Too much besides the arguments.
     #[error(
         "a message may have at most {MAX_REST} bytes besides `arguments`, this one has \
         {size}"
@@ -110,7 +111,7 @@ impl MessageError {
 ///
 /// # Errors
 ///
-/// The bytes are no message of JSON-RPC, have two meanings, or are too long beside the arguments.
+/// The bytes are not a JSON-RPC message, have two meanings, or are too long besides the arguments.
 pub(crate) fn cut(bytes: &[u8]) -> Result<CutMessage, RefusedMessage> {
     let unnamed = |error| RefusedMessage { id: RequestId::Null, error };
     let document = strict::read(bytes).map_err(|fault| unnamed(fault.into()))?;

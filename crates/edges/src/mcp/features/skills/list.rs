@@ -37,7 +37,7 @@ const MAX_SIZE: u64 = 16 << 20;
 /// Most entries of one page of a folder.
 const PAGE_ENTRIES: usize = 200;
 
-/// Memory for one file of a list beside its address: its digest, and their copies in JSON.
+/// Memory for one file of a list besides its address: its digest, and their copies in JSON.
 const OF_A_FILE: usize = 512;
 
 /// Members of the frontmatter that the extension has by itself.
@@ -209,7 +209,7 @@ fn no_room(fault: BudgetExhausted) -> ErrorData {
     error_of(Failure::overloaded(&fault.to_string()))
 }
 
-/// The members of the frontmatter beside the name and the description, as the text of an object.
+/// The members of the frontmatter besides the name and the description, as the text of an object.
 fn further_members(skill: &PublishedSkill) -> Vec<u8> {
     let members = Members::split(skill.frontmatter().get()).unwrap_or_default();
     let mut text = vec![b'{'];
