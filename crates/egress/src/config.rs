@@ -112,7 +112,7 @@ pub struct ProxyAddress {
     authorization: Option<String>,
 }
 
-/// A text that is no address of a proxy.
+/// A text that is not an address of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write the proxy as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`")]
 pub struct InvalidProxy;

@@ -17,7 +17,7 @@ use wardian_vocabulary::ids::TenantId;
 /// Hosts that the record names; a guest chooses the names of refused ones.
 const MAX_HOSTS: usize = 64;
 
-/// Stands for all hosts beyond that, and for refused texts that are no names.
+/// Stands for all hosts beyond that, and for refused texts that are not names.
 const OTHERS: &str = "(others)";
 
 /// What a run did in the network.

@@ -37,7 +37,7 @@ pub struct StreamReadiness {
     pub is_readable: bool,
     /// A write takes bytes or gives an error; connecting is over.
     pub is_writable: bool,
-    /// The connection failed. Never asked for, always told.
+    /// The connection failed. Output only: reported whether or not it was requested.
     pub has_failed: bool,
 }
 

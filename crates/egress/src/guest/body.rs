@@ -16,7 +16,7 @@ use crate::guest::failure::broken_body;
 use crate::rewrite::ResponseFilter;
 use crate::world::metered::FirstFailure;
 
-/// A body that cannot go on. The reason is in the connection's [`FirstFailure`].
+/// A body that cannot continue. The reason is in the connection's [`FirstFailure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body was cut off")]
 pub struct CutOff;

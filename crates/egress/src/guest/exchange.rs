@@ -1,7 +1,7 @@
 //! One request of a guest, from its head to the head of the response.
 //!
 //! INVARIANT(every-request): each request on a connection is checked by itself, with the path that
-//! is sent and the name that the connection was granted for. The gateway builds the request anew;
+//! is sent and the name that the connection was granted for. The gateway rebuilds the request;
 //! of the guest's head only the method, the path and headers from end to end are left.
 
 use std::sync::Arc;
@@ -250,7 +250,7 @@ fn has_token(headers: &HeaderMap, token: &str) -> bool {
 /// Drops headers that concern one connection: the known ones, those that `Connection` lists, and
 /// those for proxies.
 fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    // Framing is decided anew, so nobody can ask to drop its headers.
+    // Framing is decided again, so nobody can ask to drop its headers.
     let is_framing = |name: &str| name == "content-length" || name == "host";
     let listed: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
@@ -326,7 +326,7 @@ fn rewrite_headers(
     Ok(())
 }
 
-/// Lets a filter look at the head of a response. The text beside the status is dropped.
+/// Lets a filter look at the head of a response. The text besides the status is dropped.
 fn filter_head(filter: &dyn ResponseFilter, response: &mut Response<ResponseBody>) {
     response.extensions_mut().clear();
     let headers = response.headers_mut();

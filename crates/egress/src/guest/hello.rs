@@ -37,7 +37,7 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// Refuses what is no hello with `EPROTO`.
+    /// Refuses what is not a hello with `EPROTO`.
     pub fn parse(json: &[u8]) -> Result<Self, NetworkError> {
         let hello: Self = serde_json::from_slice(json).ok().ok_or_else(malformed)?;
         if hello.alpn.len() > MAX_ENTRIES || hello.authorities.len() > MAX_ENTRIES {

@@ -108,7 +108,7 @@ impl Recording {
             .collect();
         let numbered = self.exchanges.iter().zip(&asked.uses).enumerate();
         let unused = numbered.filter(|(_, (exchange, uses))| {
-            // A host that is not there gets no request.
+            // A host that does not exist gets no request.
             **uses == 0 && !matches!(exchange.answer, RecordedAnswer::UnknownHost)
         });
         found.extend(unused.map(|(at, (exchange, _))| {
