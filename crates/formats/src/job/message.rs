@@ -34,7 +34,7 @@ pub enum ToWorker {
     Cancel,
 }
 
-/// [`ToWorker::Run`] of a specification that the gateway goes on using.
+/// [`ToWorker::Run`] of a specification that the gateway continues to use.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order<'spec> {
@@ -100,7 +100,7 @@ pub struct WorkerReport {
     pub huge_pages: String,
 }
 
-/// Bulk bytes that travel beside a message.
+/// Bulk bytes that travel next to a message.
 #[derive(Debug)]
 pub enum Payload {
     /// Nothing; also what an empty payload becomes on its way.

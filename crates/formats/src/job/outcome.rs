@@ -48,7 +48,7 @@ pub fn is_class_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_CLASS && text.chars().all(letter)
 }
 
-/// The end of one run. The returned value itself travels beside it, as [`Output`].
+/// The end of one run. The returned value itself travels next to it, as [`Output`].
 ///
 /// [`Output`]: crate::job::message::Payload
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -329,7 +329,8 @@ pub enum Stream {
     Stderr,
     /// `runtime.log`: one line each.
     Log,
-    /// `runtime.progress`: a [`ProgressReport`] as JSON. It is told to listeners and never kept.
+    /// `runtime.progress`: a [`ProgressReport`] as JSON. It is reported to listeners and never
+    /// kept.
     Progress,
 }
 

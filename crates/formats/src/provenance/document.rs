@@ -111,7 +111,7 @@ pub struct RunInputs {
     pub seed: u64,
     /// The time of day at the start, in seconds since the Unix epoch.
     pub epoch: u64,
-    /// What used its fuel beside instructions. Records of older versions do not name it.
+    /// What used its fuel besides instructions. Records of older versions do not name it.
     #[serde(default, skip_serializing_if = "is_first")]
     pub fuel_rules: FuelRules,
     /// The record of what it exchanged with the world; none if it had no network.
@@ -189,7 +189,7 @@ pub struct DocumentBlob {
     pub other_names: Vec<BlobName>,
 }
 
-/// The limits of a run. The time is no input: a run that ends by it has no record.
+/// The limits of a run. The time is not an input: a run that ends by it has no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentLimits {

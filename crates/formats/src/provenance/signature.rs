@@ -32,7 +32,7 @@ impl PrivateKey {
     ///
     /// # Errors
     ///
-    /// It is no such file, encrypted, or a key of another kind.
+    /// It is not such a file, encrypted, or a key of another kind.
     pub fn read(pem: &str) -> Result<Self, ProvenanceError> {
         let wanted = "it must be a PEM file with one unencrypted `PRIVATE KEY` in PKCS #8 form";
         let der = Zeroizing::new(der_in(pem, "PRIVATE KEY", wanted)?);
@@ -56,7 +56,7 @@ impl PublicKey {
     ///
     /// # Errors
     ///
-    /// It is no such file, or a key of another kind.
+    /// It is not such a file, or a key of another kind.
     pub fn read(pem: &str) -> Result<Self, ProvenanceError> {
         let wanted = "it must be a PEM file with one `PUBLIC KEY`";
         let der = der_in(pem, "PUBLIC KEY", wanted)?;

@@ -1,6 +1,6 @@
 //! The reasons why a run has no record although it was reproducible.
 
-/// The reason why the end of a run is no part of a record: a repetition may end in another way, or
+/// The reason why the end of a run is not part of a record: a repetition may end in another way, or
 /// its record would be too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unrepeatable {

@@ -47,7 +47,7 @@ pub struct ProfiledFunction {
     /// Qualified name, such as `Table.rows`. In parentheses, and without a file, if it stands for
     /// fuel that no function of Python used.
     pub name: String,
-    /// The file that defines it, as the guest sees it; empty for what is no function.
+    /// The file that defines it, as the guest sees it; empty for what is not a function.
     pub file: String,
     /// The line on which it begins, or 0.
     pub line: u32,
