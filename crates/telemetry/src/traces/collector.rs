@@ -36,7 +36,7 @@ pub enum TraceError {
         #[source]
         cause: io::Error,
     },
-    /// A line of it is no header. The line may hold a secret, so it is only counted.
+    /// A line of it is not a header. The line may hold a secret, so it is only counted.
     #[error(
         "line {line} of `{}` (`telemetry.headers_file`) must be a header such as \
          `authorization: Bearer ...`",

@@ -11,7 +11,7 @@ const FIELDS: usize = 55;
 /// The version that no header has.
 const FORBIDDEN: u8 = 0xff;
 
-/// The flag of a trace that is recorded. Other flags say nothing to this server.
+/// The flag of a trace that is recorded. Other flags are ignored.
 const SAMPLED: u8 = 1;
 
 /// Most members of `tracestate`; the specification refuses more.
