@@ -82,7 +82,7 @@ impl MemoryBudget {
         })
     }
 
-    /// The most memory that checking outputs takes beside the budget.
+    /// The most memory that checking outputs takes besides the budget.
     #[must_use]
     pub const fn outputs() -> ByteCount {
         ByteCount::mebibytes((OUTPUTS as u64).saturating_mul(OUTPUT_COPIES))
@@ -270,9 +270,9 @@ impl CallMemory {
         Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
     }
 
-    /// The account of a run of this owner that goes on in the background when the call is answered.
-    /// It keeps none of the call's charges. Until [`Self::end_waiting`] it has the share of runs that
-    /// wait, and no more.
+    /// The account of a run of this owner that continues in the background when the call is
+    /// answered. It keeps none of the call's charges. Until [`Self::end_waiting`] it has the share
+    /// of runs that wait, and no more.
     #[must_use]
     pub fn in_background(&self, owner: Arc<WaitingMemory>) -> Self {
         let mut charge = Charge::none(&self.0.budget);

@@ -406,7 +406,8 @@ impl TenantId {
         Self("local".to_owned())
     }
 
-    /// The server itself, where it has a share beside those of tenants. No tenant can have this name.
+    /// The server itself, where it has a share alongside those of tenants. No tenant can have this
+    /// name.
     #[must_use]
     pub fn server() -> Self {
         Self("(server)".to_owned())

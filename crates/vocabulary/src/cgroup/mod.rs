@@ -15,8 +15,8 @@
 //!     worker-2           one worker
 //! ```
 //!
-//! INVARIANT(own-cgroup-only): a cgroup that has processes beside those of this server is left as it
-//! is, and so is a cgroup whose children have others.
+//! INVARIANT(own-cgroup-only): a cgroup that has processes besides those of this server is left as
+//! it is, and so is a cgroup whose children have others.
 //! INVARIANT(no-cgroup-left): the cgroup of a process is removed when the process has ended. What a
 //! killed server leaves behind is removed at the next start in the same place.
 //!

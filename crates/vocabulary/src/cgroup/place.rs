@@ -219,7 +219,7 @@ pub(super) fn members(folder: &Path) -> Result<Vec<u32>, CgroupUnavailable> {
     Ok(text.split_whitespace().map(|number| number.parse().unwrap_or(0)).collect())
 }
 
-/// How many processes beside `process` are in a cgroup.
+/// How many processes besides `process` are in a cgroup.
 pub(super) fn others_in(folder: &Path, process: u32) -> Result<usize, CgroupUnavailable> {
     Ok(members(folder)?.into_iter().filter(|member| *member != process).count())
 }

@@ -17,7 +17,7 @@ pub struct CgroupLimits {
     pub memory: ByteCount,
     /// Processes and threads.
     pub processes: u32,
-    /// The share of the processors, relative to cgroups beside it: 100 is usual.
+    /// The share of the processors, relative to cgroups next to it: 100 is usual.
     pub weight: u32,
 }
 
@@ -77,7 +77,7 @@ impl ProcessCgroup {
     ///
     /// # Errors
     ///
-    /// The system refuses it. A process that has ended meanwhile is no error.
+    /// The system refuses it. A process that has ended meanwhile is not an error.
     pub fn enter(&self, process: u32) -> io::Result<()> {
         match self.write("cgroup.procs", u64::from(process)) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),

@@ -135,7 +135,7 @@ impl CgroupTree {
         &self.controllers
     }
 
-    /// The controllers that are not there.
+    /// The missing controllers.
     #[must_use]
     pub fn missing(&self) -> Vec<Controller> {
         Controller::ALL.into_iter().filter(|one| !self.controllers.contains(one)).collect()
