@@ -31,7 +31,7 @@ impl FailedAttempts {
         self.0.insert(packages, Failure { until: now + pause, pause });
     }
 
-    /// Forgets the failures of an image that is there now.
+    /// Forgets the failures of an image that exists now.
     pub(super) fn forget(&mut self, packages: PackageSet) {
         self.0.remove(&packages);
     }

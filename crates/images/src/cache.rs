@@ -163,7 +163,7 @@ impl ImageCache {
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
-    /// The image of reproducible runs. If it is not there, it is ordered.
+    /// The image of reproducible runs. If it does not exist, it is ordered.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl ImageCache {
         std::iter::once(base).chain(others).collect()
     }
 
-    /// Counts the images that were made anew, and those that could not be.
+    /// Counts the images that were rebuilt, and those that could not be.
     #[must_use]
     pub fn renewals(&self) -> ImageRenewals {
         self.shared.state.lock().renewals
@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// The image of reproducible runs, which is ordered if it is not there.
+    /// The image of reproducible runs, which is ordered if it does not exist.
     fn reproducible(&mut self, now: Instant) -> Result<Arc<ImageContent>, NotReproducible> {
         let wanted = PackageSet::REPRODUCIBLE;
         self.picks = self.picks.saturating_add(1);

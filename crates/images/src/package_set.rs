@@ -42,7 +42,7 @@ const BY_PANDAS: [(&str, &str); 5] = [
     (".plot.", "matplotlib"),
 ];
 
-/// Modules whose package alone says nothing, and the group that they belong to.
+/// Modules whose package alone is not informative, and the group that they belong to.
 const BY_NAME: [(&str, &str); 2] = [("urllib.request", "http"), ("runtime import http", "http")];
 
 /// A set of groups of packages.

@@ -1,4 +1,4 @@
-//! Makes images anew with another hash secret.
+//! Rebuilds images with a new hash secret.
 
 use std::time::Instant;
 
