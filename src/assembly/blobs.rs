@@ -26,7 +26,7 @@ pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
     Ok(LocalBlobStore::open(settings(config), Clock::System)?)
 }
 
-/// Opens the blob store beside a server that uses it, for reading only.
+/// Opens the blob store while a server uses it, for reading only.
 #[must_use]
 pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
     LocalBlobStore::open_beside(settings(config), Clock::System)

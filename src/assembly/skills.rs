@@ -46,7 +46,7 @@ pub(super) fn published_skills(config: &Config) -> PathBuf {
     config.data_dir.join("published")
 }
 
-/// The folder of skills that is made if it is not there.
+/// The folder of skills that is made if it does not exist.
 pub(super) fn own_skills(config: &Config) -> PathBuf {
     config.data_dir.join("skills")
 }

@@ -25,7 +25,7 @@ pub fn database_path(config: &Config) -> PathBuf {
     config.data_dir.join(FILE)
 }
 
-/// Opens the database, also beside a server that uses it.
+/// Opens the database, even while a server uses it.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub fn records_path(config: &Config) -> PathBuf {
     config.data_dir.join(RECORDS_FILE)
 }
 
-/// The records of runs, also beside a server that writes them.
+/// The records of runs, even while a server writes them.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError>
     Ok(RecordTable::open(&records_path(config)).await?)
 }
 
-/// The table of keys, also beside a server that uses it.
+/// The table of keys, even while a server uses it.
 ///
 /// # Errors
 ///

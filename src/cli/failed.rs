@@ -31,7 +31,7 @@ impl Failed {
         Self { exit: Exit::WrongUsage, message: message.into() }
     }
 
-    /// What the user asked for cannot be had, for a reason within it.
+    /// The request is valid but cannot be satisfied.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { exit: Exit::GuestFailed, message: message.into() }
     }

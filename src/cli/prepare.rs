@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Niceness of background work.
 const LOW_PRIORITY: i32 = 10;
 
-/// What a user is told who waits for the engine.
+/// The message for a user who waits for the engine.
 const FIRST_START: &str = "preparing the engine for this machine, once: this takes one to five \
     minutes, depending on its processors and their load; later starts take a second";
 
@@ -142,9 +142,9 @@ impl Installer {
         }
     }
 
-    /// The same in a process that goes on when this one ends: work that has begun is finished, so that
-    /// the next start finds it. It holds none of the streams of this process, whose client may wait
-    /// for their end. The error says what went wrong.
+    /// The same in a process that continues when this one ends: work that has begun is finished, so
+    /// that the next start finds it. It holds none of the streams of this process, whose client may
+    /// wait for their end. The error says what went wrong.
     pub(crate) async fn ensure_engine_lastingly(
         &self,
         config: &Config,

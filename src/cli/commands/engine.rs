@@ -78,7 +78,7 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
     }
 }
 
-/// Where an installation shows its progress, and for how long it goes on.
+/// Where an installation shows its progress, and for how long it continues.
 fn shown_progress(
     parent: Option<i32>,
     finishes: bool,

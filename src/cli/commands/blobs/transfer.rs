@@ -32,7 +32,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Attempts to go on after a connection broke, without a byte having arrived in between.
+/// Attempts to continue after a connection broke, without a byte having arrived in between.
 const ATTEMPTS: u32 = 3;
 
 /// The description of a blob that the command line gives.
@@ -202,7 +202,7 @@ fn folder_named(path: &Path) -> Option<&Path> {
     is_folder.then_some(path)
 }
 
-/// Makes a folder if it is not there.
+/// Makes a folder if it does not exist.
 fn ensure_folder(folder: &Path) -> Result<(), Failed> {
     if fs::metadata(folder.components().as_path()).is_ok_and(|found| !found.is_dir()) {
         return Err(Failed::usage(format!(
@@ -213,8 +213,8 @@ fn ensure_folder(folder: &Path) -> Result<(), Failed> {
     fs::create_dir_all(folder).map_err(|fault| Failed::named(folder.display(), &fault))
 }
 
-/// Copies a blob of a server, and goes on where a connection broke. The bytes are compared with the
-/// id at the end, unless the id is that of a tenant, which is keyed.
+/// Copies a blob of a server, and continues where a connection broke. The bytes are compared with
+/// the id at the end, unless the id is that of a tenant, which is keyed.
 fn fetch_remote(
     remote: &Remote,
     id: &BlobId,

@@ -117,7 +117,7 @@ fn run(
 ) -> Result<Exit, Failed> {
     let args = arguments(options.args.as_deref())?;
     ensure_set_once(&args, &options.blob)?;
-    // What cannot be signed or written is told before the run.
+    // What cannot be signed or written is reported before the run.
     if let Some(key) = &options.sign {
         private_key(key)?;
     }
@@ -181,8 +181,7 @@ fn everything(config: &Config) -> KeepFiles {
     KeepFiles::Usual(KeepBounds { count, max_size: all.min(PAYLOAD_MAX), total_size: all })
 }
 
-/// Prints the problems of the skills that a run asks for. Those of other skills are no concern of
-/// it.
+/// Prints the problems of the skills that a run asks for. Those of other skills do not concern it.
 fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
     let executed = match &request.program {
         LocalProgram::Skill { name, .. } => Some(name.as_str()),
@@ -207,7 +206,7 @@ fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
 /// The configuration for one run: one worker, and a temporary blob store.
 pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
-    // The local user is none of the tenants.
+    // The local user has no tenant.
     config.tenant_skills = TenantFolders::default();
     config.skills.publishing = false;
     config.images.tenants = Vec::new();

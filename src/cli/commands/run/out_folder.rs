@@ -33,7 +33,7 @@ pub(crate) struct SavedFile {
     pub(crate) id: BlobId,
     /// The file.
     pub(crate) path: PathBuf,
-    /// True if the file was there already, with this content.
+    /// True if the file already existed, with this content.
     pub(crate) is_unchanged: bool,
     /// True if a file of the same name and other content was left alone.
     pub(crate) is_renamed: bool,

@@ -1,4 +1,4 @@
-//! Runs of a running server that go on: the list of them, the wait for one, and its cancellation.
+//! Runs in progress on a running server: the list of them, the wait for one, and its cancellation.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::RunId;
 
 /// The time for which one request waits for the end of a run, in milliseconds. In between, the
-/// progress of the run is told.
+/// progress of the run is reported.
 const WAIT_MS: u64 = 2_000;
 
 /// An answer that comes sooner was not waited for: as many requests of the tenant wait as may.
@@ -56,7 +56,7 @@ fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
     })
 }
 
-/// Lists the runs that go on.
+/// Lists the runs in progress.
 pub(super) fn list_active(
     at: &ServerOption,
     api_key: Option<&str>,

@@ -30,7 +30,7 @@ impl Drop for TakenCgroups {
     }
 }
 
-/// Checks whether cgroups that are required can be had, before anything is changed.
+/// Checks whether cgroups that are required are available, before anything is changed.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub(crate) fn check_cgroups(config: &Config) -> Result<(), Failed> {
 ///
 /// # Errors
 ///
-/// The configuration requires them, and they cannot be had.
+/// The configuration requires them, and they are not available.
 pub(crate) fn take_cgroups(config: &Config) -> Result<TakenCgroups, Failed> {
     let is_required = config.workers.cgroups == CgroupUse::Require;
     if config.workers.cgroups == CgroupUse::Off {

@@ -72,7 +72,7 @@ fn in_use(folder: &Path, file: &mut File) -> Failed {
     ))
 }
 
-/// The lock is there and cannot be opened: another user made it, or it is no file.
+/// The lock is there and cannot be opened: another user made it, or it is not a file.
 fn unusable_lock(path: &Path, fault: &io::Error) -> Failed {
     let user = rustix::process::geteuid().as_raw();
     Failed::usage(format!(

@@ -339,8 +339,8 @@ fn open_discovery(
     announced.open(discovery);
 }
 
-/// What clients are told of the preparation. It may have begun before there is a gate, while the
-/// skills are still read, and a long step is told once.
+/// What clients learn about the preparation. It may have begun before there is a gate, while the
+/// skills are still read, and a long step is reported once.
 struct Announced {
     readiness: Arc<Readiness<Arc<Gate>>>,
     last: Mutex<Preparation>,
@@ -360,7 +360,7 @@ impl Announced {
         }
     }
 
-    /// Answers calls that execute nothing, and the others with what was told last.
+    /// Answers calls that execute nothing, and the others with the last report.
     fn open(&self, discovery: &Arc<Discovery>) {
         let last = self.last.lock();
         self.readiness.open(Gate::closed(Arc::clone(discovery), last.clone()));

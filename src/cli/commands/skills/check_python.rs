@@ -176,7 +176,7 @@ fn provided(store: &LayerStore, check: &FolderCheck) -> Vec<String> {
     let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
     let layer = lock.and_then(|lock| lock.layer()).and_then(|key| store.open(key).ok().flatten());
     let Some(index) = layer.and_then(|layer| layer.content.index().ok()) else {
-        // What is not there cannot be told from what is misspelt.
+        // What is not there cannot be distinguished from what is misspelt.
         return vec!["*".to_owned()];
     };
     let tops = index.files.iter().filter_map(|(path, _)| {

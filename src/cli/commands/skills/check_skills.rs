@@ -92,8 +92,8 @@ fn bundled_name(check: &FolderCheck) -> Option<Diagnostic> {
     })
 }
 
-/// Names of the secrets that the skill declares and that no provider has. That is no mistake of the
-/// skill: its author need not have them.
+/// Names of the secrets that the skill declares and that no provider has. That is not a mistake of
+/// the skill: its author need not have them.
 fn missing_secrets(check: &FolderCheck, secrets: &Secrets) -> Vec<String> {
     let names = check.snapshot.iter().flat_map(|skill| skill.manifest().permissions.secret_names());
     let is_missing = |name: &&str| !matches!(secrets.has(name), Ok(true));

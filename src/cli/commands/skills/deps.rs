@@ -260,7 +260,7 @@ fn report_sync(result: &Synced) {
     print_line(&format!("{}: {}", result.skill, lines.join("\n  ")));
 }
 
-/// Makes the layer of a lock unless it is there.
+/// Makes the layer of a lock unless it exists.
 fn ensure(
     config: &Config,
     store: &LayerStore,
@@ -363,7 +363,7 @@ fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
 
 fn quiet(_wheel: &WheelName) {}
 
-/// What the user required cannot be had, or the machine failed.
+/// What the user required is not available, or the machine failed.
 fn unresolved(error: &ResolveError) -> Failed {
     if error.is_about_packages() {
         Failed::refused(CauseChain(error).to_string())

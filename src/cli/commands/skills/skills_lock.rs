@@ -1,6 +1,6 @@
 //! `skills.lock`: the versions and the digests of skills, and the refusal of others.
 //!
-//! Bundled skills are no part of it: they are part of the program.
+//! Bundled skills are not part of it: they are part of the program.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -86,7 +86,7 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
     Ok(Exit::Done)
 }
 
-/// The skills of an index that are no part of the program.
+/// The skills of an index that are not part of the program.
 fn skills_of(index: &Index) -> Vec<LockedSkill> {
     let is_own = |name: &SkillName| !is_bundled(name.as_str()) || index.replaced().contains(name);
     let own = index.snapshots().filter(|skill| is_own(skill.name()));

@@ -79,7 +79,7 @@ impl TryFrom<WrittenBlob> for CaseBlob {
     }
 }
 
-/// The expected result. Members that are not there are not checked.
+/// The expected result. Missing members are not checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expectation {
@@ -96,7 +96,7 @@ pub(crate) struct Expectation {
     pub(crate) blobs: Option<Vec<ExpectedBlob>>,
 }
 
-/// Reads a member that is there. `null` is a value like any other: it does not leave the member out,
+/// Reads a member that exists. `null` is a value like any other: it does not leave the member out,
 /// which would turn an expectation into none.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<T>, D::Error> {
     T::deserialize(reader).map(Some)

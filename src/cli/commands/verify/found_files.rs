@@ -16,7 +16,7 @@ use wardian_stores::blobs::content::kind::BlobKind;
 /// Most files and folders that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Most files and folders beside a record that are looked at without being named.
+/// Most files and folders next to a record that are looked at without being named.
 const MAX_BESIDE: usize = 20_000;
 
 /// Longest text that is read, in bytes: programs and arguments are no longer.
@@ -30,13 +30,13 @@ const CHUNK: usize = 256 << 10;
 pub(crate) struct FoundFiles(Vec<(PathBuf, u64)>);
 
 impl FoundFiles {
-    /// One file; none if it is not there.
+    /// One file; none if it does not exist.
     pub(crate) fn one(path: &Path) -> Self {
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
         Self(found.map(|found| (path.to_owned(), found.len())).into_iter().collect())
     }
 
-    /// Adds a file, if it is there.
+    /// Adds a file, if it exists.
     pub(crate) fn add(&mut self, path: &Path) {
         self.0.extend(Self::one(path).0);
     }
@@ -67,9 +67,9 @@ impl FoundFiles {
         Ok(Self(found))
     }
 
-    /// Looks for files beside a record and below its folder, as far as that is quick: the inputs of
-    /// a run that was recorded a moment ago are mostly there. What cannot be read is left out, and
-    /// so are links and hidden folders.
+    /// Looks for files next to a record and below its folder, as far as that is quick: the inputs
+    /// of a run that was recorded a moment ago are mostly there. What cannot be read is left out,
+    /// and so are links and hidden folders.
     pub(crate) fn beside(record: &Path) -> Self {
         let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut pending = vec![folder.unwrap_or(Path::new(".")).to_owned()];

@@ -137,8 +137,8 @@ fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapsh
     found.collect()
 }
 
-/// Writes a bundle beside its place, and moves it there once it is whole. Returns the number of its
-/// files.
+/// Writes a bundle next to its place, and moves it there once it is whole. Returns the number of
+/// its files.
 fn write(path: &Path, contents: &BTreeMap<String, Content>) -> Result<usize, Failed> {
     let named = |fault: io::Error| Failed::named(path.display(), &fault);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -17,7 +17,7 @@ pub(crate) fn write_junit(path: &Path, units: &[UnitReport]) -> Result<(), Faile
     write_whole(path, xml(units).as_bytes())
 }
 
-/// Writes a file beside its place, and moves it there.
+/// Writes a file next to its place, and moves it there.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failed> {
     let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -36,7 +36,7 @@ fn xml(units: &[UnitReport]) -> String {
     text.push_str(&opened("testsuites", "wardian test", &all));
     let mut rest = units;
     while let Some(first) = rest.first() {
-        // Units of one suite stand beside each other.
+        // Units of one suite stand next to each other.
         let count = rest.iter().take_while(|unit| unit.suite == first.suite).count();
         let (suite, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         rest = later;
