@@ -7,7 +7,7 @@ use crate::codecs::{Allowance, CodecError, answer_of};
 /// Longest block of a table, packed or not. Usual pages have some megabytes.
 pub(super) const MAX_BLOCK: usize = 64 << 20;
 
-/// The description of a block beside its bytes: there is none.
+/// The description of a block besides its bytes: there is none.
 #[derive(Serialize)]
 pub(super) struct NoDetails {}
 
@@ -16,7 +16,7 @@ pub(super) struct NoDetails {}
 pub(super) struct BlockCost {
     /// Fuel for each byte, packed or not.
     pub(super) fuel: u64,
-    /// Bytes of memory beside the answer.
+    /// Bytes of memory besides the answer.
     pub(super) memory: usize,
 }
 

@@ -17,14 +17,14 @@ const LOSSY_PIXEL: usize = 16;
 const LOSSY_BYTE: usize = 70;
 const LOSSLESS_PIXEL: u64 = 17;
 
-/// Most bytes of a lossy picture beside a quarter of its pixels. An ordinary picture has a fifth
+/// Most bytes of a lossy picture besides a quarter of its pixels. An ordinary picture has a fifth
 /// of a byte for each pixel; one of 12 Mi pixels may have five megabytes.
 const MAX_LOSSY: usize = 8 << 20;
 
 /// Longest file, in bytes.
 const MAX_FILE: usize = 64 << 20;
 
-/// Bytes for each pixel that the decoder holds beside its output: four channels, planes of luma
+/// Bytes for each pixel that the decoder holds besides its output: four channels, planes of luma
 /// and chroma, or indices.
 const DECODER_BYTES: usize = 8;
 

@@ -29,7 +29,7 @@ pub struct At<'a> {
 /// How the name of a blob is seen in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameInWorkspace {
-    /// It is no file there.
+    /// It is not a file there.
     Absent,
     /// It can be opened.
     Unlisted,
