@@ -115,8 +115,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         most: usize,
     ) -> Result<Option<BlobPage>, BlobError>;
 
-    /// Reads a whole blob and compares it with its id, although it was verified before. Does not
-    /// count as a use.
+    /// Re-hashes a whole blob, bypassing the cache of verified ones. Does not count as a use.
     ///
     /// # Errors
     ///

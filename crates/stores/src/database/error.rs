@@ -34,7 +34,7 @@ pub enum DatabaseError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// The file is no database, or is damaged.
+    /// The file is not a database, or is damaged.
     #[error(
         "the database {} is damaged or not a database; restore it from a backup, or move it away \
         to start with an empty one, without {content}",

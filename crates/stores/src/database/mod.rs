@@ -158,10 +158,10 @@ async fn connect_once(
     Ok((database, found))
 }
 
-/// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the disk
-/// is full or fails, and the connection goes on to count it and could begin no other one. A
-/// transaction that writes nothing ends the count, also on a full disk, on which no other connection
-/// could be opened.
+/// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the
+/// disk is full or fails, and the connection continues to count it and could begin no other one. A
+/// transaction that writes nothing ends the count, also on a full disk, on which no other
+/// connection could be opened.
 async fn settle(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     // A connection works in order: the rollback of a dropped transaction is done before the answer.
     connection.ping().await?;

@@ -200,7 +200,7 @@ async fn a_place_that_cannot_be_written_to_is_named() {
     }
 }
 
-/// The log of the killed process is still beside the file: nothing was folded into it.
+/// The log of the killed process is still next to the file: nothing was folded into it.
 #[tokio::test]
 async fn committed_is_durable_without_a_close() {
     let folder = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ pub struct RecordsConfig {
     pub log_quota: ByteCount,
     /// Whether records hold the values of arguments. Default false.
     pub keeps_arguments: bool,
-    /// Whether the program, the arguments and the output of a run are kept beside its record, and
+    /// Whether the program, the arguments and the output of a run are kept next to its record, and
     /// whether a line of the program is its title. Default true.
     pub keeps_programs: bool,
     /// Most bytes of a program, and of its arguments, that are kept. Default 64 KiB.

@@ -21,10 +21,10 @@ pub const QUEUE_MEMORY: ByteCount = ByteCount::mebibytes(32);
 /// The part of it that logs do not take, so that a flood of output costs no record.
 const FOR_RECORDS: u64 = QUEUE_MEMORY.as_u64() / 4;
 
-/// Memory of a record beside its texts, and of its JSON.
+/// Memory of a record besides its texts, and of its JSON.
 const RECORD: u64 = 4 << 10;
 
-/// Memory of a piece of a log beside its text.
+/// Memory of a piece of a log besides its text.
 const PIECE: usize = 64;
 
 /// The interval of saying in the log that records are lost.

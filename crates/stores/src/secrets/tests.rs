@@ -188,7 +188,7 @@ fn no_value_told_by_a_command_that_fails() {
 fn a_command_that_hangs_is_stopped_with_all_that_it_has_started() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("child");
-    // The child keeps the output open and goes on alone.
+    // The child keeps the output open and continues alone.
     let script = format!("sleep 1000 & echo $! > {}; wait", mark.display());
     for script in [script.clone(), script.replace("; wait", "; exit 0"), script + "; exec >&-"] {
         let mut late = command(&["/bin/sh", "-c", &script]);

@@ -1,4 +1,4 @@
-//! The names of blobs, in one file for each blob beside the blob's own.
+//! The names of blobs, in one file for each blob next to the blob's own.
 //!
 //! Files of equal content are one blob, so a blob has a name for each of them: those that it was
 //! given last. They are given after their blob is stored, so they are not in the blob's file, which

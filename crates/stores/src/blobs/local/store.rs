@@ -39,7 +39,7 @@ pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) next_number: AtomicU64,
     pub(crate) is_sealed: AtomicBool,
     pub(crate) pins: Arc<PinnedBlobs>,
-    /// The store is locked as long as this file is open. `None` beside a server that has the lock.
+    /// The store is locked as long as this file is open. `None` next to a server that has the lock.
     lock: Option<D::File>,
 }
 
@@ -55,7 +55,7 @@ impl LocalBlobStore {
         Self::open_on(LocalDisk, config, clock)
     }
 
-    /// Opens the store beside a server that uses it: it can be read and not be written.
+    /// Opens the store next to a server that uses it: it can be read and not be written.
     #[must_use]
     pub fn open_beside(config: BlobStoreConfig, clock: Clock) -> Self {
         let store = Self::over(LocalDisk, config, clock, None);

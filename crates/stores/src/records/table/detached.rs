@@ -28,7 +28,7 @@ const LOST_END: &str = "the server could not record the outcome of the run";
 pub struct RequestKey {
     /// The name.
     pub name: String,
-    /// Digest of the call, by which another call with the same name is told apart.
+    /// Digest of the call, by which another call with the same name is distinguished.
     pub call: Digest,
 }
 

@@ -42,7 +42,7 @@ pub struct RecordTable {
 pub struct StoredLog {
     /// Bytes of its text.
     pub bytes: u64,
-    /// Bytes of its JSON and of the result beside it; `None` if they are not kept any more.
+    /// Bytes of its JSON and of the result next to it; `None` if they are not kept any more.
     pub size: Option<u64>,
 }
 

@@ -10,7 +10,7 @@ use crate::records::table::{RecordTable, number};
 /// Most names that are forgotten in one transaction.
 const AT_ONCE: u64 = 500;
 
-/// The statements on one table of names. The names of runs that go on stay in any case.
+/// The statements on one table of names. The names of runs in progress stay in any case.
 struct Statements {
     /// Forgets names that are older than a time.
     old: &'static str,

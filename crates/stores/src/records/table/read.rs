@@ -88,7 +88,7 @@ impl RunFilter {
 pub struct ListedRuns {
     /// The runs, newest first.
     pub runs: Vec<RunSummary>,
-    /// The id from which the next page goes on, if there may be more.
+    /// The id from which the next page continues, if there may be more.
     pub next: Option<RunId>,
 }
 
@@ -345,7 +345,7 @@ struct Window {
     newest: String,
     /// The first of them.
     oldest: String,
-    /// The id from which the next page goes on, if this page ends before the last record.
+    /// The id from which the next page continues, if this page ends before the last record.
     end: Option<String>,
 }
 

@@ -91,9 +91,9 @@ impl Row {
 }
 
 impl RecordTable {
-    /// Writes all of these records or none. Those that are there already stay as they are, so a
-    /// batch can be written again after an error that may have come too late. The names of their runs
-    /// are kept from `now_ms` on, in milliseconds since the Unix epoch.
+    /// Writes all of these records or none. Existing ones stay unchanged, so a batch can be written
+    /// again after an error that may have come too late. The names of their runs are kept from
+    /// `now_ms` on, in milliseconds since the Unix epoch.
     pub(in crate::records) async fn insert(
         &self,
         rows: &[Row],

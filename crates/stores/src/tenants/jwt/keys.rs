@@ -1,7 +1,7 @@
 //! The keys of the provider in memory, and the thread that reads them again.
 //!
 //! A lookup takes a lock for an instant. Keys are read again at an interval, and soon after a token
-//! has named a key that is not there. A token cannot make the server ask more often than every
+//! has named a key that does not exist. A token cannot make the server ask more often than every
 //! [`PAUSE`], however many tokens there are.
 
 use std::io;
@@ -81,7 +81,7 @@ impl ProviderKeys {
     ///
     /// # Errors
     ///
-    /// The file is not there or has no key that can be used.
+    /// The file does not exist or has no key that can be used.
     pub fn open(config: &JwtConfig) -> Result<Self, KeySourceError> {
         let keys = Self {
             source: KeySource::open(&config.keys)?,
@@ -229,7 +229,7 @@ impl ProviderKeys {
         read
     }
 
-    /// Tells the log which keys are there.
+    /// Logs which keys exist.
     fn announce(&self) {
         let (set, place) = (Arc::clone(&self.current.read().set), self.source.place());
         if set.len() > 0 {

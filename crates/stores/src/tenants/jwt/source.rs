@@ -64,7 +64,7 @@ pub enum KeySourceError {
         /// The status.
         status: u16,
     },
-    /// The content is no set of keys.
+    /// The content is not a set of keys.
     #[error("the keys of `{place}` (`auth.jwt.jwks`) cannot be used: {fault}")]
     Content {
         /// The file or the address.
