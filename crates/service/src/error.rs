@@ -64,7 +64,7 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
-    /// A run goes on, or is over and its record is not written yet.
+    /// A run is in progress, or has ended and its record is not written yet.
     #[error("the record of this run is not written yet; repeat the request after the run")]
     RecordNotWritten,
     /// The tenant has as many runs in the background as it may have.
@@ -91,7 +91,7 @@ pub enum ServiceError {
     /// A run in the background has begun before. Its caller gets that run.
     #[error("the run has already started")]
     KnownRun,
-    /// A call was repeated, and the result of its run is not there.
+    /// A call was repeated, and the result of its run does not exist.
     #[error(
         "the run of this call has ended and its result is not kept; GET /v1/runs/{run} has its \
         outcome"
@@ -204,7 +204,7 @@ pub enum ServiceError {
     /// No worker can take the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
-    /// The packages of a run are not there.
+    /// Packages of a run are missing.
     #[error(transparent)]
     Packages(#[from] PackagesError),
     /// A result cannot be written.

@@ -66,7 +66,7 @@ impl Authentication {
     ///
     /// # Errors
     ///
-    /// The caller is no operator, the server takes no keys, the order is wrong, or the database
+    /// The caller is not an operator, the server takes no keys, the order is wrong, or the database
     /// failed.
     pub async fn create_key(
         &self,

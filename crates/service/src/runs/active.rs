@@ -144,7 +144,7 @@ pub struct ActiveRunView {
     pub progress: Option<ProgressReport>,
 }
 
-/// A run that goes on as long as this value lives.
+/// A run that lasts as long as this value lives.
 #[derive(Debug)]
 pub struct RunInProgress(Arc<ActiveRun>);
 
@@ -165,7 +165,7 @@ pub(crate) struct DetachedSeat {
 }
 
 impl ActiveRuns {
-    /// Enters a run, which goes on until the first value is dropped and is found until the second is.
+    /// Enters a run, which lasts until the first value is dropped and is found until the second is.
     pub fn enter(&self, run: ActiveRun) -> (RunInProgress, ActivePlace) {
         let (id, run) = (run.id.clone(), Arc::new(run));
         self.0.runs.lock().insert(id.clone(), Arc::clone(&run));
@@ -187,7 +187,7 @@ impl ActiveRuns {
         run.is_seen_by(tenant, kind).then_some(run)
     }
 
-    /// The newest runs of a tenant that go on, of this kind if one is given.
+    /// The newest runs in progress of a tenant, of this kind if one is given.
     pub fn list(
         &self,
         tenant: &TenantId,
@@ -252,7 +252,7 @@ impl ActiveRuns {
         *self.0.count.borrow()
     }
 
-    /// Resolves when no run in the background goes on.
+    /// Resolves when no background run is in progress.
     pub async fn detached_ended(&self) {
         // The sender lives as long as `self`, so an error cannot happen here.
         self.0.count.subscribe().wait_for(|count| *count == 0).await.ok();

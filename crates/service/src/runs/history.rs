@@ -81,7 +81,7 @@ pub struct RunHistory {
 /// A run that was found.
 #[derive(Debug)]
 pub enum FoundRun {
-    /// It goes on.
+    /// It is in progress.
     Active(ActiveRunView),
     /// It is over: its record as JSON, with the result if it ran in the background.
     Ended(String),
@@ -98,7 +98,7 @@ pub struct CancelledRun {
     pub outcome: Option<String>,
 }
 
-/// A page of the runs that go on.
+/// A page of the runs in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActiveRunList {
     /// The runs, newest first.
@@ -225,7 +225,7 @@ impl RunHistory {
         Ok(RunList { runs: page.runs, next_cursor })
     }
 
-    /// Lists the newest runs of the caller's tenant that go on.
+    /// Lists the newest runs in progress of the caller's tenant.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl RunHistory {
         Ok(ActiveRunList { runs: self.active.list(&caller.tenant, kind, most) })
     }
 
-    /// Finds a run of the caller's tenant. Waits for the end of a run that goes on, for as long as
+    /// Finds a run of the caller's tenant. Waits for the end of a run in progress, for as long as
     /// `patience`; not at all if as many requests of the tenant wait as may.
     ///
     /// # Errors
@@ -276,7 +276,7 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, it goes on, this is not kept, or the database failed.
+    /// The caller has no such run, it is in progress, this is not kept, or the database failed.
     pub async fn content(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
         let kind = visible_kind(caller)?;
         let run = parsed(id)?;
@@ -397,7 +397,8 @@ impl RunHistory {
         self.wait_for_end(caller, kind, run, patience).await
     }
 
-    /// Waits until a run is over and its record is written. Returns the run if it still goes on after
+    /// Waits until a run is over and its record is written. Returns the run if it is still in
+    /// progress after
     /// `patience`.
     async fn wait_for_end(
         &self,
@@ -460,7 +461,8 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, it goes on, its log is not kept any more, or the database failed.
+    /// The caller has no such run, it is in progress, its log is not kept any more, or the database
+    /// failed.
     pub async fn log(&self, caller: &Caller, id: &str) -> Result<RunLogText, ServiceError> {
         let kind = visible_kind(caller)?;
         let run = parsed(id)?;

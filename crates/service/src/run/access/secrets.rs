@@ -82,8 +82,7 @@ impl SecretAccess {
     }
 }
 
-/// The secrets of the tenant of the machine's user are those of the server. A tenant's own skill has
-/// those of the tenant alone.
+/// Tenant `local` uses the server's secrets. A tenant's own skill uses only the tenant's.
 fn scope_of(tenant: &TenantId, is_own: bool) -> SecretScope<'_> {
     match is_own {
         true => SecretScope::TenantAlone(tenant),

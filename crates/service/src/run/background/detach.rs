@@ -1,4 +1,4 @@
-//! Runs in the background: the call returns once the run was admitted, and the run goes on.
+//! Runs in the background: the call returns once the run was admitted, and the run continues.
 //!
 //! The run is noted in the database of records before it is admitted. So whatever happens to the
 //! server, a run whose id a client got has a record in the end. A client that lost the answer repeats
@@ -38,10 +38,10 @@ const COPIES: u64 = 3;
 /// The pause before a run that was stopped before it was admitted is looked for again.
 const FORGOTTEN_SOON: Duration = Duration::from_millis(50);
 
-/// Memory of a run that waits, beside its program.
+/// Memory of a run that waits, besides its program.
 const WAITING: u64 = 64 << 10;
 
-/// The task of a run that goes on without its call.
+/// The task of a run that continues without its call.
 type RunTask = JoinHandle<Result<Performed, ServiceError>>;
 
 impl Service {
@@ -69,7 +69,7 @@ impl Service {
 
     /// Begins a run in the background.
     ///
-    /// Cancellation: the run goes on.
+    /// Cancellation: the run continues.
     ///
     /// # Errors
     ///
@@ -88,10 +88,10 @@ impl Service {
         }
     }
 
-    /// Performs a run of a call with a key, once and only once: a call that is repeated has the first
-    /// answer, and waits for it if the run goes on.
+    /// Performs a run of a call with a key, once and only once: a call that is repeated has the
+    /// first answer, and waits for it if the run is in progress.
     ///
-    /// Cancellation: the run goes on, so that the client can ask for its result again.
+    /// Cancellation: the run continues, so that the client can ask for its result again.
     ///
     /// # Errors
     ///
@@ -157,8 +157,8 @@ impl Service {
         run.ok_or(ServiceError::FirstCallRefused)
     }
 
-    /// Begins a run that goes on without its call. It ends with [`ServiceError::KnownRun`], and executes
-    /// nothing, if the same call has begun one at the same time.
+    /// Begins a run that continues without its call. It ends with [`ServiceError::KnownRun`], and
+    /// executes nothing, if the same call has begun one at the same time.
     fn begin(
         &self,
         caller: &Caller,

@@ -26,6 +26,6 @@ impl DetachPolicy {
 pub struct DetachOrder {
     /// The client's own name for the call.
     pub key: Option<RequestKey>,
-    /// True if the call waits for the end of the run, which goes on without it.
+    /// True if the call waits for the end of the run, which continues without it.
     pub(crate) is_awaited: bool,
 }

@@ -316,7 +316,7 @@ mod tests {
     };
     use wardian_vocabulary::ids::{BlobName, Digest};
 
-    /// Reads a byte of each blob, waits until it may go on, and reads the rest.
+    /// Reads a byte of each blob, waits until it may continue, and reads the rest.
     #[derive(Debug)]
     struct SlowStore {
         began: Sender<()>,

@@ -1,10 +1,10 @@
-//! The reasons why the packages of a run are not there.
+//! The reasons why packages of a run are missing.
 
 use wardian_skills::packages::{NeedsError, StoreError};
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SkillName;
 
-/// The reason why the packages of a run are not there.
+/// The reason why packages of a run are missing.
 #[derive(Debug, thiserror::Error)]
 pub enum PackagesError {
     /// The packages of a skill are not known.

@@ -16,7 +16,7 @@ pub enum NotMetering {
     /// The code could not be compiled.
     #[error("fuel cannot be counted on this server: omit `limits.fuel`")]
     Failed,
-    /// The code is not there, and calls do not start its compilation.
+    /// The code does not exist, and calls do not start its compilation.
     #[error(
         "this server does not count fuel, because its operator has not installed the metered code \
         (`wardian engine install --metered`): omit `limits.fuel`"

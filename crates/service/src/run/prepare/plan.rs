@@ -55,7 +55,7 @@ pub struct RunPlan {
     /// True if the caller takes the kept result of an earlier run with the same inputs.
     pub(crate) takes_kept: bool,
     pub listener: Option<LogListener>,
-    /// Present if the run goes on in the background.
+    /// Present if the run continues in the background.
     pub detach: Option<DetachOrder>,
     /// Present if the run leaves a document.
     pub document: Option<DocumentOrder>,

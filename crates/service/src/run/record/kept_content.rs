@@ -21,10 +21,11 @@ use wardian_stores::records::{
 use wardian_stores::secrets::mask::Masks;
 use wardian_vocabulary::units::ByteCount;
 
-/// Copies of the texts while the run goes on and its record is made: as they are, and as JSON.
+/// Copies of the texts while the run is in progress and its record is made: as they are, and as
+/// JSON.
 const COPIES: usize = 2;
 
-/// The content of a run that goes on.
+/// The content of a run in progress.
 #[derive(Debug)]
 pub(crate) struct DraftContent {
     content: RunContent,

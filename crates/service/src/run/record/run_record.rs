@@ -1,4 +1,4 @@
-//! Gathers the record of one run while the run goes on, and hands it over at its end.
+//! Gathers the record of one run while the run is in progress, and hands it over at its end.
 //!
 //! INVARIANT(one-record-per-run): every run of a call that has begun to be prepared leaves exactly
 //! one record, whatever its end, like its line in the log. A run that the server refuses because it
@@ -47,7 +47,7 @@ const MAX_TRACEBACK: usize = 16 << 10;
 /// Longest name of a function of a record, in bytes.
 const MAX_ENTRYPOINT: usize = 200;
 
-/// The record of a run that goes on.
+/// The record of a run in progress.
 #[derive(Debug)]
 pub(crate) struct DraftRecord {
     recorder: Recorder,
@@ -60,7 +60,7 @@ pub(crate) struct DraftRecord {
     answered: Option<Instant>,
     /// True if the run is not recorded.
     is_left_out: bool,
-    /// True if the caller was told that the run was admitted, so that it is recorded in any case.
+    /// True if the caller knows that the run was admitted, so that it is recorded in any case.
     is_acknowledged: bool,
     /// The result of a run in the background, and what is dropped once the record is written.
     tail: RecordTail,

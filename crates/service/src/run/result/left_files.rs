@@ -79,7 +79,7 @@ pub(crate) struct NamedBlobs<'a> {
 
 impl Service {
     /// Names the blobs of a run: kept files by their paths, others as the program wanted. A copy of
-    /// a mounted blob gives it one more name, and its owner can go on using the others.
+    /// a mounted blob gives it one more name, and its owner can continue to use the others.
     ///
     /// Like the files, the names come from a worker that may be compromised, so only blobs that this
     /// run wrote get one.
