@@ -28,7 +28,7 @@ pub struct PoolConfig {
     /// Runs that may wait for a worker, of all tenants together. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits. A run
-    /// waits until it fits. Default: no bound beside the number of workers.
+    /// waits until it fits. Default: no bound besides the number of workers.
     pub memory: Option<ByteCount>,
     /// The limits of tenants. Default: none.
     pub tenants: TenantPolicy,

@@ -57,7 +57,7 @@ pub(crate) enum TemplateError {
     Gone,
 }
 
-/// A template that is ready. Dropping it kills the process; its workers go on.
+/// A template that is ready. Dropping it kills the process; its workers continue.
 #[derive(Debug)]
 pub(crate) struct Template {
     group: Pid,

@@ -20,7 +20,7 @@ pub enum ImplausibleOutcome {
     /// More log than the limit allows.
     #[error("it has more log output than its limit allows")]
     Logs,
-    /// An exception whose texts are longer than any sandbox sends, or whose class is no name.
+    /// An exception whose texts are longer than any sandbox sends, or whose class is not a name.
     #[error("it has a failure that no sandbox reports")]
     Failure,
     /// A profile that was not ordered, or is too long.
