@@ -41,7 +41,7 @@ const OPEN_FILES: u64 = 640;
 /// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissingWalls {
-    /// Report it and go on.
+    /// Report it and continue.
     #[default]
     Report,
     /// Do not run guests.

@@ -11,8 +11,8 @@ use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::outcome::RunOutcome;
 
-/// The reason why a sandbox cannot go on. The worker ends with it, and the gateway starts another
-/// one.
+/// The reason why a sandbox cannot continue. The worker ends with it, and the gateway starts
+/// another one.
 pub(crate) type RunnerError = Box<dyn Error + Send + Sync>;
 
 /// A loaded engine that runs one guest at a time.
