@@ -147,7 +147,7 @@ pub struct WorkersConfig {
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits on memory
-    /// and workspace. Default: no bound beside the number of workers.
+    /// and workspace. Default: no bound besides the number of workers.
     pub memory: Option<ByteCount>,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
@@ -203,7 +203,7 @@ pub struct ImagesConfig {
     pub memory: ByteCount,
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
-    /// The highest age of images before they are made anew with another hash secret; `None` keeps
+    /// The highest age of images before they are rebuilt with a new hash secret; `None` keeps
     /// them forever. Default 1 day.
     pub max_age: Option<Duration>,
     /// Tenants whose runs begin as an image with a hash secret of its own. Default none.
