@@ -155,7 +155,7 @@ pub fn config(options: impl Into<CodeOptions>) -> Config {
         .wasm_tail_call(false)
         .wasm_gc(false)
         .wasm_function_references(false)
-        // The counter is in a memory of its own.
+        // The counter is in a separate memory.
         .wasm_multi_memory(variant == Variant::Metered)
         .wasm_memory64(false)
         .wasm_extended_const(false)

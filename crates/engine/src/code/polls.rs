@@ -106,7 +106,7 @@ impl Bodies {
         self.polled.clear();
         let bytes = body.as_bytes();
         let mut copied = 0;
-        // Each poll of a function has an address of its own. With a shared address, the compiler
+        // Each poll of a function has its own address. With a shared address, the compiler
         // could reuse the value of an earlier poll and remove the later one.
         let mut addresses = POLL_PAGE;
         for place in &self.places {
