@@ -165,7 +165,7 @@ impl LayerStore {
         self.folder.join(format!("{layer}-{engine}.bytecode"))
     }
 
-    /// Writes a file under a name of its own, flushes it to the disk, and gives it its name.
+    /// Writes a file under its own name, flushes it to the disk, and gives it its name.
     fn keep_file<T>(
         &self,
         path: &Path,

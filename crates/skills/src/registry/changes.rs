@@ -16,7 +16,7 @@ use wardian_vocabulary::ids::TenantId;
 /// take longer than the skills.
 const MAX_LINES: usize = 20;
 
-/// Most folders of one change whose problems are logged.
+/// Maximum number of folders of one change whose problems are logged.
 const MAX_REJECTED: usize = 100;
 
 /// A root as the log names it.

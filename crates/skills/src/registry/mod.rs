@@ -9,7 +9,7 @@
 //! `__pycache__` are left out. An invalid folder never hides another. Earlier roots win over later
 //! ones, and every root wins over the built-in skills, except for the guide.
 //!
-//! A tenant can have roots of its own. Their skills hide shared ones of the same names, for that
+//! A tenant can have its own roots. Their skills hide shared ones of the same names, for that
 //! tenant alone: see [`SkillView`]. They are an index next to the shared one, so a tenant without
 //! roots costs nothing.
 //!

@@ -14,7 +14,7 @@ use crate::registry::folders::handle::Dir;
 use crate::registry::folders::scan::FolderId;
 use wardian_vocabulary::ids::TenantId;
 
-/// Most folders that one may lie in.
+/// Maximum number of folders that one may lie in.
 const MAX_ABOVE: usize = 2_048;
 
 /// Checks that each folder of a tenant can be read and is apart from those of others. Folders are

@@ -22,7 +22,7 @@ pub(in crate::packages) const LOG: &str = "pip.log";
 /// Longest part of a log that is read.
 const MAX_LOG: u64 = 64 << 20;
 
-/// Most files that are remembered of a log.
+/// Maximum number of files that are remembered of a log.
 const MAX_FILES: usize = 100_000;
 
 /// Longest file name that is remembered.

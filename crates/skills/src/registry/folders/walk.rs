@@ -21,13 +21,13 @@ use wardian_formats::skill::path::{MAX_PATH, is_left_out};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// Most files of a skill.
+/// Maximum number of files of a skill.
 pub const MAX_FILES: usize = 1_000;
 
 /// Largest file of a skill.
 pub const MAX_FILE: ByteCount = ByteCount::mebibytes(16);
 
-/// Most bytes of all files of a skill.
+/// Maximum number of bytes of all files of a skill.
 pub const MAX_TOTAL: ByteCount = ByteCount::mebibytes(64);
 
 /// Deepest folder of a skill, its own folder included.

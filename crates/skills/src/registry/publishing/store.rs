@@ -42,7 +42,7 @@ pub struct PublishedVersion {
 pub struct PublishBounds {
     /// Most versions of skills.
     pub folders: usize,
-    /// Most bytes of all of their files.
+    /// Maximum number of bytes of all of their files.
     pub bytes: ByteCount,
 }
 
