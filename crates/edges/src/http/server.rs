@@ -43,7 +43,7 @@ use wardian_telemetry::{Metrics, OpenConnection};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::framing::ClearStream;
 
-/// Most bytes of a request line and its headers.
+/// Maximum number of bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
 
 /// Size of the read buffer of one connection, in bytes.

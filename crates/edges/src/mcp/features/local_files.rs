@@ -25,17 +25,17 @@ use wardian_vocabulary::units::ByteCount;
 /// The scheme of the addresses of files.
 pub(crate) const FILE: &str = "file:";
 
-/// Most files that are listed as resources, and that the descriptions of tools name.
+/// Maximum number of files that are listed as resources, and that the descriptions of tools name.
 const MAX_LISTED: usize = 500;
 const MAX_NAMED: usize = 20;
 
 /// Maximum number of texts in arguments that are looked up as files, for advice.
 const MAX_LOOKED_UP: usize = 100;
 
-/// Most files of one run that are saved.
+/// Maximum number of files of one run that are saved.
 const MAX_SAVED: usize = 100;
 
-/// Most characters of the sentence about what was saved.
+/// Maximum number of characters of the sentence about what was saved.
 const MAX_TOLD: usize = 4_000;
 
 /// The folders of the user who started this program.

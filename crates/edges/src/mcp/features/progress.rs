@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use wardian_service::{LogChunk, LogStream, PreparationStep, ProgressReport, Stream};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most bytes of output that wait to be told.
+/// Maximum number of bytes of output that wait to be told.
 pub(crate) const WAITING: ByteCount = ByteCount::kibibytes(64);
 
 /// The shortest time between two notifications. What comes in between is left out but for the last.

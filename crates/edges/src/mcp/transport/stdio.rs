@@ -1,6 +1,6 @@
 //! The standard input and output: one message on each line.
 //!
-//! A thread of its own reads, since a read cannot be given up. The one client is the user who started
+//! A separate thread reads, since a read cannot be given up. The one client is the user who started
 //! the program.
 
 use std::collections::HashMap;

@@ -14,18 +14,18 @@ use wardian_formats::protocol::response::ErrorBody;
 use wardian_formats::protocol::strict::{self, RootKind, StrictError};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most bytes of a message besides the arguments of a tool. The protocol library makes a tree of
-/// it.
+/// Maximum number of bytes of a message besides the arguments of a tool. The protocol library makes
+/// a tree of it.
 pub(crate) const MAX_REST: usize = 16 << 10;
 
-/// Most memory of the tree of a rest, as a multiple of its size: an object with one short name takes
-/// some ninety times the memory of its text.
+/// Maximum memory of the tree of a rest, as a multiple of its size: an object with one short name
+/// takes some ninety times the memory of its text.
 const TREE_FACTOR: usize = 128;
 
 /// Memory of the tasks and channels by which the protocol library handles one message.
 const OF_A_MESSAGE: usize = 16 << 10;
 
-/// Most memory that the protocol library takes for a rest of this length.
+/// Maximum memory that the protocol library takes for a rest of this length.
 pub(crate) fn memory_of(rest: usize) -> ByteCount {
     rest.saturating_mul(TREE_FACTOR).saturating_add(OF_A_MESSAGE).into()
 }

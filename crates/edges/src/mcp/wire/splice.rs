@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use wardian_vocabulary::crypto::fill_random;
 
-/// Most contents of one answer.
+/// Maximum number of contents of one answer.
 pub(crate) const MAX_CONTENTS: usize = 256;
 
 /// Digits of the random part of a token.

@@ -30,11 +30,11 @@ const FOLDER: &str = "inode/directory";
 const PAGE: usize = 20;
 const PAGE_FILES: usize = 1_000;
 
-/// Most files of a skill that the extension knows, and most bytes of all of them.
+/// Maximum number of files of a skill that the extension knows, and of bytes of all of them.
 const MAX_FILES: usize = 512;
 const MAX_SIZE: u64 = 16 << 20;
 
-/// Most entries of one page of a folder.
+/// Maximum number of entries of one page of a folder.
 const PAGE_ENTRIES: usize = 200;
 
 /// Memory for one file of a list besides its address: its digest, and their copies in JSON.
