@@ -23,7 +23,7 @@ use crate::world::tasks::AbortOnDrop;
 /// Connections that a run may have open.
 pub(crate) const MAX_HANDLES: usize = 64;
 
-/// Most bytes of one read.
+/// Maximum number of bytes of one read.
 pub(crate) const MAX_READ: usize = 1 << 20;
 
 /// Number of a connection within its run. Numbers are not used again.

@@ -8,7 +8,7 @@ use crate::scripted::failure::failure_of;
 use wardian_formats::provenance::document::{MAX_DOCUMENT, MAX_PIECES};
 use wardian_formats::provenance::network::{NetworkDocument, NetworkEvent};
 
-/// Most bytes that the events of a record have in its canonical form.
+/// Maximum number of bytes that the events of a record have in its canonical form.
 const MAX_EVENTS: usize = 24 << 20;
 
 /// Most events of a record.
