@@ -20,10 +20,10 @@ pub const MAX_MESSAGE: usize = 16 << 10;
 /// Longest traceback, in bytes: the runner sends at most as much.
 pub const MAX_TRACEBACK: usize = 32 << 10;
 
-/// Most files of a workspace that an outcome lists.
+/// Maximum number of files of a workspace that an outcome lists.
 pub const MAX_LEFT_FILES: usize = 100;
 
-/// Most blobs that one run can name.
+/// Maximum number of blobs that one run can name.
 pub const MAX_BLOB_NAMES: usize = 1_000;
 
 /// Longest path of a listed file, in bytes. Files with longer ones are counted and not listed.
@@ -32,7 +32,8 @@ pub const MAX_LEFT_PATH: usize = 512;
 /// Longest reason why a file was not kept, in bytes.
 pub const MAX_NOT_KEPT: usize = 512;
 
-/// Most entries that tell of converted values. The guest's runner lists at most as many.
+/// Maximum number of entries that tell of converted values. The guest's runner lists at most as
+/// many.
 pub(crate) const MAX_CONVERSIONS: usize = 20;
 
 /// Longest text about converted values, in bytes: a path of 251 characters.

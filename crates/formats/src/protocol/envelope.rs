@@ -16,7 +16,8 @@ use crate::protocol::response::{ErrorBody, Response};
 use crate::protocol::strict::{self, RootKind, StrictError};
 use crate::protocol::wording::shortened;
 
-/// Most calls of one batch by default. Without a cap one body could order a hundred thousand runs.
+/// Maximum number of calls of one batch by default. Without a cap one body could order a hundred
+/// thousand runs.
 pub const DEFAULT_BATCH_MAX: usize = 32;
 
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "method", "params"];

@@ -31,7 +31,7 @@ const MAX_LAYER: ByteCount = ByteCount::mebibytes(528);
 /// Largest file of a skill.
 const MAX_SKILL_FILE: ByteCount = ByteCount::mebibytes(16);
 
-/// Most files of all skills.
+/// Maximum number of files of all skills.
 const MAX_SKILL_FILES: usize = 66_000;
 
 /// The file of a blob or a text, or of a layer.

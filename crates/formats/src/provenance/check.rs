@@ -16,7 +16,7 @@ use wardian_vocabulary::ids::MAX_NAMES_OF_BLOB;
 /// Most skills: those that a call mounts, and the one that it executes.
 const MAX_SKILLS: usize = MAX_MOUNTS + 1;
 
-/// Most blobs: those that a call names, and those of its arguments.
+/// Maximum number of blobs: those that a call names, and those of its arguments.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
 /// Most layers: one for each skill, and the batteries.

@@ -24,7 +24,7 @@ pub const FORMAT: &str = "wardian run record";
 /// The version of the format that is written and read.
 pub const VERSION: u64 = 1;
 
-/// Most pieces of a log, and most blobs, of a record.
+/// Maximum number of pieces of a log, and of blobs, of a record.
 pub const MAX_PIECES: usize = 20_000;
 
 /// Largest document.

@@ -107,7 +107,7 @@ impl FuelProfile {
     /// Most functions. Fuel of further ones counts for [`OTHER`].
     pub const MAX_FUNCTIONS: usize = 4_096;
 
-    /// Most calls. Fuel of further ones counts for [`OTHER`].
+    /// Maximum number of calls. Fuel of further ones counts for [`OTHER`].
     pub const MAX_CALLS: usize = 12_288;
 
     /// The fuel of the run.

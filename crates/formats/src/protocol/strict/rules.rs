@@ -7,8 +7,8 @@ pub const MAX_DEPTH: usize = 64;
 /// The path of the outermost value in errors.
 pub const ROOT: &str = "body";
 
-/// Most members of one object. The check for duplicate names needs memory for each member, so
-/// without a limit a body full of members would cost many times its own size.
+/// Maximum number of members of one object. The check for duplicate names needs memory for each
+/// member, so without a limit a body full of members would cost many times its own size.
 pub(crate) const MAX_MEMBERS: usize = 100_000;
 
 /// The reason why a text was refused.
@@ -92,7 +92,7 @@ pub enum RootKind {
 /// The rules that differ between requests and outputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// Most members of one object.
+    /// Maximum number of members of one object.
     pub members: usize,
     pub numbers: Numbers,
 }
