@@ -18,7 +18,7 @@ use wardian_vocabulary::client_tls::{UnreadableAuthorities, client_tls};
 /// The time for a whole request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most bytes of an answer that are read.
+/// Maximum number of bytes of an answer that are read.
 const MAX_ANSWER: u64 = 64 << 10;
 
 /// Longest file with headers.

@@ -24,7 +24,7 @@ pub struct TracesConfig {
 /// What the header `traceparent` of a request decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ParentTrust {
-    /// Nothing: the request begins a trace of its own, which names the client's as a link.
+    /// Nothing: the request begins its own trace, which names the client's as a link.
     Link,
     /// The trace that the request belongs to. The server decides whether it is recorded.
     #[default]

@@ -14,7 +14,7 @@ const FORBIDDEN: u8 = 0xff;
 /// The flag of a trace that is recorded. Other flags are ignored.
 const SAMPLED: u8 = 1;
 
-/// Most members of `tracestate`; the specification refuses more.
+/// Maximum number of members of `tracestate`; the specification refuses more.
 const MAX_MEMBERS: usize = 32;
 
 /// Longest `tracestate` that is kept: the length that the specification asks for.

@@ -30,7 +30,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2
 /// Longest reason in a log line, in characters.
 const MAX_REASON: usize = 300;
 
-/// Takes spans, and sends them from a thread of its own.
+/// Takes spans, and sends them from a separate thread.
 #[derive(Debug)]
 pub(super) struct Exporter {
     queue: SyncSender<Message>,
