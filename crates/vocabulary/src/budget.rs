@@ -32,7 +32,7 @@ const OUTPUTS: u32 = 32;
 /// Memory for checking and storing an output, as a multiple of its size.
 const OUTPUT_COPIES: u64 = 4;
 
-/// Most blobs that all runs together have open, those of waiting runs included.
+/// Maximum number of blobs that all runs together have open, those of waiting runs included.
 pub const OPEN_BLOBS: usize = 8_192;
 
 /// The share of the budget that runs in the background take while they wait: a quarter.
@@ -285,7 +285,7 @@ impl CallMemory {
         self.0.charge.lock().end_waiting();
     }
 
-    /// The account of a call with a budget of its own that has no limit.
+    /// The account of a call with its own budget that has no limit.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))

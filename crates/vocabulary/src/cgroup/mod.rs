@@ -5,7 +5,7 @@
 //! it really takes, in any way, and the kernel ends the worker alone when it takes too much.
 //!
 //! The place is the cgroup that the server was started in, if nothing else is in it. A cgroup with
-//! members of its own cannot have others below it, so the server moves itself to `gateway` first:
+//! members cannot have others below it, so the server moves itself to `gateway` first:
 //!
 //! ```text
 //! …/wardian.service      the place

@@ -87,7 +87,7 @@ impl UserFolder {
         if !is_fine(name) {
             return Err(UserFileError::Name);
         }
-        // Opening a device can have an effect of its own, so the kind is looked at first.
+        // Opening a device can have side effects, so the kind is looked at first.
         let found = rustix::fs::openat2(
             &self.folder,
             name,
