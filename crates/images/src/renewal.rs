@@ -105,7 +105,7 @@ mod tests {
         name.parse().unwrap()
     }
 
-    /// A disk on which each secret has images of its own, and a maker that fails for some.
+    /// A disk on which each secret has its own images, and a maker that fails for some.
     #[derive(Default)]
     struct Disk {
         generation: AtomicU64,
