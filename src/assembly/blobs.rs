@@ -32,7 +32,7 @@ pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
     LocalBlobStore::open_beside(settings(config), Clock::System)
 }
 
-/// A service whose runs have blobs of their own, in a folder that is removed with it.
+/// A service whose runs have their own blobs, in a folder that is removed with it.
 #[derive(Debug)]
 pub struct OwnBlobs {
     /// The service.
@@ -42,7 +42,7 @@ pub struct OwnBlobs {
     _folder: TempDir,
 }
 
-/// Makes a service like `service` whose runs have blobs of their own.
+/// Makes a service like `service` whose runs have their own blobs.
 pub(super) fn own_blobs(
     service: &Service,
     settings: &BlobStoreConfig,

@@ -86,7 +86,7 @@ impl MetricSource for TokenKeysState {
 pub(super) struct RuntimeState {
     pub(super) pool: Arc<Pool>,
     pub(super) images: Arc<ImageCache>,
-    /// Those of tenants with images of their own.
+    /// Those of tenants with their own images.
     pub(super) tenant_images: Vec<Arc<ImageCache>>,
     pub(super) registry: Arc<Registry>,
 }

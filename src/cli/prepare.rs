@@ -280,7 +280,7 @@ struct InstallState {
 }
 
 impl Installation {
-    /// Reads what the process tells, on a thread of its own.
+    /// Reads what the process tells, on a separate thread.
     fn follow(
         mut child: Child,
         finishes: bool,

@@ -23,10 +23,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// verifies gigabytes before it sends them, and syncs them before it acknowledges them.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Most bytes of an answer of JSON.
+/// Maximum number of bytes of an answer of JSON.
 const MAX_JSON: u64 = 4 << 20;
 
-/// Most bytes of other answers: the log of a run as JSON, each byte escaped.
+/// Maximum number of bytes of other answers: the log of a run as JSON, each byte escaped.
 const MAX_TEXT: u64 = 128 << 20;
 
 /// Attempts at a call that a busy server refuses.

@@ -8,7 +8,7 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use wardian_edges::mcp::{LocalFolders, SameName};
 
-/// Most files that are warned of one by one.
+/// Maximum number of files that are warned of one by one.
 const TOLD_NAMES: usize = 5;
 
 /// Opens the folders, and warns of files that have one name.

@@ -48,7 +48,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
-/// Most files that a sentence names.
+/// Maximum number of files that a sentence names.
 const MAX_NAMED: usize = 3;
 
 /// Runs a file, or code.

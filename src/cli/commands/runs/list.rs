@@ -62,10 +62,10 @@ pub(super) async fn list_of_one(
     Ok(())
 }
 
-/// Most tenants that are named when another one has no runs.
+/// Maximum number of tenants that are named when another one has no runs.
 const SHOWN_TENANTS: usize = 5;
 
-/// Most tenants whose runs are listed together.
+/// Maximum number of tenants whose runs are listed together.
 const ALL_TENANTS: usize = 10_000;
 
 /// A run with its tenant.

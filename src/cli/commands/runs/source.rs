@@ -20,10 +20,10 @@ use wardian_stores::records::{
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::{RunId, SkillName, TenantId};
 
-/// Most runs of one page.
+/// Maximum number of runs of one page.
 const PAGE: usize = 1_000;
 
-/// Most tenants in which a run is looked for.
+/// Maximum number of tenants in which a run is looked for.
 const SEARCHED_TENANTS: usize = 10_000;
 
 /// The source of records.

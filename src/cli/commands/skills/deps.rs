@@ -111,7 +111,7 @@ fn lock(
     from: Option<&Path>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    // pip works in a folder of its own.
+    // pip works in a separate folder.
     let from = from.map(std::path::absolute).transpose();
     let from = from.map_err(|fault| Failed::at("find the folder of `--from`", &fault))?;
     let place = source(from.as_deref())?;

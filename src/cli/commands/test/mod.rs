@@ -1,6 +1,6 @@
 //! `wardian test`: runs the tests of skills and of Python files.
 //!
-//! Every file and every case has a run of its own, reproducible unless the machine refuses something,
+//! Every file and every case has its own run, reproducible unless the machine refuses something,
 //! and all workers take part.
 
 mod cache;

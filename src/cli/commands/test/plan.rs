@@ -11,7 +11,7 @@ use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 
-/// Most files and cases of one command.
+/// Maximum number of files and cases of one command.
 const MAX_UNITS: usize = 20_000;
 
 /// The manifest that makes a folder a skill.

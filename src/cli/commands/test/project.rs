@@ -13,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 
-/// Most files of a project.
+/// Maximum number of files of a project.
 const MAX_FILES: usize = 5_000;
 
-/// Most bytes of all files of a project.
+/// Maximum number of bytes of all files of a project.
 const MAX_TOTAL: u64 = 64 << 20;
 
 /// Deepest folder of a project.

@@ -1,7 +1,7 @@
 //! Runs the tests of one Python file in the sandbox.
 //!
 //! The tests share an interpreter with the program that runs them, so a file that sets out to forge
-//! the report about its own tests can. It cannot reach anything else: each file has a run of its own,
+//! the report about its own tests can. It cannot reach anything else: each file has its own run,
 //! and this process decides about its end.
 
 use serde::{Deserialize, Serialize};

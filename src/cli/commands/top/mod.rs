@@ -20,7 +20,7 @@ use wardian_config::Config;
 /// The time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most bytes of metrics: a thousand tenants have some ten thousand lines.
+/// Maximum number of bytes of metrics: a thousand tenants have some ten thousand lines.
 const MAX_METRICS: u64 = 16 << 20;
 
 /// Moves the cursor to the beginning and clears what is behind it.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::commands::top::sample::Sample;
 
-/// Most tenants that are shown: those with the most runs.
+/// Maximum number of tenants that are shown: those with the most runs.
 const TENANTS: usize = 15;
 
 const MEBIBYTE: f64 = 1_048_576.0;

@@ -13,10 +13,10 @@ use wardian_stores::blobs::BlobStore;
 use wardian_stores::blobs::content::blob_id::BlobHasher;
 use wardian_stores::blobs::content::kind::BlobKind;
 
-/// Most files and folders that are looked at.
+/// Maximum number of files and folders that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Most files and folders next to a record that are looked at without being named.
+/// Maximum number of files and folders next to a record that are looked at without being named.
 const MAX_BESIDE: usize = 20_000;
 
 /// Longest text that is read, in bytes: programs and arguments are no longer.
