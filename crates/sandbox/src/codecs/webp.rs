@@ -17,8 +17,8 @@ const LOSSY_PIXEL: usize = 16;
 const LOSSY_BYTE: usize = 70;
 const LOSSLESS_PIXEL: u64 = 17;
 
-/// Most bytes of a lossy picture besides a quarter of its pixels. An ordinary picture has a fifth
-/// of a byte for each pixel; one of 12 Mi pixels may have five megabytes.
+/// Maximum number of bytes of a lossy picture besides a quarter of its pixels. An ordinary picture
+/// has a fifth of a byte for each pixel; one of 12 Mi pixels may have five megabytes.
 const MAX_LOSSY: usize = 8 << 20;
 
 /// Longest file, in bytes.

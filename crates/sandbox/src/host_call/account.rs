@@ -165,7 +165,7 @@ impl HostCallAccount {
         self.host.ask_network(request)
     }
 
-    /// Notes the name of a blob. It costs no call: the list of names has a bound of its own, and the
+    /// Notes the name of a blob. It costs no call: the list of names has its own bound, and the
     /// gateway names only blobs that the run has stored.
     pub(crate) fn name_blob(&mut self, id: &str, name: &str) -> Result<(), Refusal> {
         let wrong = |fault: InvalidId| Refusal {

@@ -2,7 +2,7 @@
 //!
 //! The host finds the files and their sizes in its own file system, without the guest. Files that a
 //! call asks for count against the run's limits on calls and bytes like any blob that it writes.
-//! Those that are kept by default have bounds of their own, so that a program that has used up its
+//! Those that are kept by default have their own bounds, so that a program that has used up its
 //! limits loses none.
 //!
 //! INVARIANT(named-or-kept): by default each file that is listed is kept or says why not.

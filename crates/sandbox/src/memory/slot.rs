@@ -136,7 +136,7 @@ impl Slot {
         bytes_in(&self.private)
     }
 
-    /// The most bytes that the guest could have.
+    /// The maximum number of bytes that the guest could have.
     pub(super) const fn room(&self) -> usize {
         room_in(self.reservation)
     }

@@ -68,7 +68,7 @@ impl<'a> RawFunction<'a> {
         })
     }
 
-    /// The function with names of its own.
+    /// The function with its own names.
     pub(crate) fn to_function(self) -> ProfiledFunction {
         let Self { name, file, line } = self;
         ProfiledFunction { name: name.text(), file: file.text(), line }

@@ -26,7 +26,7 @@ pub struct CodeSpec {
     pub declared_pages: usize,
 }
 
-/// Code in use, with an engine of its own.
+/// Code in use, with its own engine.
 ///
 /// All images share it, because an image is only memory. So images can be attached after the
 /// lock-down, when no code can be loaded any more.

@@ -182,8 +182,8 @@ impl FileSystem {
         (self.quota.used_bytes(), self.quota.used_entries())
     }
 
-    /// The most bytes that the workspace ever took up. The allocator keeps freed memory, so its
-    /// heap is trimmed after a run with a large workspace.
+    /// The peak number of bytes that the workspace took up. The allocator keeps freed memory,
+    /// so its heap is trimmed after a run with a large workspace.
     #[must_use]
     pub(crate) const fn workspace_peak(&self) -> u64 {
         self.quota.peak_bytes()

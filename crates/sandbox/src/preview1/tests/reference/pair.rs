@@ -123,7 +123,7 @@ impl Pair {
         let folder = tempfile::tempdir().unwrap();
         let reference = Reference::new(&folder);
         let mut guest = Guest::new(ours);
-        // Folders of the host have times of their own; the workspace has the time of its run.
+        // Folders of the host have their own times; the workspace has the time of its run.
         let now = guest.store.data_mut().wasi.now();
         let times = SetTimes { accessed: Some(now), modified: Some(now) };
         guest.store.data_mut().wasi.files.set_times(at("."), LastLink::Keep, times, now).unwrap();
