@@ -1,4 +1,4 @@
-//! Takes events, and writes their lines on a thread of its own, so that no call waits for a disk.
+//! Takes events, and writes their lines on a separate thread, so that no call waits for a disk.
 
 use std::path::PathBuf;
 use std::sync::Arc;

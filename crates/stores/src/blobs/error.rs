@@ -26,9 +26,9 @@ pub enum BlobError {
     /// The tenant's quota is used up.
     #[error("this tenant may store {bytes} in {blobs} blobs, and its quota is used up")]
     QuotaExceeded {
-        /// Most bytes.
+        /// Maximum number of bytes.
         bytes: ByteCount,
-        /// Most blobs.
+        /// Maximum number of blobs.
         blobs: u64,
     },
     /// The disk is full. Nothing was changed.

@@ -40,7 +40,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// The size in bytes to which the write-ahead log is cut once it was folded into the file.
 const MAX_LOG: &str = "67108864";
 
-/// Most connections of one process. SQLite has one writer at a time, and reads are short.
+/// Maximum number of connections of one process. SQLite has one writer at a time, and reads are
+/// short.
 const CONNECTIONS: u32 = 4;
 
 /// Begins a transaction that writes. SQLite then waits for other writers at the beginning, where

@@ -19,7 +19,7 @@
 //!
 //! # Why
 //!
-//! Records have a file of their own next to that of the keys. They are written all the time and
+//! Records have their own file next to that of the keys. They are written all the time and
 //! take gigabytes, while keys change rarely and must survive a loss of power. With two files a
 //! record waits for no disk to be synchronised, a revocation waits for no batch of records, and a
 //! disk that is full of records damages no key.

@@ -1,4 +1,4 @@
-//! Writes the records that wait, in batches, on a thread of its own, and removes old ones.
+//! Writes the records that wait, in batches, on a separate thread, and removes old ones.
 
 use std::io;
 use std::sync::Arc;

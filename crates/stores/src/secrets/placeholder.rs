@@ -5,7 +5,7 @@
 //! form of a key accept it. Prefixes that a service gives to all of its keys stay. A placeholder
 //! tells the shape of the value and nothing else of it.
 //!
-//! INVARIANT(fresh-placeholder): each run has placeholders of its own, which no other run knows.
+//! INVARIANT(fresh-placeholder): each run has its own placeholders, which no other run knows.
 
 use std::io;
 

@@ -40,7 +40,7 @@ const SEVERAL: &[u8; 20] = b"wardian blob name 2\n";
 /// The byte between names. No name has a control character.
 const BETWEEN: u8 = b'\n';
 
-/// Most bytes of a file.
+/// Maximum number of bytes of a file.
 const MAX_FILE: usize = ONE.len() + MAX_NAMES_OF_BLOB * (MAX_BLOB_NAME + 1) + 32;
 
 /// The ending of the files of names. No blob's file has one.

@@ -14,7 +14,7 @@ use crate::records::table::{RecordTable, count, number};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
-/// Most runs that are read at one time.
+/// Maximum number of runs that are read at one time.
 const AT_ONCE: i64 = 256;
 
 /// Most notes of a tenant that are looked through for runs that are over.

@@ -55,7 +55,7 @@ impl RunSearch {
     }
 }
 
-/// Most runs that are listed for one blob.
+/// Maximum number of runs that are listed for one blob.
 const MADE_BY: u64 = 1_000;
 
 /// Whose runs are listed.
@@ -223,7 +223,7 @@ impl RecordTable {
         Ok(found.fetch_optional(self.database.connections()).await?)
     }
 
-    /// The most bytes that the result of a run in the background has, if it is kept.
+    /// Upper bound on the size of the stored result of a background run, in bytes, if it is kept.
     ///
     /// # Errors
     ///
