@@ -30,11 +30,12 @@ use wardian_vocabulary::units::ByteCount;
 /// Nobody waits for such a run, so nothing else bounds how long it holds its memory.
 pub(crate) const HELD: ByteCount = ByteCount::mebibytes(16);
 
-/// The most blobs that one tenant's runs in the background read together. They are open until the
-/// runs end.
+/// Maximum number of blobs that one tenant's runs in the background read together. They are open
+/// until the runs end.
 pub(crate) const BLOBS: usize = 512;
 
-/// The most blobs that all runs in the background read together: a quarter of those that may be open.
+/// Maximum number of blobs that all runs in the background read together: a quarter of those that
+/// may be open.
 pub(crate) const ALL_BLOBS: usize = OPEN_BLOBS / 4;
 
 /// A few blobs, for which there is room when runs with many have taken all of theirs.

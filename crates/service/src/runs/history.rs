@@ -25,7 +25,7 @@ use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::quotas::FairShare;
 use wardian_vocabulary::units::ByteCount;
 
-/// Most runs of one page of the list.
+/// Maximum number of runs of one page of the list.
 const MAX_PAGE: u64 = 1_000;
 
 /// Memory for one run of a page: its members, a title of 800 bytes among them, and their JSON.
@@ -37,8 +37,8 @@ const RECORD: ByteCount = ByteCount::kibibytes(512);
 /// Copies of a result while it is answered: as it was read, and in the record.
 const COPIES: u64 = 2;
 
-/// Most bytes of the content of a run, as JSON: its code and its arguments, of which a byte takes up to
-/// six with its escapes, and the rest.
+/// Maximum number of bytes of the content of a run, as JSON: its code and its arguments, of which a
+/// byte takes up to six with its escapes, and the rest.
 const MAX_CONTENT: u64 = 13 << 20;
 
 /// The time in which the record of a run that is over is usually written.
@@ -50,8 +50,8 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 /// How often a call that waits for the end of a run looks at it again.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// Most calls that read the database at one time; further ones wait. One of its connections stays
-/// free for the writer.
+/// Maximum number of calls that read the database at one time; further ones wait. One of its
+/// connections stays free for the writer.
 const READERS: usize = 3;
 
 /// Where a server records what happens. The runs of commands leave nothing.

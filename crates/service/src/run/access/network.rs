@@ -155,7 +155,7 @@ pub struct GuestNetwork {
     /// False if nothing is granted: then the guest itself says what to do about it.
     has_rules: bool,
     is_reproducible: bool,
-    /// What is covered in names of hosts.
+    /// What is redacted in names of hosts.
     masks: Option<Arc<Masks>>,
 }
 

@@ -136,7 +136,7 @@ pub struct RunSecrets {
     /// The variables that the guest gets: values, and placeholders.
     pub environment: BTreeMap<String, SecretText>,
     pub(crate) broker: Option<Arc<Broker>>,
-    /// What is covered in all that the run leaves behind.
+    /// What is redacted in all that the run leaves behind.
     pub(crate) masks: Option<Arc<Masks>>,
 }
 

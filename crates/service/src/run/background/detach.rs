@@ -190,7 +190,7 @@ impl Service {
         Ok((run, task))
     }
 
-    /// Performs a run in a task of its own.
+    /// Performs a run in a separate task.
     fn spawn_detached(
         &self,
         caller: Caller,

@@ -23,9 +23,9 @@ use wardian_images::PackageSet;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::Fuel;
 
-/// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
-/// keeps a file open for each of them, and may have 640 open files, those of skills and layers
-/// among them.
+/// Maximum number of blobs that one run mounts: those of `input_blobs`, and 64 that its arguments
+/// name. A worker keeps a file open for each of them, and may have 640 open files, those of skills
+/// and layers among them.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
 /// Fuel for centuries.
@@ -164,7 +164,7 @@ impl RunPlan {
 
     /// The packages of images that the run is expected to import. A run with fuel has none:
     /// importing costs fuel, and the fuel of a run must not depend on the images that exist. A
-    /// reproducible run has an image of its own.
+    /// reproducible run has its own image.
     pub fn packages(&self) -> PackageSet {
         if self.reproducible.is_some() {
             return PackageSet::REPRODUCIBLE;

@@ -187,7 +187,7 @@ impl DraftRecord {
         }
     }
 
-    /// Notes the worker's outcome, whose texts are covered already.
+    /// Notes the worker's outcome, whose texts are already redacted.
     pub(crate) fn note_finished(&mut self, finished: &FinishedRun) {
         let now = Instant::now();
         self.answered = Some(now);

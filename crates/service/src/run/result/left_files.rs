@@ -16,7 +16,7 @@ use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most files that a summary names.
+/// Maximum number of files that a summary names.
 const MAX_NAMED: usize = 3;
 
 /// Translates a call's `keep_files`. `bounds` are those of files that nobody asked for.
