@@ -15,7 +15,7 @@ use wardian_vocabulary::units::ByteCount;
 pub struct PoolConfig {
     /// The command that starts a worker.
     pub command: WorkerCommand,
-    /// Gives each process a cgroup of its own. Default: none.
+    /// Gives each process its own cgroup. Default: none.
     pub cgroups: Option<WorkerCgroups>,
     /// Runs that compute at once. One for each core is right.
     pub workers: usize,

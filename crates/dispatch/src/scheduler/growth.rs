@@ -50,7 +50,7 @@ pub(crate) struct Growth {
     waits: BTreeSet<Ticket>,
     /// The runs in progress that began as those of newcomers.
     newcomers: BTreeSet<Ticket>,
-    /// The most runs at once lately, and when they were that many.
+    /// The peak number of simultaneous runs lately, and its time.
     reach: usize,
     reached: Option<Instant>,
 }

@@ -47,7 +47,7 @@ impl PoolCgroups {
         Self { rules, made: Vec::new(), has_warned: false }
     }
 
-    /// Moves a process to a cgroup of its own. Returns nothing if the pool makes none.
+    /// Moves a process to its own cgroup. Returns nothing if the pool makes none.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 //!
 //! INVARIANT(no-zombies): every process that a template has forked is waited for, also if the
 //! template ends before it could name it. A forked worker is a child of this process and begins in
-//! the process group of its template. It gets a group of its own when it is known here. So the rest
+//! the process group of its template. It gets its own group when it is known here. So the rest
 //! of the group is what nobody knows, and is ended with the template.
 
 use std::io;

@@ -133,7 +133,7 @@ fn no_orphans_when_a_pool_or_its_runtime_is_dropped() {
     }
 }
 
-/// A gateway in a process of its own, with a worker whose guest ignores its cancellation.
+/// A gateway in a separate process, with a worker whose guest ignores its cancellation.
 #[test]
 fn the_process_that_is_a_gateway() {
     if !plays("role-gateway") {

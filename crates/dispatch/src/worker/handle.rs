@@ -107,7 +107,7 @@ impl Piece<'_> {
         };
         let message = ToWorker::Attach(Attachment { owner: self.key().owner, content });
         let bytes = frame::encode_shared(&message, self.size())?;
-        // The frame has a descriptor of its own, because it may be sent after the run was dropped.
+        // The frame has its own descriptor, because it may be sent after the run was dropped.
         let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
         Ok(Frames::with_descriptor(bytes, file))
     }
