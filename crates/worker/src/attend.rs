@@ -105,7 +105,7 @@ mod tests {
         Attachment { owner: Owner::Shared, content }
     }
 
-    /// A worker on a thread of its own, and the gateway's end of its socket.
+    /// A worker on a separate thread, and the gateway's end of its socket.
     struct Gateway {
         socket: OwnedFd,
         incoming: Incoming,
