@@ -16,7 +16,7 @@ use wardian_vocabulary::units::ByteCount;
 /// The setting that names the folders.
 pub(crate) const TENANT_SKILLS: &str = "tenants.skills";
 
-/// Most tenants with folders, and most folders of one tenant.
+/// Maximum number of tenants with folders, and of folders of one tenant.
 const MAX_TENANTS: usize = 10_000;
 const MAX_ROOTS: usize = 8;
 

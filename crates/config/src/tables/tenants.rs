@@ -1,5 +1,5 @@
 //! The settings `tenants.*`: how far tenants are apart, the limits of all tenants, and those of
-//! tenants with limits of their own.
+//! tenants with their own limits.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use wardian_dispatch::Isolation;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::{CallRate, DETACHED, TenantLimits, TenantPolicy, TimeQuota};
 
-/// Most tenants with images of their own.
+/// Maximum number of tenants with their own images.
 const MAX_IMAGE_TENANTS: usize = 16;
 
 const WEIGHTS: RangeInclusive<u32> = 1..=1_000;
@@ -77,7 +77,7 @@ pub(crate) fn read_tenants(
     (isolation, TenantPolicy { usual: usual.limits(), named })
 }
 
-/// Reads the tenants that have images of their own. Each image takes memory, so there are few.
+/// Reads the tenants that have their own images. Each image takes memory, so there are few.
 pub(crate) fn read_image_tenants(reader: &mut Reader) -> Vec<TenantId> {
     const KEY: &str = "images.tenants";
     let names: Vec<String> = reader.read(KEY, Vec::new());
@@ -104,7 +104,7 @@ pub(crate) fn read_image_tenants(reader: &mut Reader) -> Vec<TenantId> {
 }
 
 /// Reads the setting that says which runs may follow one another in a worker. Without it, callers
-/// that are known have workers of their own.
+/// that are known have their own workers.
 fn read_isolation(reader: &mut Reader, auth: AuthMode) -> Isolation {
     let usual = match auth {
         AuthMode::Open | AuthMode::Proxy => Isolation::Shared,
@@ -184,7 +184,7 @@ impl SettingValue for NamedTables {
     }
 }
 
-/// The limits of tenants with limits of their own. A limit that is not written is the usual one.
+/// The limits of tenants with their own limits. A limit that is not written is the usual one.
 fn own_limits(
     usual: &Written,
     tables: &NamedTables,
