@@ -15,7 +15,7 @@
 //! INVARIANT(charged-everywhere): every cycle in the control flow of a module has a charge, because
 //! it has instructions that cost something and are paid in each repetition. So has every recursion.
 
-use crate::code::metering::flow_graph::{BasicBlock, BlockId, Edge, EdgePlace, FlowGraph};
+use crate::code::metering::flow_graph::{BasicBlock, BlockId, EdgePlace, FlowEdge, FlowGraph};
 use crate::code::nan::float_operators::Lanes;
 
 /// An addition to a function: the place in its body, and the code to be added there.
@@ -142,7 +142,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn edges<'b>(&'b self, block: &'b BasicBlock) -> impl Iterator<Item = &'b Edge> {
+    fn edges<'b>(&'b self, block: &'b BasicBlock) -> impl Iterator<Item = &'b FlowEdge> {
         block.next.iter().filter_map(|edge| self.graph.edges.get(*edge))
     }
 
@@ -190,7 +190,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The instructions that have to be paid where an edge arrives.
-    fn needed(&self, edge: &Edge) -> i64 {
+    fn needed(&self, edge: &FlowEdge) -> i64 {
         match self.graph.blocks.get(edge.to) {
             // It pays for nothing else, and all that repeats it charges something anyway.
             Some(block) if block.is_dispatch() => block.cost,
@@ -212,7 +212,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Compares the outgoing edges of a block. The most likely one has the largest number.
-    fn likelihood(&self, from: &BasicBlock, edge: &Edge) -> i64 {
+    fn likelihood(&self, from: &BasicBlock, edge: &FlowEdge) -> i64 {
         if self.is_fatal(edge.to) {
             return i64::MIN;
         }

@@ -16,7 +16,7 @@ pub(crate) type BlockId = usize;
 #[derive(Debug, Default)]
 pub(crate) struct FlowGraph {
     pub(crate) blocks: Vec<BasicBlock>,
-    pub(crate) edges: Vec<Edge>,
+    pub(crate) edges: Vec<FlowEdge>,
     /// The offsets of the bulk operations that can be reached.
     pub(crate) bulk: Vec<usize>,
     /// The number of loops.
@@ -53,7 +53,7 @@ pub(crate) struct BasicBlock {
 
 /// An edge from one basic block to another.
 #[derive(Debug, Clone)]
-pub(crate) struct Edge {
+pub(crate) struct FlowEdge {
     pub(crate) to: BlockId,
     pub(crate) place: EdgePlace,
 }
@@ -173,7 +173,7 @@ impl Reader<'_> {
             target.is_bare = true;
             target.is_entered_blindly = true;
         }
-        self.graph.edges.push(Edge { to, place });
+        self.graph.edges.push(FlowEdge { to, place });
         if let Some(block) = self.graph.blocks.get_mut(from) {
             block.next.push(number);
         }
