@@ -45,7 +45,10 @@ fn commands_use_a_running_server() {
     at(&["blobs", "get", &id, "-o", "new/deep/"]).with(0);
     assert_eq!(fs::read(place.folder().join("new/deep/table.csv")).unwrap(), content);
     let refused = at(&["blobs", "get", &id, "-o", "copy.csv/"]).with(2).stderr;
-    assert!(refused.contains("copy.csv/: the slash at the end names a folder"), "{refused}");
+    assert!(
+        refused.contains("copy.csv/: a path that ends with a slash must be a folder"),
+        "{refused}"
+    );
     let missing = format!("blob:{}", "a".repeat(52));
     at(&["blobs", "get", &missing, "-o", "none/"]).with(2);
     assert!(!place.folder().join("none").try_exists().unwrap(), "no folder is made for nothing");

@@ -48,7 +48,7 @@ fn an_image_that_a_run_would_have_needed_is_made_for_later_ones() {
     for _ in 0..3 {
         assert_eq!(*output(&client.run(PICTURE)), first);
     }
-    let begun = server.wait_for_log("began as the image `pillow`");
+    let begun = server.wait_for_log("started from the image `pillow`");
     assert!(begun.contains("run_"), "{begun}");
     drop(server);
 

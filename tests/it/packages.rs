@@ -221,7 +221,7 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
         });
     };
     refusal(
-        "needs `tiny-mark`, and there is no code/pylock.toml: `wardian skills deps lock FOLDER`",
+        "needs `tiny-mark`, but code/pylock.toml does not exist: `wardian skills deps lock FOLDER`",
     );
     let check = command.run(&["skills", "check", folder]).with(1);
     assert!(check.stderr.contains("lock-missing"), "{}", check.stderr);
@@ -431,7 +431,7 @@ fn what_cannot_be_locked_says_why() {
         .add("tiny_both", "2.0", &[], &[]);
     fs::write(wheels.0.path().join("tiny_source-1.0.tar.gz"), "").unwrap();
     for (requirements, expected) in [
-        ("numpy<2\n", "`numpy<2` excludes numpy 2."),
+        ("numpy<2\n", "`numpy<2` excludes the engine's numpy 2."),
         ("tiny-old\n", "requires a version of numpy 2."),
         ("tiny-fast\n", "`tiny-fast` has only wheels with native code"),
         ("tiny-source\n", "`tiny-source` has only source distributions"),

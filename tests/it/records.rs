@@ -457,7 +457,7 @@ fn a_full_disk_costs_no_run_and_records_are_written_later() {
     let limit = |most| Rlimit { current: most, maximum: None };
     let before = prlimit(process, Resource::Fsize, limit(Some(4_096))).unwrap();
     let ids: Vec<String> = (0..5).map(|_| id_of(&client.run("print(1)"))).collect();
-    server.wait_for_log("records of runs cannot be written, which is tried again");
+    server.wait_for_log("records of runs cannot be written; this is retried");
     for id in &ids {
         let answer = client.get(&format!("/v1/runs/{id}"));
         assert_eq!((answer.status, answer.error().1.as_str()), (503, "overloaded"), "{answer:?}");

@@ -528,7 +528,7 @@ fn a_bundle_is_verified_without_anything_else() {
         said(&pack(input).with(2), &["is one of the files to pack"]);
         assert!(before == fs::read(place.folder().join(input)).unwrap(), "{input}");
     }
-    said(&pack("in").with(2), &["is there and is no file"]);
+    said(&pack("in").with(2), &["exists and is not a regular file"]);
     pack("two.tar").with(0);
     // Blobs are found beside the record, so they are missing where it stands alone.
     place.file("alone/run.json", fs::read(place.folder().join("run.json")).unwrap());
@@ -615,10 +615,13 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
         (with(&[&blob]), "its first file must be `RECORD.json`"),
         (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record refers to no `blobs/x`"),
         (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record refers to no `other`"),
-        (with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]), "names no `skills/"),
+        (
+            with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]),
+            "refers to no `skills/",
+        ),
         (
             with(&[&first, &blob, &entry(&format!("layers/{}.layer", "0".repeat(64)), b"", b'0')]),
-            "names no `layers/",
+            "refers to no `layers/",
         ),
         (with(&[&first, &blob, &blob]), "appears twice"),
         (with(&[&first, &first]), "appears twice"),

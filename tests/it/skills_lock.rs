@@ -77,10 +77,9 @@ fn locked_commands_refuse_drift_in_a_line_and_run_nothing() {
     skills.remove("acme.c");
     skills.remove("acme.b");
     assert!(exec(2).contains("`acme.b` 0.2.0 is in the lock file but does not exist"));
-    for (text, wanted) in [
-        ("format = 9\n", "skills.lock: is of format 9"),
-        ("format = 1\nx", "skills.lock: line 2: "),
-    ] {
+    for (text, wanted) in
+        [("format = 9\n", "skills.lock: has format 9"), ("format = 1\nx", "skills.lock: line 2: ")]
+    {
         place.file("skills.lock", text);
         assert!(exec(2).contains(wanted), "{text}");
     }

@@ -341,7 +341,7 @@ fn files_that_make_no_certificate_are_refused_in_one_line_and_nothing_is_changed
         (Some(key), Some(key), "tls.key` has no certificate"),
         (Some("text.pem"), Some(key), "text.pem` is not PEM"),
         (Some("zeros.pem"), Some(key), "zeros.pem` cannot be used"),
-        (Some(good), Some("empty.pem"), "empty.pem` has no private key"),
+        (Some(good), Some("empty.pem"), "empty.pem` has no unencrypted private key"),
         (Some(good), Some("encrypted.key"), "has no unencrypted private key"),
         (Some(good), Some("other.key"), "other.key` does not belong to the first certificate"),
         (Some("."), Some(key), "cannot be read: it is not a regular file"),

@@ -292,7 +292,7 @@ fn mistakes_that_others_make_are_answered_with_the_right_setting() {
         ("prot = 8080", "1: `prot` is not a setting: the address and the port of the server are"),
         (
             "[tenants.acme]\nweight = 3",
-            "2: `tenants.acme.weight` is not a setting: tenants are made",
+            "2: `tenants.acme.weight` is not a setting: a tenant is created",
         ),
         (
             "[limits]\ntimout = 3",

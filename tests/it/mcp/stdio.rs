@@ -251,7 +251,7 @@ fn the_folder_for_what_runs_keep_is_made() {
     let refused = place.run(&["mcp", "--out", "taken"]).with(2).stderr;
     assert!(refused.contains("`--out` must be a folder, and `taken` is not one"), "{refused}");
     let refused = place.run(&["mcp", "--out", "taken/below"]).with(2).stderr;
-    assert!(refused.contains("the folder `taken/below` cannot be made"), "{refused}");
+    assert!(refused.contains("the folder `taken/below` cannot be created"), "{refused}");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn images_are_made_for_the_runs_of_a_client() {
     assert_eq!(client.ask(&run(1, code))["result"]["isError"], false);
     client.wait_for_log("the image `pillow` is ready");
     assert_eq!(client.ask(&run(2, code))["result"]["isError"], false);
-    client.wait_for_log("began as the image `pillow`");
+    client.wait_for_log("started from the image `pillow`");
 }
 
 #[test]

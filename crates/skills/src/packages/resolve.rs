@@ -349,7 +349,7 @@ mod tests {
             resolve(&requirements, &guest(), Path::new("/no/python"), WheelSource::Registry)
         };
         let error = resolved("NumPy<2").unwrap_err().to_string();
-        assert!(error.starts_with("`numpy<2` excludes numpy 2.5.2 of the engine"), "{error}");
+        assert!(error.starts_with("`numpy<2` excludes the engine's numpy 2.5.2"), "{error}");
         let engine = resolved("numpy>=2\nPyYAML").unwrap();
         assert_eq!((engine.wheels.len(), engine.engine.len()), (0, 2));
     }

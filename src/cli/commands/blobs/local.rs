@@ -202,7 +202,10 @@ mod tests {
         let config = config_in(folder.path(), &[("blobs.max_size", "1 KiB")]);
         let failed = stored(&config, Path::new("/dev/zero")).unwrap_err();
         assert_eq!(failed.exit, crate::cli::exit_code::Exit::WrongUsage);
-        assert!(failed.to_string().starts_with("/dev/zero: a blob may hold 1 KiB"), "{failed}");
+        assert!(
+            failed.to_string().starts_with("/dev/zero: a blob may have at most 1 KiB"),
+            "{failed}"
+        );
         let id = stored(&config, Path::new("/proc/sys/kernel/ostype")).unwrap();
         assert_eq!(content(&config, &id), b"Linux\n");
     }

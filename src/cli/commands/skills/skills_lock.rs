@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(parse("format = 1").unwrap().len(), 0);
         for (text, expected) in [
             (String::new(), "missing field `format`"),
-            ("format = 2\nnew = 1".to_owned(), "is of format 2, and this version"),
+            ("format = 2\nnew = 1".to_owned(), "has format 2, but this version"),
             ("format = 1\nnew = 1".to_owned(), "line 2: unknown field `new`"),
             ("format = ".to_owned(), "line 1: "),
             (good.replace(&digest, "00"), "digest must be 64 lowercase"),
