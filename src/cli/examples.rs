@@ -178,10 +178,10 @@ Examples:
   wardian conformance --server http://127.0.0.1:8080/rpc --junit report.xml
   wardian conformance --list
 
-Without `--server` the command starts a Wardian server with default settings, on a free port and with
-the skills that the cases need. Another server needs these skills in its folder: `--install` copies
-them. The suite is a Python package without dependencies. It needs Python 3.9 or newer on this machine
-(`engine.python`); see conformance/README.md.
+Without `--server` the command starts a Wardian server with default settings, on a free port and
+with the skills that the cases need. Another server needs these skills in its folder: `--install`
+copies them. The suite is a Python package without dependencies. It needs Python 3.9 or newer on
+this machine (`engine.python`); see conformance/README.md.
 
 Exit codes: 0 all cases passed, 1 a case failed, 2 the cases could not be run, 3 an error of Wardian
 or of the machine.";
@@ -236,7 +236,7 @@ Examples:
   wardian skills publish acme.sales.report --server https://skills.example --key-file ~/.wardian-key
 
 The key needs the scopes `publish` and `blobs`. A version never changes: publishing the same content
-again does nothing, and different content needs a new version. Only the key's tenant sees the skill.";
+again does nothing, and different content needs a new version. Only the key's tenant sees it.";
 
 pub(crate) const UNPUBLISH: &str = "\
 Examples:

@@ -271,7 +271,7 @@ mod tests {
             ("algorithms = [\"HS256\"]", "must be a list of asymmetric algorithms"),
             ("algorithms = [\"none\"]", "must be a list of asymmetric algorithms"),
             ("algorithms = []", "`auth.jwt.algorithms` must name an algorithm"),
-            ("default_scopes = [\"all\"]", "`auth.jwt.default_scopes`: `all` is no scope"),
+            ("default_scopes = [\"all\"]", "`auth.jwt.default_scopes`: `all` is not a scope"),
             ("tenant_claim = \"\"", "must be the name of a claim"),
             ("tenant_claim = \"/a/b/c/d/e/f/g/h/i\"", "must be the name of a claim"),
             ("tenant_claim = \"/a~2\"", "must be the name of a claim"),

@@ -161,7 +161,10 @@ mod tests {
             ("skills = { acme = [\"\"] }", "`tenants.skills` must be a table of tenants"),
             ("skills = { acme = [] }", "has the tenant `acme`, which must have 1 to 8 folders"),
             ("skills = { local = \"/x\" }", "has the tenant `local`, whose skills are those of"),
-            ("skills = { \"../x\" = \"/x\" }", "has a tenant `../x`: a name is 1 to 64 of a-z"),
+            (
+                "skills = { \"../x\" = \"/x\" }",
+                "has a tenant `../x`: a name has 1 to 64 characters",
+            ),
             ("skills_max_folders = 0", "`tenants.skills_max_folders` must be between"),
             ("skills_max_size = \"2 GiB\"", "`tenants.skills_max_size` must be between"),
         ] {

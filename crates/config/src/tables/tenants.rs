@@ -414,7 +414,7 @@ mod tests {
             ),
             (
                 "[tenants.limits.\"../x\"]\nweight = 2",
-                "`tenants.limits` has a tenant `../x`: a name is 1 to 64 of a-z",
+                "`tenants.limits` has a tenant `../x`: a name has 1 to 64 characters",
             ),
             ("[tenants]\nlimits = 3", "`tenants.limits` must be a table of tenants"),
             ("[tenants.limits]\nacme = 3", "`tenants.limits` must be a table of tenants such as"),

@@ -264,7 +264,7 @@ mod tests {
         let found = recording.differences();
         assert_eq!(found.len(), 5, "{found:?}");
         assert_eq!(found[0], format!("network: there is no recorded answer for PUT {url}"));
-        assert_eq!(found[4], format!("network[1]: POST  was never requested{url}"));
+        assert_eq!(found[4], format!("network[1]: POST {url} was never requested"));
     }
 
     #[test]

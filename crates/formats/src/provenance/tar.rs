@@ -423,7 +423,7 @@ mod tests {
         let twice = [header("", "a", 0, b'0'), header("", "a", 0, b'0')].concat();
         assert!(read(&with_header(twice)).unwrap_err().contains("appears twice"));
         let unordered = [header("", "b", 0, b'0'), header("", "a", 0, b'0')].concat();
-        assert!(read(&with_header(unordered)).unwrap_err().contains("in order"));
+        assert!(read(&with_header(unordered)).unwrap_err().contains("out of order"));
         // A bomb: the size is claimed, and the content is not there.
         let bomb = header("", "a", MAX_SIZE, b'0');
         assert!(read(&with_header(bomb)).unwrap_err().contains("shorter than its size"));

@@ -156,7 +156,7 @@ mod tests {
             ),
             (&["s"], &[("acme", "s/t")], "/s/t with skills of the tenant `acme` is"),
             (&["s"], &[("acme", "link")], "/link with skills of the tenant `acme` is"),
-            (&["s/t"], &[("acme", "s")], "lies in /s/t, which is a folder of `skills.roots`"),
+            (&["s/t"], &[("acme", "s")], "lies inside /s/t, which is a folder of `skills.roots`"),
             (
                 &["s", "z"],
                 &[("acme", "a"), ("beta", "a/b/c")],
@@ -166,7 +166,7 @@ mod tests {
             (
                 &[],
                 &[("acme", "a/b/c"), ("beta", "a"), ("gamma", "a-b")],
-                "lies in /a, which is a folder of the tenant `beta`",
+                "lies inside /a, which is a folder of the tenant `beta`",
             ),
             (&[], &[("acme", "a"), ("acme", "a/b")], "which is a folder of the tenant `acme`"),
             (

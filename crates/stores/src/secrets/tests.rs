@@ -135,12 +135,12 @@ fn a_file_is_read_only_if_it_is_private() {
 fn no_value_told_by_a_file_that_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     for (text, reason) in [
-        (format!("A = 1\nACME_KEY = \"{VALUE}\nB = 2"), "line 2 is not TOML"),
-        (format!("ACME_KEY = {VALUE}"), "line 1 is not TOML"),
-        (VALUE.to_owned(), "line 1 is not TOML"),
+        (format!("A = 1\nACME_KEY = \"{VALUE}\nB = 2"), "line 2 is not of the form"),
+        (format!("ACME_KEY = {VALUE}"), "line 1 is not of the form"),
+        (VALUE.to_owned(), "line 1 is not of the form"),
         (format!("ACME_KEY = [\"{VALUE}\"]"), "`ACME_KEY` must be a quoted string"),
         (format!("[ACME_KEY]\nx = \"{VALUE}\""), "`ACME_KEY` must be a quoted string"),
-        (format!("A = \"{VALUE}\"\nA = \"{VALUE}\""), "line 2 is not TOML"),
+        (format!("A = \"{VALUE}\"\nA = \"{VALUE}\""), "line 2 is not of the form"),
         ("x = 1 #".repeat(200_000), "larger than 1 MiB"),
     ] {
         let secrets = of_file(&private_file(folder.path(), &text));
@@ -170,8 +170,8 @@ fn a_command_gets_the_name_and_nothing_of_the_environment_of_secrets() {
 fn no_value_told_by_a_command_that_fails() {
     let print = format!("echo {VALUE}; echo {VALUE} >&2; ");
     for (script, reason) in [
-        (print.clone() + "exit 3", "ended with exit status: 3"),
-        (print.clone() + "kill -9 $$", "ended with signal: 9"),
+        (print.clone() + "exit 3", "failed with exit status: 3"),
+        (print.clone() + "kill -9 $$", "failed with signal: 9"),
         (format!("yes {VALUE}"), "is larger than 32 KiB"),
         ("printf 's3cr3t\\377'".to_owned(), "is not text in UTF-8"),
     ] {

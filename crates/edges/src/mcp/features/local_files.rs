@@ -522,7 +522,7 @@ mod tests {
             assert_eq!(folders.find(address).unwrap().1, "a b.csv");
         }
         let told = |address: &str| folders.find(address).unwrap_err().body.message;
-        assert!(told("file:c.csv").contains("there are `file:a b.csv`"), "{}", told("file:c.csv"));
+        assert!(told("file:c.csv").contains("it has `file:a b.csv`"), "{}", told("file:c.csv"));
         assert!(told("file:%2e%2e/x").contains("without `..`"), "{}", told("file:%2e%2e/x"));
         let (path, _) = LocalFolders::open(&["/none/at/all".into()], None).unwrap_err();
         assert_eq!(path, Path::new("/none/at/all"));

@@ -410,8 +410,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         skill.toml:2:8: error: `kind` must be "action" or "instruction", not "x"
         skill.toml:3:1: error: `runtime.entrypoint` is missing; add `entrypoint = "code/main.py"`
         skill.toml:4:12: error: `runtime.language` must be "python", not "ruby"
-        skill.toml:5:10: error: `runtime.export` must be the name of a function, not "__import__"; letters, \
-            digits and `_`, not a keyword, and without `__` at the start
+        skill.toml:5:10: error: `runtime.export` must be the name of a function, not "__import__"; letters, digits and `_`, not a keyword, and without `__` at the start
         "#);
     }
 
