@@ -288,7 +288,7 @@ fn checked_skills_are_good_or_not() {
     let bad = repository("tests/fixtures/skills/bad/many.mistakes");
     let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
     let fine = place.run(&["skills", "check", good]).with(0);
-    assert!(fine.stdout.contains("is good"), "{}", fine.stdout);
+    assert!(fine.stdout.contains("is valid"), "{}", fine.stdout);
     place.run(&["skills", "check", good, bad]).with(1);
     let found = place.run(&["skills", "check", bad, good, "--json"]).with(1).json();
     assert_eq!((&found[0]["skill"], found[0]["folder"].as_str()), (&Value::Null, Some(bad)));
