@@ -314,7 +314,7 @@ fn kept_configuration_as_a_whole_when_it_names_a_certificate_that_cannot_be_used
     assert!(!server.log().contains("`http.idle_timeout` is"), "{}", server.log());
     let good = first.write(&place.folder().join("other"));
     replace(text(&good.certificate, &good.key, faster));
-    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    server.wait_for_log("`http.idle_timeout` is now \"200 ms\"");
     eventually(PATIENCE, || (shown() == first.der).then_some(()));
 }
 
