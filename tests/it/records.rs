@@ -486,7 +486,7 @@ fn a_database_that_cannot_be_used_stops_the_start_and_stays_as_it_is() {
     let place = Command::new();
     let broken = "no database, but a text that is long enough to be taken for a file of one";
     let path = place.file("data/records.db", broken);
-    refused(&place, &[], &["records.db", "damaged", "no records of runs"]);
+    refused(&place, &[], &["records.db", "damaged", "without records of runs"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), broken);
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();

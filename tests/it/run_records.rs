@@ -356,7 +356,7 @@ fn hostile_records_are_refused_in_one_line() {
         assert!(ended.stderr.len() < 500 && ended.stdout.is_empty(), "{}", ended.stderr);
     }
     place.file("bad.json", vec![b' '; (32 << 20) + 1]);
-    said(&place.run(&["verify", "bad.json"]).with(2), &["has more than 32 MiB"]);
+    said(&place.run(&["verify", "bad.json"]).with(2), &["is larger than 32 MiB"]);
     said(&place.run(&["verify", "none.json"]).with(2), &["none.json: "]);
     // Without `--reproducible` there is nothing to repeat.
     place.run(&["run", "-c", "1", "--record", "r.json"]).with(2);
@@ -535,8 +535,8 @@ fn a_bundle_is_verified_without_anything_else() {
     let alone = ["--skills", "skills", "bundle", "alone/run.json", "-o", "x.tar"];
     said(&place.run(&alone).with(2), &["the blob `blob:"]);
     fs::write(place.folder().join("skills/acme.sum.up/code/main.py"), "def main(a): ...").unwrap();
-    said(&pack("x.tar").with(2), &["`acme.sum.up` is another one here"]);
-    said(&pack("two.tar").with(2), &["`acme.sum.up` is another one here"]);
+    said(&pack("x.tar").with(2), &["`acme.sum.up` differs here"]);
+    said(&pack("two.tar").with(2), &["`acme.sum.up` differs here"]);
     assert_eq!(bytes, fs::read(place.folder().join("two.tar")).unwrap());
     assert!(!place.folder().join("x.tar").try_exists().unwrap());
 }

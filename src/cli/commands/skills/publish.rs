@@ -72,7 +72,7 @@ pub(crate) fn publish(
     }
     done.warnings.iter().for_each(|warning| note(&shown(&format!("warning: {warning}"))));
     let state = match (done.is_new, done.is_visible) {
-        (true, true) => "is published",
+        (true, true) => "was published",
         (true, false) => "was published, and is available within seconds",
         (false, _) => "was already published, with the same content",
     };
