@@ -29,7 +29,7 @@ pub(crate) struct TestArgs {
     /// pyproject.toml, pytest.ini, setup.cfg, setup.py, tox.ini or .git].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
-    /// Write a JUnit XML report, for continuous integration.
+    /// Write an XML report for continuous integration.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Print the results as JSON.

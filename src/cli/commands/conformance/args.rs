@@ -28,7 +28,7 @@ pub(crate) struct ConformanceArgs {
     /// Write a Markdown report.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write a JUnit XML report, for continuous integration.
+    /// Write an XML report for continuous integration.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Write a JSON report.
