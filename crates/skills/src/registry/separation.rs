@@ -154,8 +154,8 @@ mod tests {
                 "/s with skills of the tenant `acme` equals, contains or lies inside /s, which is \
                  a folder of `skills.roots`",
             ),
-            (&["s"], &[("acme", "s/t")], "/s/t with skills of the tenant `acme` is"),
-            (&["s"], &[("acme", "link")], "/link with skills of the tenant `acme` is"),
+            (&["s"], &[("acme", "s/t")], "/s/t with skills of the tenant `acme` equals"),
+            (&["s"], &[("acme", "link")], "/link with skills of the tenant `acme` equals"),
             (&["s/t"], &[("acme", "s")], "lies inside /s/t, which is a folder of `skills.roots`"),
             (
                 &["s", "z"],
