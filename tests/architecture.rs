@@ -574,8 +574,9 @@ fn proofs_that_documents_name_exist() {
     let (mut named, mut wrong) = (0, Vec::new());
     for document in pages() {
         let shown = document.strip_prefix(root()).unwrap().display();
-        let names_proofs =
-            ["SECURITY.md", "security.md"].iter().any(|page| document.ends_with(page));
+        let names_proofs = ["SECURITY.md", "SPECIFICATION.md", "security.md"]
+            .iter()
+            .any(|page| document.ends_with(page));
         for word in quoted_words(&read(&document)) {
             // A pattern, or one of many.
             let is_pattern = word.contains(['<', '*', '{']);
@@ -642,6 +643,37 @@ const MOST_FORMS: usize = 8;
 /// All words of a text of which names are made.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
+/// Each promise is marked with what holds it: tests, a script of `.ci/run`, or a recorded measurement.
+#[test]
+fn every_promise_of_the_specification_names_its_proof() {
+    let in_ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let text = read(&root().join("SPECIFICATION.md"));
+    let mut counts = BTreeMap::new();
+    for row in text.lines() {
+        let Some((mark, rest)) = row.strip_prefix("| ").and_then(|row| row.split_once(" | "))
+        else {
+            continue;
+        };
+        let proofs = quoted_words(rest.rsplit_once(" | ").map_or("", |(_, proofs)| proofs));
+        let is_proven = match mark {
+            "T" => proofs.iter().any(|word| is_a_tests_name(word)),
+            "S" => !proofs.is_empty() && proofs.iter().all(|word| in_ci.contains(word)),
+            "M" => proofs.iter().any(|word| word.starts_with("docs/")),
+            _ => continue,
+        };
+        assert!(is_proven, "nothing holds this as its mark says: {row}");
+        *counts.entry(mark).or_insert(0) += 1;
+    }
+    assert!(counts["T"] > 35 && counts["S"] > 3 && counts["M"] > 10, "{counts:?}");
+}
+
+/// A newcomer reads it to its end. What does not fit belongs to a page below `docs`.
+#[test]
+fn the_readme_is_short() {
+    let lines = read(&root().join("README.md")).lines().count();
+    assert!(lines <= 200, "README.md has {lines} lines");
 }
 
 /// The pages at the root and below `docs`, but for the changelog, which names what is gone.

@@ -80,7 +80,7 @@ def case(id: str, level: str, source: Source, skills: Tuple[str, ...] = ()) -> C
     if level not in LEVELS:
         raise ValueError(f"{id}: the level {level!r} does not exist")
     if any(known.id == id for known in CASES):
-        raise ValueError(f"{id}: the id is there twice")
+        raise ValueError(f"{id}: the id appears twice")
 
     def add(check: Callable) -> Callable:
         description = (check.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")

@@ -146,7 +146,7 @@ class StandIn:
         try:
             value = self.parse(body)
         except Duplicate:
-            return self.refusal(None, Refused(-32600, "invalid_request", "a member is there twice"))
+            return self.refusal(None, Refused(-32600, "invalid_request", "a member appears twice"))
         except ValueError:
             return self.refusal(None, Refused(-32700, "parse_error", "the body is not JSON"))
         return self.batch(value) if isinstance(value, list) else self.one(value)
@@ -326,7 +326,7 @@ class StandIn:
     def find_blob(self, blob, parameter="blob_id"):
         """The content and the kind of a blob."""
         if blob not in self.blobs:
-            raise Refused(-32602, "blob_not_found", f"there is no blob `{blob}`", parameter)
+            raise Refused(-32602, "blob_not_found", f"the blob `{blob}` does not exist", parameter)
         return self.blobs[blob]
 
     def create_blob(self, params):

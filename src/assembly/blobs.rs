@@ -38,14 +38,14 @@ pub(super) fn open_blobs_with(
     Ok(store.with_id_keys(Arc::new(id_keys)))
 }
 
-/// Opens the blob store beside a server that uses it, for reading only.
+/// Opens the blob store while a server uses it, for reading only.
 #[must_use]
 pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
     let id_keys = Arc::new(blob_id_keys_at(database_path(config)));
     LocalBlobStore::open_beside(settings(config), Clock::System).with_id_keys(id_keys)
 }
 
-/// A service whose runs have blobs of their own, in a folder that is removed with it.
+/// A service whose runs have their own blobs, in a folder that is removed with it.
 #[derive(Debug)]
 pub struct OwnBlobs {
     /// The service.
@@ -55,13 +55,13 @@ pub struct OwnBlobs {
     _folder: TempDir,
 }
 
-/// Makes a service like `service` whose runs have blobs of their own.
+/// Makes a service like `service` whose runs have their own blobs.
 pub(super) fn own_blobs(
     service: &Service,
     settings: &BlobStoreConfig,
     room: ByteCount,
 ) -> Result<OwnBlobs, AssemblyError> {
-    let failed = |cause| AssemblyError::System { what: "make a temporary folder", cause };
+    let failed = |cause| AssemblyError::System { what: "create a temporary folder", cause };
     let folder = TempDir::new().map_err(failed)?;
     let root = folder.path().join("blobs");
     let quota = settings.tenant_bytes.as_u64().saturating_add(room.as_u64());

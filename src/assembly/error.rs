@@ -26,10 +26,10 @@ pub type ProvisionError = Box<dyn Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum AssemblyError {
     /// The engine cannot be made ready.
-    #[error("the engine cannot be made ready")]
+    #[error("the engine cannot be prepared")]
     Engine(#[from] EngineError),
     /// A memory image cannot be made.
-    #[error("the engine's memory image cannot be made")]
+    #[error("the engine's memory image cannot be built")]
     Image(#[from] ImageError),
     /// The images on the disk cannot be read.
     #[error("the engine's memory images cannot be listed")]
@@ -44,7 +44,7 @@ pub enum AssemblyError {
     #[error("tokens cannot be verified")]
     TokenKeys(#[from] KeySourceError),
     /// Spans of traces cannot be sent as it is configured.
-    #[error("traces cannot begin")]
+    #[error("tracing cannot be started")]
     Traces(#[from] TraceError),
     /// Skills cannot be read.
     #[error("the skills cannot be opened")]
@@ -67,8 +67,8 @@ pub enum AssemblyError {
     /// The batteries cannot be fetched.
     #[error("the batteries cannot be fetched")]
     FetchBatteries(#[from] FetchError),
-    /// Layers of packages cannot be kept.
-    #[error("packages cannot be kept")]
+    /// Layers of packages cannot be stored.
+    #[error("packages cannot be stored")]
     Layers(#[from] StoreError),
     /// Guests cannot have a network as it is configured.
     #[error("the network for guests cannot be set up")]

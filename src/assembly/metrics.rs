@@ -30,10 +30,9 @@ impl MetricSource for JournalState {
             let ends = [("written", counts.written), ("lost", counts.lost)];
             let ends = [&ends[..], &[("log_lost", counts.lost_logs)]].concat();
             let ends = ends.into_iter().map(|(end, count)| (end, number_of(count)));
-            let help = "Records of runs by what became of them";
+            let help = "Records of runs by outcome";
             readings.push(MetricReading::counter("wardian_records", help, 0.0).by("result", ends));
-            let (name, help) =
-                ("wardian_records_waiting", "Records of runs that wait to be written");
+            let (name, help) = ("wardian_records_waiting", "Records of runs waiting to be written");
             readings.push(MetricReading::gauge(name, help, number_of(counts.waiting)));
         }
         readings
@@ -64,18 +63,18 @@ impl MetricSource for TokenKeysState {
             ("failed", report.failed),
         ];
         let results = results.map(|(result, count)| (result, number_of(count)));
-        let help = "Readings of the keys of tokens by their result";
+        let help = "Attempts to read the keys for tokens, by result";
         let age = report.age.map_or(0.0, |age| age.as_secs_f64());
         vec![
             MetricReading::gauge(
                 "wardian_token_keys",
-                "Keys by which tokens are verified",
+                "Keys that verify tokens",
                 number(report.keys),
             ),
             MetricReading::counter("wardian_token_key_readings", help, 0.0).by("result", results),
             MetricReading::gauge(
                 "wardian_token_keys_age_seconds",
-                "Time since the keys of tokens were last read; 0 if they never were",
+                "Time since the keys for tokens were last read; 0 if never",
                 age,
             ),
         ]
@@ -87,7 +86,7 @@ impl MetricSource for TokenKeysState {
 pub(super) struct RuntimeState {
     pub(super) pool: Arc<Pool>,
     pub(super) images: Arc<ImageCache>,
-    /// Those of tenants with images of their own.
+    /// Those of tenants with their own images.
     pub(super) tenant_images: Vec<Arc<ImageCache>>,
     pub(super) registry: Arc<Registry>,
 }
@@ -105,7 +104,7 @@ impl MetricSource for RuntimeState {
                 .by("state", [("idle", number(resting)), ("busy", number(busy))]),
             MetricReading::gauge(
                 "wardian_worker_slots",
-                "Worker processes that there should be",
+                "Target number of worker processes",
                 number(self.pool.size()),
             ),
             MetricReading::gauge(
@@ -113,23 +112,27 @@ impl MetricSource for RuntimeState {
                 "Runs in progress",
                 number(report.running),
             ),
-            MetricReading::gauge("wardian_runs_queued", "Runs that wait", number(report.queued)),
+            MetricReading::gauge(
+                "wardian_runs_queued",
+                "Runs waiting for a worker",
+                number(report.queued),
+            ),
             events(&report.counters),
             MetricReading::gauge(
                 "wardian_images",
-                "Images that runs can begin as",
+                "Images that runs can start from",
                 number(images.len()),
             ),
             MetricReading::gauge("wardian_image_bytes", "Memory of these images", resident),
             renewals(caches().map(|cache| cache.renewals())),
             MetricReading::gauge(
                 "wardian_skills",
-                "Skills that all tenants see",
+                "Skills visible to all tenants",
                 number(self.registry.current().len()),
             ),
             MetricReading::gauge(
                 "wardian_tenant_skills",
-                "Skills of the folders of tenants, all tenants together",
+                "Skills in the folders of tenants, for all tenants",
                 number(self.registry.of_tenants().values().map(|index| index.len()).sum()),
             ),
         ]
@@ -142,7 +145,7 @@ fn renewals(counts: impl Iterator<Item = ImageRenewals>) -> MetricReading {
     });
     let results = [("renewed", renewed), ("failed", failed)];
     let results = results.map(|(result, count)| (result, number_of(count)));
-    let help = "Images that were to be made anew with another hash secret";
+    let help = "Images that were due to be rebuilt with a new hash secret";
     MetricReading::counter("wardian_image_renewals", help, 0.0).by("result", results)
 }
 

@@ -140,7 +140,7 @@ pub fn clean_layers(config: &Config, what: CleanUp) -> Result<ByteCount, Assembl
     Ok(layer_store(config).clean(&used)?)
 }
 
-/// Fetches the batteries, unless they are there. Returns true if they were fetched.
+/// Fetches the batteries, unless they exist. Returns true if they were fetched.
 ///
 /// # Errors
 ///

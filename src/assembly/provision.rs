@@ -112,11 +112,11 @@ pub(super) fn provide_batteries(
         match ended {
             Ok(Ok(true)) => service.compile_batteries_beside(),
             Ok(Ok(false)) => {
-                warn!("runs go without the batteries: `wardian engine install` fetches them");
+                warn!("runs have no batteries: `wardian engine install` fetches them");
             }
             Ok(Err(error)) => warn!(
-                "runs go without the batteries, which could not be fetched: {}; \
-                 `wardian engine install` tries again",
+                "runs have no batteries, because they could not be fetched: {}; `wardian engine \
+                install` tries again",
                 CauseChain(&*error)
             ),
             // The server stops.

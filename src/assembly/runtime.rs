@@ -77,7 +77,7 @@ pub struct Runtime {
     sweeping: Arc<JoinHandle<()>>,
 }
 
-/// The skills and blobs, of which a thread of its own reads the skills: thousands of them take a
+/// The skills and blobs, of which a separate thread reads the skills: thousands of them take a
 /// second.
 #[derive(Debug)]
 pub struct Stores {
@@ -146,7 +146,7 @@ impl Stores {
     pub fn read(self) -> Result<ReadStores, AssemblyError> {
         let ended_early = |_panic| AssemblyError::System {
             what: "read the skills",
-            cause: io::Error::other("a thread ended early"),
+            cause: io::Error::other("a thread exited early"),
         };
         let Self { reading, blobs, sweeping } = self;
         let discovery = block_in_place(|| reading.join()).map_err(ended_early)??;
@@ -164,8 +164,9 @@ pub struct ReadStores {
 }
 
 impl Runtime {
-    /// Prepares the engine and begins to start workers. This takes a fraction of a second if the engine
-    /// is installed, and otherwise minutes, which `progress` shows. Workers get cgroups of their own in
+    /// Prepares the engine and begins to start workers. This takes a fraction of a second if the
+    /// engine is installed, and otherwise minutes, which `progress` shows. Workers get their own
+    /// cgroups in
     /// `cgroups`.
     ///
     /// Needs a runtime with several threads, since it blocks the one that it is on.
@@ -240,7 +241,7 @@ impl Runtime {
         })
     }
 
-    /// The same runtime for runs with blobs of their own. `room` is added to their quota, for blobs
+    /// The same runtime for runs with their own blobs. `room` is added to their quota, for blobs
     /// that the caller adds itself.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(check_all(&[collector, headers]), Ok(()));
         let elsewhere = ("telemetry.otlp_endpoint", "http://collector.example");
         let wrong = check_all(&[elsewhere, headers]).unwrap_err();
-        assert!(wrong.contains("would be sent without encryption"), "{wrong}");
+        assert!(wrong.contains("would be sent unencrypted"), "{wrong}");
         let wrong = check("skills.roots", "none").unwrap_err();
         assert!(wrong.contains("a folder of skills cannot be read"), "{wrong}");
         let wrong = check("tenants.skills", "acme=none").unwrap_err();

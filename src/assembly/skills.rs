@@ -47,7 +47,7 @@ pub(super) fn published_skills(config: &Config) -> PathBuf {
     config.data_dir.join("published")
 }
 
-/// The folder of skills that is made if it is not there.
+/// The folder of skills that is made if it does not exist.
 pub(super) fn own_skills(config: &Config) -> PathBuf {
     config.data_dir.join("skills")
 }
@@ -78,7 +78,7 @@ pub(super) fn registry_settings(
     let cursor_key = secrets.and_then(|secrets| secrets.secret(SecretPurpose::Cursors));
     let cursor_key = cursor_key
         .map(CursorKey::from_bytes)
-        .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
+        .map_err(|cause| AssemblyError::System { what: "provide random bytes", cause })?;
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),
         tenants: config.tenant_skills.clone(),

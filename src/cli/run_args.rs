@@ -9,13 +9,13 @@ use crate::cli::server_option::ServerOption;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
-    /// List runs, the newest first.
+    /// List runs, newest first.
     #[command(after_help = examples::LIST_RUNS)]
     List(ListArgs),
     /// Show the record of a run.
     #[command(after_help = examples::SHOW_RUN)]
     Show {
-        /// The id of the run.
+        /// Id of the run.
         id: String,
         /// Print the record as JSON.
         #[arg(long)]
@@ -26,15 +26,15 @@ pub(crate) enum RunsCommand {
     /// Write the record of a reproducible run, for `wardian verify`.
     #[command(after_help = examples::RECORD_OF_RUN)]
     Record {
-        /// The id of the run.
+        /// Id of the run.
         id: String,
-        /// The file to write; standard output without it.
+        /// File to write [default: standard output].
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         #[command(flatten)]
         of: RunOwner,
     },
-    /// Show the runs of a server that go on.
+    /// Show the runs in progress on a server.
     #[command(after_help = examples::ACTIVE_RUNS)]
     Active {
         /// Print the list as JSON.
@@ -43,12 +43,12 @@ pub(crate) enum RunsCommand {
         #[command(flatten)]
         at: ServerOption,
     },
-    /// Wait for the end of a run, and print its result.
+    /// Wait for a run to end, and print its result.
     #[command(after_help = examples::WAIT_FOR_RUN)]
     Wait {
-        /// The id of the run.
+        /// Id of the run.
         id: String,
-        /// Print the record with its result as JSON.
+        /// Print the record and its result as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -57,15 +57,15 @@ pub(crate) enum RunsCommand {
     /// Cancel a run of a server.
     #[command(after_help = examples::CANCEL_RUN)]
     Cancel {
-        /// The id of the run.
+        /// Id of the run.
         id: String,
         #[command(flatten)]
         at: ServerOption,
     },
-    /// Print what a run wrote: its output and log lines, in order.
+    /// Print the output and log lines of a run, in order.
     #[command(after_help = examples::LOGS)]
     Logs {
-        /// The id of the run.
+        /// Id of the run.
         id: String,
         /// Print the pieces as JSON, each with its stream.
         #[arg(long)]
@@ -78,29 +78,28 @@ pub(crate) enum RunsCommand {
 /// The runs that are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only runs that ended so: `completed`, `exception`, `timeout`, `fuel_exhausted`,
+    /// Only runs with this outcome: `completed`, `exception`, `timeout`, `fuel_exhausted`,
     /// `memory_limit`, `stack_overflow`, `sandbox_crash`, `cancelled`, `interrupted` or `refused`.
     #[arg(long, value_name = "OUTCOME")]
     pub(crate) outcome: Option<String>,
     /// Only runs of this skill.
     #[arg(long, value_name = "SKILL")]
     pub(crate) skill: Option<String>,
-    /// Only runs of this last time, such as `30min`, `2h` or `7d`.
+    /// Only runs of this recent period, such as `30min`, `2h` or `7d`.
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only runs with these words in their title, skill or error.
+    /// Only runs with this text in their title, skill or error.
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
-    /// Most runs that are listed.
+    /// Maximum number of runs to list.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) limit: usize,
-    /// List the runs of all tenants, each with its tenant. A server lists them for keys with the
+    /// List the runs of all tenants, each with its tenant. On a server this needs a key with the
     /// scope `admin`.
     #[arg(long, conflicts_with = "tenant")]
     pub(crate) all_tenants: bool,
     /// Tenant whose runs are listed [default: local in the data folder of this machine, the key's
-    /// tenant on a server]. A server lists those of another tenant for keys with the scope
-    /// `admin`.
+    /// tenant on a server]. On a server another tenant needs a key with the scope `admin`.
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
     /// Print the list as JSON.
@@ -114,7 +113,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunOwner {
     /// Tenant whose runs are read from the data folder of this machine [default: local]; a server
-    /// shows those of the key's tenant.
+    /// shows the runs of the key's tenant.
     #[arg(long, value_name = "TENANT", conflicts_with = "server")]
     pub(crate) tenant: Option<String>,
     #[command(flatten)]

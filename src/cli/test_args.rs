@@ -9,36 +9,36 @@ use wardian_formats::protocol::tools::{MAX_EPOCH, MAX_SEED};
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Folders with tests, folders of skills, and Python files.
+    /// Folders with tests, skill folders, and Python files.
     #[arg(value_name = "PATHS", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Run only the tests whose name contains this text, whatever the case of its letters.
+    /// Run only tests whose name contains this text, ignoring case.
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) keyword: Option<String>,
-    /// List the tests and run none.
+    /// List the tests without running them.
     #[arg(long, conflicts_with_all = ["update", "junit"])]
     pub(crate) list: bool,
-    /// Stop the run of a file or a case after this many seconds.
+    /// Timeout for each file or case, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
-    /// Write the outputs of cases that differ into their files, as what they expect.
+    /// Replace the expected outputs of cases that differ by their actual outputs.
     #[arg(long)]
     pub(crate) update: bool,
     /// Folder whose files tests can read and import [default: the nearest one with a skill.toml,
     /// pyproject.toml, pytest.ini, setup.cfg, setup.py, tox.ini or .git].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
-    /// Write a report for services of continuous integration.
+    /// Write an XML report for continuous integration.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Print the results as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write annotations of GitHub Actions to standard error [default: as `GITHUB_ACTIONS` says].
+    /// Write GitHub Actions annotations to standard error [default: the variable `GITHUB_ACTIONS`].
     #[arg(long, env = "GITHUB_ACTIONS", hide_env = true, value_parser = FalseyValueParser::new())]
     pub(crate) annotations: bool,
-    /// Decides all randomness of the tests.
+    /// Seed of all randomness in the tests.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: u64,
@@ -47,14 +47,14 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "SECONDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH))]
     pub(crate) epoch: Option<u64>,
-    /// Refuse skills that are not as this file has locked them [default of FILE: skills.lock].
+    /// Use only skills that match this lock file [FILE default: skills.lock].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
     pub(crate) locked: Option<PathBuf>,
-    /// Execute all tests, and keep no results.
+    /// Execute all tests without using or storing cached results.
     #[arg(long)]
     pub(crate) no_cache: bool,
-    /// Execute this percentage of the tests whose results are kept again, and compare.
+    /// Repeat this percentage of the tests with cached results, and compare.
     #[arg(long, value_name = "N%", value_parser = percentage, conflicts_with = "no_cache")]
     pub(crate) verify_cache: Option<u8>,
 }

@@ -8,14 +8,14 @@ use clap::Args;
 pub(crate) struct VerifyArgs {
     /// A run record, signed or not, or a bundle.
     pub(crate) file: PathBuf,
-    /// Compare with this record, and execute nothing.
+    /// Compare with this record instead of executing anything.
     #[arg(long, value_name = "FILE", conflicts_with = "blobs")]
     pub(crate) against: Option<PathBuf>,
-    /// Folder with the blobs and long texts that the record names, under any names; can be given
+    /// Folder with the blobs and long texts that the record refers to, under any names; can be given
     /// several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) blobs: Vec<PathBuf>,
-    /// Public key (PEM, Ed25519) whose signature the record must have.
+    /// Public key (PEM, Ed25519) that must have signed the record.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     /// Print the verdict and the differences as JSON.
@@ -27,10 +27,10 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct BundleArgs {
     /// A run record, signed or not.
     pub(crate) file: PathBuf,
-    /// The bundle to write.
+    /// Bundle to write.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Folder with the blobs and long texts that the record names, under any names; can be given
+    /// Folder with the blobs and long texts that the record refers to, under any names; can be given
     /// several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) blobs: Vec<PathBuf>,

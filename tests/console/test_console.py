@@ -533,7 +533,7 @@ class WithKeys(InBrowser):
         self.browser.fill("form input[placeholder=acme]", "gamma")
         self.browser.fill("form input[placeholder=ci]", "made here")
         self.browser.click_text("button", "Create key")
-        self.browser.wait_text("It is shown this once")
+        self.browser.wait_text("It is shown only once")
         made = self.browser.text(".secret")
         caller = json.loads(self.server.send("GET", "/v1/caller", key=made))
         self.assertEqual((caller["tenant"], caller["scopes"]), ("gamma", ["discover", "execute", "code", "blobs"]))

@@ -283,7 +283,7 @@ impl Siege {
     /// How many runs began as an image that was made by need, and how many as the base image.
     pub(crate) fn begun(&self) -> (usize, usize) {
         let log = self.server.log();
-        let begun = |image: &str| log.matches(&format!("began as the image `{image}`")).count();
+        let begun = |image: &str| log.matches(&format!("started from the image `{image}`")).count();
         (NEEDS.iter().map(|(_, image)| begun(image)).sum(), begun("base"))
     }
 

@@ -121,7 +121,7 @@ fn a_renamed_audit_log_is_left_on_sighup() {
     fs::rename(&audited.file, &old).unwrap();
     let before = lines(&old).len();
     audited.server.process().hang_up();
-    audited.server.wait_for_log("the file of the audit log was opened again");
+    audited.server.wait_for_log("the audit log file was reopened");
     for _ in 0..3 {
         assert_eq!(stranger.get("/v1/runs").status, 401);
     }
@@ -146,7 +146,7 @@ fn an_audit_log_that_cannot_be_opened_stops_the_start_and_one_that_fails_does_no
     let more = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
     let server = TestServer::start(&[&more[..], &["--set", "audit.file=/dev/full"]].concat());
     assert_eq!(server.client().get("/v1/runs").status, 401);
-    server.wait_for_log("a line of the audit log is lost: No space left on device");
+    server.wait_for_log("a line of the audit log was lost: No space left on device");
     let warnings = server.client().get("/readyz").json()["warnings"].to_string();
     assert!(warnings.contains("1 lines of the audit log were lost"), "{warnings}");
 }

@@ -36,7 +36,7 @@ fn a_disk_that_takes_no_more_is_an_error_and_leaves_nothing() {
     let large = vec![7; 3 << 20];
     let reply = ask(&server, "PUT /v1/blobs", &large);
     assert_eq!((reply.status, reply.kind().as_str()), (503, "overloaded"), "{reply:?}");
-    assert!(String::from_utf8_lossy(&reply.body).contains("no room left"), "{reply:?}");
+    assert!(String::from_utf8_lossy(&reply.body).contains("the blob store is full"), "{reply:?}");
     let content = data_encoding::BASE64.encode(&large);
     let params = json!({"content": content, "kind": "a/b", "encoding": "base64"});
     let refused = server.client().refusal("create_blob", params);

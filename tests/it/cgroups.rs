@@ -100,7 +100,7 @@ fn where_no_cgroups_can_be_had_the_server_says_so_once_and_serves() {
     // The test itself is in its cgroup.
     let server = TestServer::start(&[]);
     let log = server.log();
-    assert_eq!(log.matches("workers have no cgroups of their own").count(), 1, "{log}");
+    assert_eq!(log.matches("workers have no cgroups").count(), 1, "{log}");
     assert!(log.contains("`Delegate=memory pids cpu`"), "{log}");
     assert_eq!(output(&server.client().run("1 + 1"))["result"], 2);
     let server = TestServer::start(&["--set", "workers.cgroups=off"]);
@@ -133,7 +133,10 @@ fn the_doctor_says_whether_workers_get_cgroups_and_what_to_do() {
         let found = all.iter().find(|one| one["what"] == "cgroups").unwrap();
         assert_eq!(found["state"], state, "{found}");
         if state != "good" {
-            assert!(found["says"].as_str().unwrap().contains("gives its workers none"), "{found}");
+            assert!(
+                found["says"].as_str().unwrap().contains("gives its workers no cgroups"),
+                "{found}"
+            );
             assert!(found["advice"].as_str().unwrap().contains("Delegate="), "{found}");
         }
     }
@@ -163,7 +166,7 @@ fn each_worker_has_a_cgroup_of_its_own_that_goes_with_it() {
         Err(why) => return println!("NOT TESTED: {why}"),
     };
     let server = ground.start(&["--set", "workers.count=2", "--set", "workers.cgroups=require"]);
-    let line = server.wait_for_log("each worker has a cgroup of its own");
+    let line = server.wait_for_log("each worker has its own cgroup");
     assert!(line.contains("memory, pids, cpu"), "{line}");
     assert_eq!(cgroup_of(server.process()), "gateway");
     assert_eq!(ground.read("cgroup.procs"), "");

@@ -64,8 +64,8 @@ fn converted_values_are_told_of_on_the_error_output() {
     let ended = run_code(&place, code, &[]).with(0);
     assert_eq!(
         ended.stderr,
-        "converted: $.days[0] from datetime.date to ISO 8601 text (3 times); $.a from set to sorted \
-         list; $.b from set to sorted list; `--json` has more\n"
+        "converted: $.days[0] from datetime.date to ISO 8601 text (3 times); $.a from set to \
+         sorted list; $.b from set to sorted list; `--json` shows all\n"
     );
     let strict = run_code(&place, code, &["--strict-output"]).with(1);
     assert!(
@@ -137,12 +137,12 @@ fn files_go_in_and_come_out_under_their_names() {
     assert_eq!(all, 62, "all files are written: {}", ended.stderr);
     assert!(ended.stderr.contains("wrote results/charts/täglich 1.txt"), "{}", ended.stderr);
     let again = run_code(&place, "open('0.log', 'w').write('0')", arguments).with(0);
-    assert!(again.stderr.contains("results/0.log has this content already"), "{}", again.stderr);
+    assert!(again.stderr.contains("results/0.log already has this content"), "{}", again.stderr);
     let again = run_code(&place, "open('0.log', 'w').write('other')", arguments).with(0);
     assert!(again.stderr.contains("wrote results/0 (2).log: "), "{}", again.stderr);
     assert_eq!((read("0.log"), read("0 (2).log")), ("0".to_owned(), "other".to_owned()));
     let dropped = run_code(&place, "open('report.txt', 'w').write('x')", &[]).with(0);
-    assert!(dropped.stderr.contains("made and dropped: report.txt; keep"), "{}", dropped.stderr);
+    assert!(dropped.stderr.contains("created and dropped: report.txt; keep"), "{}", dropped.stderr);
     place.file("copy.csv", "a,b\n1,2\n");
     let code = "open('sales.csv').read() == open('copy.csv').read() == 'a,b\\n1,2\\n'";
     let equal = run_code(&place, code, &["--file", "sales.csv", "--file", "copy.csv"]).with(0);
@@ -201,8 +201,8 @@ fn what_is_wrong_with_a_command_is_told_with_the_exit_code_2() {
         (&["skills", "check", "gone"], "gone"),
         (&["skills", "new", "Not A Name"], "skill name"),
         (&["skills", "new", "a.b", "--in", "file"], "file"),
-        (&["skills", "list", "--skills", "gone"], "make the folder"),
-        (&["run", "-c", "1", "--skills", "gone"], "make the folder"),
+        (&["skills", "list", "--skills", "gone"], "create the folder"),
+        (&["run", "-c", "1", "--skills", "gone"], "create the folder"),
         (&["blobs", "get", "blob:nonsense"], "blob"),
         (&["blobs", "put", "gone.csv"], "gone.csv"),
         (&["blobs", "put", "file", "--kind", "nonsense"], "MIME type"),
@@ -288,7 +288,7 @@ fn checked_skills_are_good_or_not() {
     let bad = repository("tests/fixtures/skills/bad/many.mistakes");
     let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
     let fine = place.run(&["skills", "check", good]).with(0);
-    assert!(fine.stdout.contains("is good"), "{}", fine.stdout);
+    assert!(fine.stdout.contains("is valid"), "{}", fine.stdout);
     place.run(&["skills", "check", good, bad]).with(1);
     let found = place.run(&["skills", "check", bad, good, "--json"]).with(1).json();
     assert_eq!((&found[0]["skill"], found[0]["folder"].as_str()), (&Value::Null, Some(bad)));
@@ -306,7 +306,7 @@ fn a_new_skill_is_good_and_runs_at_once() {
     let done = place.run(&arguments).with(0).json();
     assert_eq!(done["output"]["greeting"], "Hello, world!");
     let again = place.run(&["skills", "new", "acme.sales.report", "--in", "not/yet/there"]).with(2);
-    assert!(again.stderr.contains("is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
     place.run(&["skills", "new", "acme.guide", "--instruction"]).with(0);
     place.run(&["skills", "check", "acme.guide"]).with(0);
 }
@@ -368,7 +368,7 @@ fn a_large_result_is_printed_whole_and_its_blob_is_not_told_as_lost() {
     let code = "from runtime import blobs\ndef main(args):\n    \
                 blobs.write_text('x', 'text/plain')\n    return 'y' * 9000\n";
     let ended = run_code(&place, code, &[]).with(0);
-    assert!(ended.stderr.contains("made and dropped: blob:"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("created and dropped: blob:"), "{}", ended.stderr);
     assert!(ended.stdout.contains(&"y".repeat(9_000)));
 }
 
@@ -451,7 +451,7 @@ fn folders_may_be_named_from_the_working_folder() {
     let cache = place.folder().canonicalize().unwrap().join("cache");
     assert!(info.stdout.contains(cache.to_str().unwrap()), "{}", info.stdout);
     let verified = place.run(&["engine", "verify", "--cache-dir", "cache"]).with(3);
-    assert!(verified.stderr.contains("nothing is in the cache"), "{}", verified.stderr);
+    assert!(verified.stderr.contains("the cache is empty"), "{}", verified.stderr);
 }
 
 /// The findings of `skills check --json` as lines.

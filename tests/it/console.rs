@@ -181,7 +181,7 @@ fn a_server_without_keys_makes_none() {
     let order = r#"{"tenant": "beta", "name": "ci"}"#;
     let mut answer = request.header("Content-Type", "application/json").send(order).unwrap();
     let text = answer.body_mut().read_to_string().unwrap();
-    assert!(answer.status() == 400 && text.contains("takes no keys"), "{text}");
+    assert!(answer.status() == 400 && text.contains("accepts no keys"), "{text}");
 }
 
 #[test]

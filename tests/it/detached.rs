@@ -196,7 +196,7 @@ fn a_call_that_is_repeated_with_its_key_begins_one_run() {
     assert_eq!(found["outcome"], "interrupted");
     assert_eq!((&found["error"]["type"], &found["result"]), (&json!("Interrupted"), &Value::Null));
     assert_eq!(listed(&client).iter().filter(|id| **id == ids[0]).count(), 1);
-    assert!(server.log().contains("the end of the server interrupted: 1"), "{}", server.log());
+    assert!(server.log().contains("interrupted when the server stopped: 1"), "{}", server.log());
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn no_run_stays_in_progress_when_the_server_stops() {
     }
     assert_eq!(listed(&server.client()).len(), 4);
     assert!(
-        !server.log().contains("the end of the server interrupted"),
+        !server.log().contains("interrupted when the server stopped"),
         "the stop wrote their records"
     );
 }
@@ -468,7 +468,7 @@ fn the_command_line_waits_for_runs_and_cancels_them() {
     let cancelled = runs(&["cancel", &sleeping]).with(0).stdout;
     assert_eq!(cancelled, format!("run `{sleeping}` is cancelled\n"));
     let again = runs(&["cancel", &failing]).with(0).stdout;
-    assert_eq!(again, format!("run `{failing}` had ended before: exception\n"));
+    assert_eq!(again, format!("run `{failing}` had already ended: exception\n"));
     assert!(runs(&["wait", &sleeping]).with(1).stderr.contains("cancelled: Cancelled"));
     let unknown = format!("run_{}", "0".repeat(32));
     assert!(!runs(&["cancel", &unknown]).stderr.is_empty());

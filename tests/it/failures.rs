@@ -294,7 +294,7 @@ def main(args):
     return caught
 ";
     let result = client().run(code);
-    let told = json!(["FileNotFoundError", "there is no such file"]);
+    let told = json!(["FileNotFoundError", "the file does not exist"]);
     assert_eq!(output(&result)["result"], json!([told, told, told]));
 }
 

@@ -116,7 +116,7 @@ fn discovery_first() {
     let (answer, _) = client.response(&json!(20));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     let text = text_of(&answer);
-    for expected in ["pip download", "there is no network", "tried again in", "engine install"] {
+    for expected in ["pip download", "there is no network", "next attempt in", "engine install"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     // The next call says it again, and discovery goes on.

@@ -48,7 +48,7 @@ fn an_image_that_a_run_would_have_needed_is_made_for_later_ones() {
     for _ in 0..3 {
         assert_eq!(*output(&client.run(PICTURE)), first);
     }
-    let begun = server.wait_for_log("began as the image `pillow`");
+    let begun = server.wait_for_log("started from the image `pillow`");
     assert!(begun.contains("run_"), "{begun}");
     drop(server);
 
@@ -146,8 +146,10 @@ fn a_skill_can_ask_for_an_image() {
     for (name, image) in [("acme.plain", "base"), ("acme.eager", "pillow")] {
         let result = client.execute(name, json!({}));
         assert_eq!(output(&result)["result"], "PIL");
-        let begun =
-            format!("run `{}` began as the image `{image}`", result["run_id"].as_str().unwrap());
+        let begun = format!(
+            "run `{}` started from the image `{image}`",
+            result["run_id"].as_str().unwrap()
+        );
         assert!(server.log().contains(&begun), "{name}: {}", server.log());
     }
 }
@@ -283,7 +285,7 @@ fn installation_whose_parent_has_ended_does_nothing() {
     let install = ["--cache-dir", folder, "engine", "install", "--image", "pillow"];
     let ended = Command::new().run(&[install.as_slice(), &["--end-with-parent", &gone]].concat());
     let message = ended.with(3).stderr;
-    assert!(message.contains("the process that asked for this installation"), "{message}");
+    assert!(message.contains("the process that started this installation"), "{message}");
     assert_eq!(images_in(cache.path()), [""; 0]);
 }
 

@@ -407,7 +407,7 @@ fn a_blob_is_handed_over_within_the_memory_of_the_run_or_not_at_all() {
     assert_eq!(run(80, 10), "stored");
     assert_eq!(run(20, 120), "stored");
     let refused = run(80, 120);
-    assert!(refused.contains("as much memory again"), "{refused}");
+    assert!(refused.contains("the same amount of memory again"), "{refused}");
 }
 
 #[test]

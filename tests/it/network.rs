@@ -219,7 +219,7 @@ fn respond(
                 pause(Duration::from_millis(20));
             }
         }
-        _ => to.write_all(&fixed("404 Not Found", "", b"no such page"))?,
+        _ => to.write_all(&fixed("404 Not Found", "", b"this page does not exist"))?,
     }
     to.flush()
 }

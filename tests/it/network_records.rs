@@ -197,11 +197,14 @@ fn records_that_were_changed_or_lack_a_request_are_refused_or_differ() {
     let lacking = document.to_string();
     let url = last["exchange"]["request"]["url"].as_str().unwrap_or("the connection").to_owned();
     let ended = verify(&lacking).with(1);
-    said(&ended, &["different\n", "network: ", "was not recorded; the record has nothing there"]);
+    said(
+        &ended,
+        &["different\n", "network: ", "was not recorded; at this point the record has nothing"],
+    );
     said(&ended, &[&url]);
     let mut more: Value = serde_json::from_str(&good).unwrap();
     more["events"].as_array_mut().unwrap().push(last);
-    said(&verify(&more.to_string()).with(1), &["was recorded, and nothing asked for it"]);
+    said(&verify(&more.to_string()).with(1), &["was recorded, but not requested"]);
     let mut swapped: Value = serde_json::from_str(&good).unwrap();
     swapped["events"].as_array_mut().unwrap().reverse();
     said(&verify(&swapped.to_string()).with(1), &["was not recorded"]);

@@ -164,12 +164,12 @@ fn settings_that_can_change_apply_when_the_file_changes() {
     assert!(!configured.closes_idle_connections());
 
     configured.write("[http]\nidle_timeout = \"200 ms\"\n");
-    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    server.wait_for_log("`http.idle_timeout` is now \"200 ms\"");
     assert!(configured.closes_idle_connections());
     assert_eq!(before.post(HEADERS, GUIDE).status, 200, "old connections are not disturbed");
 
     configured.write("[http]\nidle_timeout = \"200 ms\"\n[log]\nlevel = \"debug\"\n");
-    server.wait_for_log("`log.level` is \"debug\" now");
+    server.wait_for_log("`log.level` is now \"debug\"");
     let foreign = server.connect().post("Host: evil.example\r\n", "");
     assert_eq!(foreign.status, 403);
     server.wait_for_log("DEBUG request refused: this host name is not allowed");
@@ -184,7 +184,7 @@ fn a_setting_applies_before_the_log_says_so() {
     // the reader after its first line, and everything that is done after all lines is not done yet.
     let networks: Vec<String> =
         (0..20_000).map(|n| format!("\"10.{}.{}.1/32\"", n >> 8, n & 255)).collect();
-    let first = "`http.max_connections_per_address` is 9 now";
+    let first = "`http.max_connections_per_address` is now 9";
     server.hold_log_behind(first);
     configured.write(&format!(
         "[http]\nidle_timeout = \"200 ms\"\nmax_connections_per_address = 9\n\
@@ -195,7 +195,7 @@ fn a_setting_applies_before_the_log_says_so() {
     assert!(configured.closes_idle_connections());
     assert!(!server.log().contains("`http.idle_timeout` is"), "the server waits for the reader");
     server.let_log_go();
-    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    server.wait_for_log("`http.idle_timeout` is now \"200 ms\"");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     ] {
         configured.write(text);
         let line = server.wait_for_log(says);
-        assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
+        assert!(line.contains("WARN the configuration is kept: "), "{line}");
     }
     // The line with the mistake is not shown.
     configured.write("[network]\nproxy = \"http://user:hunter2secret@proxy.example:3128\n");
@@ -237,7 +237,7 @@ fn kept_configuration_when_the_file_is_wrong_and_told_in_one_line() {
     server.wait_for_log("cannot be read: No such file");
     assert!(!configured.closes_idle_connections());
     configured.write("[http]\nidle_timeout = \"200 ms\"\n");
-    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    server.wait_for_log("`http.idle_timeout` is now \"200 ms\"");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn settings_that_need_a_restart_are_told_and_have_no_effect() {
     let configured = Configured::start("[http]\nmax_batch = 2\n");
     let server = &configured.server;
     configured.write("[http]\nmax_batch = 3\n[workers]\nqueue = 1\n");
-    let line = server.wait_for_log("need a restart of the server");
+    let line = server.wait_for_log("require a restart of the server");
     assert!(line.contains("`http.max_batch`, `workers.queue`"), "{line}");
     let batch = format!("[{GUIDE},{GUIDE},{GUIDE}]");
     let reply = server.connect().post(HEADERS, batch);
@@ -253,7 +253,7 @@ fn settings_that_need_a_restart_are_told_and_have_no_effect() {
     // The command line wins over the file, also when the file is read again.
     let fixed = Configured::start_with("", &["--set", "http.idle_timeout=1 h"]);
     fixed.write("[http]\nidle_timeout = \"200 ms\"\nheader_timeout = \"9 s\"\n");
-    fixed.server.wait_for_log("`http.header_timeout` is \"9 s\" now");
+    fixed.server.wait_for_log("`http.header_timeout` is now \"9 s\"");
     assert!(!fixed.closes_idle_connections());
     assert!(!fixed.server.log().contains("`http.idle_timeout` is"), "{}", fixed.server.log());
 }
@@ -270,11 +270,11 @@ fn a_hangup_reads_everything_again_and_ends_nothing() {
     let server = &configured.server;
     server.process().hang_up();
     server.wait_for_log("SIGHUP: reading the configuration, the certificate and the skills again");
-    server.wait_for_log("the configuration is as it was");
+    server.wait_for_log("the configuration has not changed");
     skills.action("a.second", "1.0.0", "def main(args):\n    return 2\n");
     configured.write("[http]\ndrain_timeout = \"9 s\"\n");
     server.process().hang_up();
-    server.wait_for_log("`http.drain_timeout` is \"9 s\" now");
+    server.wait_for_log("`http.drain_timeout` is now \"9 s\"");
     let call = || server.client().call("execute_skill", json!({"name": "a.second", "args": {}}));
     eventually(PATIENCE, || call().ok());
 }
@@ -291,7 +291,7 @@ fn a_hangup_during_the_start_ends_nothing() {
         &format!("engine.python={}", script.display()),
     ]);
     server.process().hang_up();
-    server.wait_for_log("the configuration is as it was");
+    server.wait_for_log("the configuration has not changed");
     assert_eq!(server.client().get("/healthz").status, 200);
 }
 
@@ -331,7 +331,7 @@ fn share_of_connections_of_one_address_leaves_the_rest_to_others() {
     let refused = || connect_from(ONE, &server).ends_within(Duration::from_secs(1));
     eventually(PATIENCE, || refused().then_some(()));
     assert!(start.elapsed() < Duration::from_secs(20), "before the slow bodies time out");
-    server.wait_for_log("as many busy connections as `http.max_connections_per_address` allows");
+    server.wait_for_log("reached `http.max_connections_per_address` with busy connections");
     // Another address has its own share.
     for _ in 0..20 {
         let reply = connect_from(OTHER, &server).post(HEADERS, GUIDE);

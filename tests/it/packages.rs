@@ -221,7 +221,7 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
         });
     };
     refusal(
-        "needs `tiny-mark`, and there is no code/pylock.toml: `wardian skills deps lock FOLDER`",
+        "needs `tiny-mark`, but code/pylock.toml does not exist: `wardian skills deps lock FOLDER`",
     );
     let check = command.run(&["skills", "check", folder]).with(1);
     assert!(check.stderr.contains("lock-missing"), "{}", check.stderr);
@@ -230,7 +230,10 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
     let locked = command.run(&arguments).with(0).json();
     let guard = LayerGuard::of(&command, &locked);
     guard.remove();
-    refusal("are not on this server: `wardian skills deps sync` fetches them (tiny-mark 1.0)");
+    refusal(
+        "are not installed on this server: `wardian skills deps sync` fetches them \
+        (tiny-mark 1.0)",
+    );
 
     // A server that runs needs no restart.
     let lost = command.run(&["skills", "deps", "sync", folder]).with(1);
@@ -428,8 +431,8 @@ fn what_cannot_be_locked_says_why() {
         .add("tiny_both", "2.0", &[], &[]);
     fs::write(wheels.0.path().join("tiny_source-1.0.tar.gz"), "").unwrap();
     for (requirements, expected) in [
-        ("numpy<2\n", "`numpy<2` excludes numpy 2."),
-        ("tiny-old\n", "requires another version of numpy 2."),
+        ("numpy<2\n", "`numpy<2` excludes the engine's numpy 2."),
+        ("tiny-old\n", "requires a version of numpy 2."),
         ("tiny-fast\n", "`tiny-fast` has only wheels with native code"),
         ("tiny-source\n", "`tiny-source` has only source distributions"),
         ("tiny-typo\n", "`tiny-typo` is unknown"),
@@ -450,7 +453,7 @@ fn what_cannot_be_locked_says_why() {
     let skill = skill.to_str().unwrap();
     for (requirements, code, expected) in [
         ("-r other.txt\n", 2, "line 1: `-r` is an option of pip"),
-        ("tiny-both @ file:///tmp/x.whl\n", 2, "names a place"),
+        ("tiny-both @ file:///tmp/x.whl\n", 2, "is a location"),
     ] {
         command.file("skill/code/requirements.txt", requirements);
         let ended =
@@ -532,7 +535,7 @@ pub(crate) fn batteries() {
     static THERE: OnceLock<()> = OnceLock::new();
     THERE.get_or_init(|| {
         let installed = Command::new().run(&["engine", "install"]).with(0);
-        assert!(!installed.stderr.contains("without the batteries"), "{}", installed.stderr);
+        assert!(!installed.stderr.contains("have no batteries"), "{}", installed.stderr);
     });
 }
 
@@ -883,7 +886,7 @@ fn a_registry_is_explained_and_its_credentials_are_kept_out_of_the_lock() {
     guard.remove();
     registry.pages.lock().unwrap().remove("/simple/tiny-reg/");
     let ended = command.run(&["skills", "deps", "sync", &skill]).with(1);
-    let expected = "the registry does not have `tiny_reg-1.0-py3-none-any.whl`";
+    let expected = "the registry no longer has `tiny_reg-1.0-py3-none-any.whl`";
     assert!(ended.stdout.contains(expected), "{}", ended.stdout);
 }
 

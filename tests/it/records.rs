@@ -103,7 +103,7 @@ fn a_log_is_there_as_soon_as_its_run_is_over() {
     let going = id_of(&client.call("run_code", call).unwrap());
     let answer = client.get(&format!("/v1/runs/{going}/log"));
     assert_eq!(answer.status, 503, "{answer:?}");
-    assert!(String::from_utf8_lossy(&answer.body).contains("when the run is over"), "{answer:?}");
+    assert!(String::from_utf8_lossy(&answer.body).contains("after the run"), "{answer:?}");
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn a_full_disk_costs_no_run_and_records_are_written_later() {
     let limit = |most| Rlimit { current: most, maximum: None };
     let before = prlimit(process, Resource::Fsize, limit(Some(4_096))).unwrap();
     let ids: Vec<String> = (0..5).map(|_| id_of(&client.run("print(1)"))).collect();
-    server.wait_for_log("records of runs cannot be written, which is tried again");
+    server.wait_for_log("records of runs cannot be written; this is retried");
     for id in &ids {
         let answer = client.get(&format!("/v1/runs/{id}"));
         assert_eq!((answer.status, answer.error().1.as_str()), (503, "overloaded"), "{answer:?}");
@@ -486,7 +486,7 @@ fn a_database_that_cannot_be_used_stops_the_start_and_stays_as_it_is() {
     let place = Command::new();
     let broken = "no database, but a text that is long enough to be taken for a file of one";
     let path = place.file("data/records.db", broken);
-    refused(&place, &[], &["records.db", "damaged", "no records of runs"]);
+    refused(&place, &[], &["records.db", "damaged", "without records of runs"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), broken);
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
@@ -542,13 +542,12 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
         assert!(run(&["list", "--outcome", "lost"]).with(2).stderr.contains("completed, "));
     }
     let other = place.run(&["--data-dir", folder, "runs", "list", "--tenant", "beta"]).with(0);
-    let told =
-        "there are no such runs of tenant `beta`; tenant `local` has runs: `--tenant local`\n";
+    let told = "tenant `beta` has no such runs; tenant `local` does: `--tenant local`\n";
     assert_eq!(other.stdout, told);
     for command in ["show", "logs", "record"] {
         let arguments = ["--data-dir", folder, "runs", command, &code, "--tenant", "beta"];
         let refused = place.run(&arguments).with(2).stderr;
-        let hint = "of this tenant; tenant `local` has it: `--tenant local`";
+        let hint = "of this tenant; it belongs to tenant `local`: `--tenant local`";
         assert!(refused.contains(hint), "{refused}");
     }
     let all = ["--data-dir", folder, "runs", "list", "--all-tenants"];
@@ -558,9 +557,6 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
     assert!(place.run(&all).with(0).stdout.starts_with("TENANT"), "a column of tenants");
     let empty = place.folder().join("empty");
     let none = place.run(&["--data-dir", empty.to_str().unwrap(), "runs", "list"]).with(2).stderr;
-    assert!(
-        none.contains("there are no records of runs in") && none.contains("--server"),
-        "{none}"
-    );
+    assert!(none.contains("has no records of runs") && none.contains("--server"), "{none}");
     assert!(!empty.try_exists().unwrap(), "nothing is made");
 }

@@ -37,7 +37,7 @@ static PROGRAMS: LazyLock<BTreeMap<String, Program>> = LazyLock::new(|| {
             let params = serde_json::from_str(params).unwrap();
             let code = format!("{code}\n");
             let before = programs.insert(format!("{topic}/{name}"), Program { code, params });
-            assert!(before.is_none(), "{topic}/{name} is there twice");
+            assert!(before.is_none(), "{topic}/{name} appears twice");
         }
     }
     programs

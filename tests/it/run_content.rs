@@ -258,11 +258,11 @@ fn the_command_lists_runs_of_all_tenants_of_a_server_for_administrators() {
     let theirs = written(&beta, &beta.run("# their title\n1"));
     assert_eq!(
         list(&admin, &[]).with(0).stdout,
-        "there are no such runs of tenant `acme`; tenant `beta` has runs: `--tenant beta`\n"
+        "tenant `acme` has no such runs; tenant `beta` does: `--tenant beta`\n"
     );
     let newest = written(&gamma, &gamma.run("2"));
-    let several = "there are no such runs of tenant `acme`; tenants `beta` and `gamma` have runs: \
-                   `--tenant beta`, or `--all-tenants`\n";
+    let several = "tenant `acme` has no such runs; tenants `beta` and `gamma` do: `--tenant \
+        beta`, or `--all-tenants`\n";
     assert_eq!(list(&admin, &[]).with(0).stdout, several);
     let all = list(&admin, &["--all-tenants"]).with(0).stdout;
     let rows: Vec<&str> = all.lines().collect();

@@ -117,7 +117,7 @@ fn bytes_that_the_host_moves_use_fuel_and_old_records_repeat() {
     assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n");
     old["inputs"]["fuel_rules"] = 3.into();
     write(&place, "run.json", &old);
-    said(&verify(&place, &[]).with(2), &["of a newer Wardian"]);
+    said(&verify(&place, &[]).with(2), &["belong to a newer Wardian"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn runs_that_end_by_fuel_repeat_and_runs_that_end_by_time_leave_no_record() {
     fs::remove_file(place.folder().join("run.json")).unwrap();
     let run = ["run", "--reproducible", "--record", "run.json", "--timeout-ms", "300", "-c"];
     let ended = place.run(&[&run[..], &["while True: pass"]].concat()).with(1);
-    said(&ended, &["no record was written: the run ended by time"]);
+    said(&ended, &["no record was written: the run timed out"]);
     assert!(!place.folder().join("run.json").try_exists().unwrap());
 }
 
@@ -333,13 +333,13 @@ fn hostile_records_are_refused_in_one_line() {
         (text.replace("\"seed\":0", "\"salt\":1,\"seed\":0"), "unknown field `salt`"),
         (set("/format_version", json!(2)), "version 2 of the format"),
         (set("/format_version", json!(0)), "`format_version` must be 1"),
-        (set("/format", json!("other")), "is no run record"),
+        (set("/format", json!("other")), "is not a run record"),
         (set("/inputs/seed", json!(1_u64 << 53)), "beyond 9007199254740991"),
         (set("/inputs/epoch", json!(9_000_000_001_u64)), "`epoch` is out of its bounds"),
         (set("/inputs/image", json!("0")), "64 lowercase hexadecimal digits"),
-        (set("/inputs/arguments/text", json!("{\"a\":1}")), "does not have its digest"),
+        (set("/inputs/arguments/text", json!("{\"a\":1}")), "does not match its digest"),
         (set("/inputs/arguments/text", Value::Null), "the text of `arguments` is missing"),
-        (set("/inputs/program/code/source/size_bytes", json!(1)), "does not have its digest"),
+        (set("/inputs/program/code/source/size_bytes", json!(1)), "does not match its digest"),
         (set("/inputs/program", json!({"skill": {"name": "a.b"}})), "the first of the skills"),
         (set("/inputs/skills", json!([skill, skill])), "a skill appears twice"),
         (set("/inputs/skills", json!(vec![skill; 300])), "too many skills"),
@@ -356,7 +356,7 @@ fn hostile_records_are_refused_in_one_line() {
         assert!(ended.stderr.len() < 500 && ended.stdout.is_empty(), "{}", ended.stderr);
     }
     place.file("bad.json", vec![b' '; (32 << 20) + 1]);
-    said(&place.run(&["verify", "bad.json"]).with(2), &["has more than 32 MiB"]);
+    said(&place.run(&["verify", "bad.json"]).with(2), &["is larger than 32 MiB"]);
     said(&place.run(&["verify", "none.json"]).with(2), &["none.json: "]);
     // Without `--reproducible` there is nothing to repeat.
     place.run(&["run", "-c", "1", "--record", "r.json"]).with(2);
@@ -398,23 +398,26 @@ fn a_record_of_what_no_run_leaves_is_refused() {
     crashed["error"] = json!({"type": "SandboxCrash", "message": "", "traceback": null});
     for (record, expected) in [
         (set("/ending/log/pieces", json!([{"stream": "stdout", "text": ""}])), "is empty"),
-        (set("/ending/log/pieces", json!([piece("stdout"), piece("stdout")])), "are of one stream"),
-        (set("/ending/log/pieces", json!([piece("progress")])), "a report of progress"),
+        (
+            set("/ending/log/pieces", json!([piece("stdout"), piece("stdout")])),
+            "belong to one stream",
+        ),
+        (set("/ending/log/pieces", json!([piece("progress")])), "a progress report"),
         (set("/ending/log/pieces", json!(vec![piece("log"); 20_001])), "at most 20000 items"),
         (
             set("/ending/output_blobs", json!(vec![format!("blob:{}", "a".repeat(52)); 20_001])),
             "at most 20000 items",
         ),
-        (set("/ending/output", json!("[".repeat(100_000))), "no JSON that a run can return"),
+        (set("/ending/output", json!("[".repeat(100_000))), "not JSON that a run can return"),
         (
             set("/ending/output", json!(format!("{}{}", "[".repeat(65), "]".repeat(65)))),
-            "no JSON that a run can return",
+            "not JSON that a run can return",
         ),
-        (set("/ending/output", json!("{\"a\":1,\"a\":2}")), "no JSON that a run can return"),
-        (set("/ending/output", json!("1 2")), "no JSON that a run can return"),
+        (set("/ending/output", json!("{\"a\":1,\"a\":2}")), "not JSON that a run can return"),
+        (set("/ending/output", json!("1 2")), "not JSON that a run can return"),
         (set("/inputs/keep_files", json!({"matching": vec!["*"; 65]})), "too many patterns"),
         (set("/inputs/keep_files", json!({"matching": ["*".repeat(257)]})), "is too long"),
-        (set("/ending", crashed), "ended by time or by the machine"),
+        (set("/ending", crashed), "timed out or was ended by the machine"),
     ] {
         write(&place, "bad.json", &record);
         said(&place.run(&["verify", "bad.json"]).with(2), &["error: bad.json: ", expected]);
@@ -518,22 +521,22 @@ fn a_bundle_is_verified_without_anything_else() {
     assert_eq!(other.run(&["verify", "run.tar"]).with(0).stdout, "identical\n");
     let against = place.run(&["verify", "one.tar", "--against", "run.json"]).with(0);
     assert_eq!(against.stdout, "identical\n");
-    said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is a bundle already"]);
+    said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is already a bundle"]);
     // Whatever fails, the files that are there stay as they are.
     for input in ["run.json", "in/sales.csv", "in/long.py"] {
         let before = fs::read(place.folder().join(input)).unwrap();
         said(&pack(input).with(2), &["is one of the files to pack"]);
         assert!(before == fs::read(place.folder().join(input)).unwrap(), "{input}");
     }
-    said(&pack("in").with(2), &["is there and is no file"]);
+    said(&pack("in").with(2), &["exists and is not a regular file"]);
     pack("two.tar").with(0);
     // Blobs are found beside the record, so they are missing where it stands alone.
     place.file("alone/run.json", fs::read(place.folder().join("run.json")).unwrap());
     let alone = ["--skills", "skills", "bundle", "alone/run.json", "-o", "x.tar"];
     said(&place.run(&alone).with(2), &["the blob `blob:"]);
     fs::write(place.folder().join("skills/acme.sum.up/code/main.py"), "def main(a): ...").unwrap();
-    said(&pack("x.tar").with(2), &["`acme.sum.up` is another one here"]);
-    said(&pack("two.tar").with(2), &["`acme.sum.up` is another one here"]);
+    said(&pack("x.tar").with(2), &["`acme.sum.up` differs here"]);
+    said(&pack("two.tar").with(2), &["`acme.sum.up` differs here"]);
     assert_eq!(bytes, fs::read(place.folder().join("two.tar")).unwrap());
     assert!(!place.folder().join("x.tar").try_exists().unwrap());
 }
@@ -610,15 +613,18 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
     for (bytes, expected) in [
         (with(&[&first]), "is missing"),
         (with(&[&blob]), "its first file must be `RECORD.json`"),
-        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record names no `blobs/x`"),
-        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record names no `other`"),
-        (with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]), "names no `skills/"),
+        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record refers to no `blobs/x`"),
+        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record refers to no `other`"),
+        (
+            with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]),
+            "refers to no `skills/",
+        ),
         (
             with(&[&first, &blob, &entry(&format!("layers/{}.layer", "0".repeat(64)), b"", b'0')]),
-            "names no `layers/",
+            "refers to no `layers/",
         ),
-        (with(&[&first, &blob, &blob]), "is there twice"),
-        (with(&[&first, &first]), "is there twice"),
+        (with(&[&first, &blob, &blob]), "appears twice"),
+        (with(&[&first, &first]), "appears twice"),
         (with(&[&first, &entry(marker, b"x", b'0')]), "`..` segments"),
         (with(&[&first, &entry("/tmp/marker", b"x", b'0')]), "must be relative"),
         (with(&[&first, &entry(&format!("blobs/{id}"), b"", b'2')]), "is a link"),
@@ -629,7 +635,7 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
         ),
         (good[..good.len() - 512].to_vec(), "it ends early"),
         (good[..1000].to_vec(), "shorter than its size"),
-        ([&good[..], b"x"].concat(), "bytes behind its end"),
+        ([&good[..], b"x"].concat(), "bytes after its end"),
     ] {
         place.file("bad.tar", &bytes);
         let ended = place.run(&["verify", "bad.tar"]).with(2);
@@ -653,12 +659,12 @@ fn signed_records_hold_for_their_key_alone() {
     keys(&place, "other", 2);
     record_signed(&place);
     let ended = place.run(&["verify", "run.json", "--key", "mine.pub"]).with(0);
-    said(&ended, &["identical\n", "the signature holds\n"]);
+    said(&ended, &["identical\n", "the signature is valid\n"]);
     let ended = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
-    said(&ended, &["run.json: the signature was not verified: `--key` names the public key"]);
+    said(&ended, &["run.json: the signature was not verified: give the public key with `--key`"]);
     place.run(&["bundle", "run.json", "-o", "run.tar"]).with(0);
     let ended = place.run(&["verify", "run.tar", "--key", "mine.pub"]).with(0);
-    said(&ended, &["identical\n", "the signature holds\n"]);
+    said(&ended, &["identical\n", "the signature is valid\n"]);
     let wrong = ["verify", "run.tar", "--key", "other.pub"];
     said(&place.run(&wrong).with(2), &["signed with another key"]);
 
@@ -690,7 +696,7 @@ fn signed_records_hold_for_their_key_alone() {
             "signatures",
             json!([signature, signature]),
             true,
-            "it has 2 signatures, and must have one",
+            "it has 2 signatures, but must have exactly one",
         ),
         ("signatures", json!([]), true, "it has 0 signatures"),
         ("signatures", json!([{"keyid": signature["keyid"], "sig": "AAAA"}]), true, "was changed"),
@@ -717,7 +723,7 @@ fn a_key_is_demanded_of_both_records() {
     fs::copy(place.folder().join("run.json"), place.folder().join("again.json")).unwrap();
     let both = ["verify", "run.json", "--against", "again.json", "--key", "mine.pub"];
     let ended = place.run(&both).with(0);
-    said(&ended, &["run.json: the signature holds\n", "again.json: the signature holds\n"]);
+    said(&ended, &["run.json: the signature is valid\n", "again.json: the signature is valid\n"]);
     let run = ["run", "--reproducible", "--record", "again.json", "-c", "print(1)"];
     place.run(&run).with(0);
     said(&place.run(&both).with(2), &["error: again.json: ", "the record is not signed"]);
@@ -742,7 +748,8 @@ fn keys_that_cannot_be_used_and_records_without_a_signature_are_refused() {
     let ended = place.run(&[&unsigned[..], &["--sign", "mine.pub"]].concat()).with(2);
     said(
         &ended,
-        &["mine.pub: the key cannot be used: it must be a PEM file with one `PRIVATE KEY`"],
+        &["mine.pub: the key cannot be used: it must be a PEM file with one unencrypted `PRIVATE \
+             KEY`"],
     );
 }
 
@@ -815,7 +822,7 @@ fn a_server_keeps_the_documents_of_its_runs_if_its_operator_wants_them() {
     let long = format!("1\n#{}", "x".repeat(300 << 10));
     let long = client.run_with(&long, json!({"reproducible": true}));
     let message = message_of(&answer_of(&client, id_of(&long)));
-    assert!(message.contains("more than 256 KiB"), "{message}");
+    assert!(message.contains("exceed 256 KiB"), "{message}");
 }
 
 #[test]
@@ -825,7 +832,7 @@ fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
     let refused = answer_of(&client, id_of(&done));
     let message = message_of(&refused);
     assert_eq!(refused.status, 404);
-    assert!(message.contains("keeps no code and no arguments of runs"), "{message}");
+    assert!(message.contains("keeps neither code nor arguments of runs"), "{message}");
     assert!(message.contains("`records.documents`"), "{message}");
     let nobodys = client.get(&format!("/v1/runs/run_{}/record", "0".repeat(32)));
     assert_eq!(nobodys.status, 404);

@@ -152,7 +152,7 @@ fn a_secret_that_cannot_be_used_is_an_error_before_the_run() {
     assert_eq!((answer.status, code, kind.as_str()), (424, 1006, "secret_unavailable"));
     let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
     let expected = "skill `acme.gone` cannot run here: the server has no secret `GONE_KEY`, \
-        `LOST_KEY`: it looked in `environment`, `folder`";
+        `LOST_KEY`; it searched `environment`, `folder`";
     assert_eq!(message, expected);
     for (name, _, reason) in bad {
         let skill = format!("acme.{}", name.to_lowercase().replace("_key", ""));

@@ -150,5 +150,5 @@ fn a_tenant_that_has_used_its_processor_time_is_refused_and_waiting_uses_none() 
     // What was used beyond a second comes back at a second in a day.
     assert!(delay > 80_000, "{delay} ms");
     let message = answer.json()["error"]["message"].to_string();
-    assert!(message.contains("used up the time that its runs may take"), "{message}");
+    assert!(message.contains("used up the time allowed for its runs"), "{message}");
 }

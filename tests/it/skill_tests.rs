@@ -127,7 +127,7 @@ fn case_files_are_files_of_the_skill() {
         for case in [blob, answer] {
             place.file("acme.files/resources/tests/a.json", case.to_string());
             let refused = place.run(&["test", "acme.files"]).with(2);
-            let wanted = ["no test was run", path, "are left out"];
+            let wanted = ["no test was run", path, "are excluded"];
             assert!(contained(&refused.stderr, wanted).is_empty(), "{}", refused.stderr);
         }
     }
@@ -240,7 +240,7 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
         get(url, old, message),
         [
             "network: there is no recorded answer for GET https://a.example/new",
-            "network[0]: nothing asked for GET https://a.example/old",
+            "network[0]: GET  was never requestedhttps://a.example/old",
         ]
     );
     // Without a recording there is no network. The rules of the manifest hold all the same.
@@ -251,15 +251,15 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
     let elsewhere = json!([{"request": {"url": "https://c.example/"}, "response": {}}]);
     assert_eq!(
         get("https://c.example/", elsewhere, "c.example"),
-        ["network[0]: nothing asked for GET https://c.example/"]
+        ["network[0]: GET  was never requestedhttps://c.example/"]
     );
     let headers = json!([{"request": {"url": url, "headers": {"x-key": "k2"}}, "response": {}}]);
     assert_eq!(
         get(url, headers, message),
         [
             "network: there is no recorded answer for GET https://a.example/new; unlike \
-             network[0], its header `x-key` has another value",
-            "network[0]: nothing asked for GET https://a.example/new",
+             network[0], its header `x-key` has a different value",
+            "network[0]: GET  was never requestedhttps://a.example/new",
         ]
     );
 }

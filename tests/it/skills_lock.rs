@@ -43,7 +43,7 @@ fn a_lock_is_sorted_and_the_same_on_every_machine() {
     fs::rename(skills.at("acme.a"), skills.at("acme.a@0.1.0")).unwrap();
     skills.action("acme.a", "0.3.0", SOURCE);
     let twice = place.run(&["--skills", skills.path(), "skills", "lock"]).with(2);
-    assert!(twice.stderr.contains("`acme.a` is there twice"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("`acme.a` appears twice"), "{}", twice.stderr);
     assert_eq!(fs::read_to_string(place.folder().join("skills.lock")).unwrap(), text);
     skills.file("acme.bad/skill.toml", "name = 7");
     let bad = place.run(&["--skills", skills.path(), "skills", "lock"]).with(2);
@@ -71,16 +71,15 @@ fn locked_commands_refuse_drift_in_a_line_and_run_nothing() {
     assert!(exec(2).contains("`acme.a` is locked as 0.1.0, found 0.1.1"));
     skills.action("acme.a", "0.1.0", SOURCE);
     skills.action("acme.c", "1.0.0", SOURCE);
-    assert!(exec(2).contains("`acme.c` 1.0.0 is there, and not locked"));
+    assert!(exec(2).contains("`acme.c` 1.0.0 is not in the lock file"));
     let refused = place.run(&run).with(2);
     assert!(!refused.stdout.contains('1'), "{}", refused.stdout);
     skills.remove("acme.c");
     skills.remove("acme.b");
-    assert!(exec(2).contains("`acme.b` 0.2.0 is locked, and not there"));
-    for (text, wanted) in [
-        ("format = 9\n", "skills.lock: is of format 9"),
-        ("format = 1\nx", "skills.lock: line 2: "),
-    ] {
+    assert!(exec(2).contains("`acme.b` 0.2.0 is in the lock file but does not exist"));
+    for (text, wanted) in
+        [("format = 9\n", "skills.lock: has format 9"), ("format = 1\nx", "skills.lock: line 2: ")]
+    {
         place.file("skills.lock", text);
         assert!(exec(2).contains(wanted), "{text}");
     }

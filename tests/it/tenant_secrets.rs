@@ -134,7 +134,7 @@ fn secrets_of_the_server_are_not_shared_unless_the_operator_wants_it() {
     let refused =
         hosted.client("beta").refusal("execute_skill", json!({"name": "acme.keys", "args": {}}));
     assert_eq!((refused.code, refused.kind.as_str()), (1006, "secret_unavailable"));
-    let looked = "it looked in `tenant folder`, `tenant command`";
+    let looked = "it searched `tenant folder`, `tenant command`";
     assert!(refused.message.contains(looked), "{}", refused.message);
     // The same answer as for a secret that nobody has.
     fs::remove_file(hosted.place.folder().join("mount/ALPHA_KEY")).unwrap();

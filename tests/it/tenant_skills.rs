@@ -242,7 +242,7 @@ fn own_skills_follow_their_folders_and_the_settings_of_a_running_server() {
     ] {
         settings(&hosted.place, &[("gamma", path)]);
         let line = hosted.server.wait_for_log(why);
-        assert!(line.contains("the configuration stays as it was"), "{line}");
+        assert!(line.contains("the configuration is kept"), "{line}");
     }
     assert_eq!(says(&acme, "zulu.hidden"), "acme's own");
     // `acme` loses its folder, `gamma` gets it, and `beta` keeps its own.

@@ -334,7 +334,7 @@ fn a_revoked_key_stops_working_while_the_server_runs() {
     let unknown = hosted.client(&format!("wardian_aaaaaaaa_{}", "a".repeat(52)));
     assert_eq!(refused.body, unknown.get("/v1/blobs").body, "the answer tells them apart");
     let again = hosted.place.run(&["--data-dir", &hosted.data, "keys", "revoke", &key]);
-    assert_eq!(again.with(0).stdout, format!("{prefix} was revoked before\n"));
+    assert_eq!(again.with(0).stdout, format!("{prefix} was already revoked\n"));
 }
 
 #[test]
@@ -591,11 +591,11 @@ fn a_database_that_cannot_be_used_is_one_line_and_exit_code_2() {
     let path = data.join("wardian.db");
     let good = fs::read(&path).unwrap();
     fs::write(&path, "this file is no database at all, whatever its name says").unwrap();
-    refuses(data_dir, "is damaged or no database");
+    refuses(data_dir, "is damaged or not a database");
     let mut torn = good.clone();
     torn[200..4_000].fill(0x5a);
     fs::write(&path, &torn).unwrap();
-    refuses(data_dir, "is damaged or no database");
+    refuses(data_dir, "is damaged or not a database");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     refuses(data_dir, "cannot be used");
@@ -649,11 +649,13 @@ fn a_look_at_keys_makes_none_and_no_place_for_them() {
     let keys = |more: &[&str]| {
         place.run(&[&["--data-dir", data.to_str().unwrap(), "keys"], more].concat())
     };
-    assert!(keys(&["list"]).with(2).stderr.contains("name the data folder of a server"));
+    assert!(keys(&["list"]).with(2).stderr.contains("give the data folder of a server"));
     assert!(!data.try_exists().unwrap());
     fs::create_dir(&data).unwrap();
     assert_eq!(keys(&["list"]).with(0).stdout, "there are no keys\n");
-    assert!(keys(&["revoke", "aaaaaaaa"]).with(2).stderr.contains("there is no key `aaaaaaaa`"));
+    assert!(
+        keys(&["revoke", "aaaaaaaa"]).with(2).stderr.contains("the key `aaaaaaaa` does not exist")
+    );
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
 }
 
@@ -669,7 +671,7 @@ fn the_command_line_sends_a_key_that_is_on_no_command_line() {
     let key_file = key_file.to_str().unwrap();
     let at = ["--server", &url];
     let refused = place.run(&[&["blobs", "put", content], &at[..]].concat()).with(2);
-    assert!(refused.stderr.contains("a valid key is needed"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a valid key is required"), "{}", refused.stderr);
     let with_file = [&at[..], &["--key-file", key_file]].concat();
     let put = |place: &Command, at: &[&str]| {
         let stored = place.run(&[&["blobs", "put", content], at].concat()).with(0);

@@ -318,10 +318,13 @@ fn what_is_wrong_with_the_tests_is_told_in_a_line_and_nothing_runs() {
     for (arguments, wanted) in [
         (&["empty"][..], "there are no tests in empty"),
         (&["gone"], "gone: No such file"),
-        (&["notes.txt"], "notes.txt: is no Python file and no folder"),
+        (&["notes.txt"], "notes.txt: is neither a Python file nor a folder"),
         (&["a", "--root", "empty"], "is not below the folder"),
         (&["s"], "see `wardian skills check`"),
-        (&["a", "--junit", "gone/report.xml"], "gone/report.xml: no file can be written there"),
+        (
+            &["a", "--junit", "gone/report.xml"],
+            "gone/report.xml: the report cannot be written there",
+        ),
         (&["a", "--timeout", "0"], "--timeout"),
         (&["a", "--seed", "9007199254740992"], "--seed"),
         (&["a", "--epoch", "9000000001"], "--epoch"),

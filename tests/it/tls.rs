@@ -263,7 +263,7 @@ fn a_new_certificate_is_taken_without_losing_connections() {
 
     // Half of a certificate, the key of another one, and nothing at all.
     fs::write(&files.certificate, &third.certificate[..200]).unwrap();
-    server.wait_for_log("ERROR the TLS certificate stays as it was, the new one is refused: ");
+    server.wait_for_log("ERROR the TLS certificate is kept, because the new one is invalid: ");
     fs::write(&files.certificate, &third.certificate).unwrap();
     server.wait_for_log("does not belong to the first certificate");
     fs::remove_file(&files.key).unwrap();
@@ -298,7 +298,7 @@ fn kept_configuration_as_a_whole_when_it_names_a_certificate_that_cannot_be_used
     let faster = "idle_timeout = \"200 ms\"";
     replace(text(&gone, &files.key, faster));
     let line = server.wait_for_log("gone.crt` cannot be read");
-    assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
+    assert!(line.contains("WARN the configuration is kept: "), "{line}");
     let other = place.file("other/tls.key", &second.key);
     replace(text(&files.certificate, &other, faster));
     server.wait_for_log("does not belong to the first certificate");
@@ -314,7 +314,7 @@ fn kept_configuration_as_a_whole_when_it_names_a_certificate_that_cannot_be_used
     assert!(!server.log().contains("`http.idle_timeout` is"), "{}", server.log());
     let good = first.write(&place.folder().join("other"));
     replace(text(&good.certificate, &good.key, faster));
-    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    server.wait_for_log("`http.idle_timeout` is now \"200 ms\"");
     eventually(PATIENCE, || (shown() == first.der).then_some(()));
 }
 
@@ -341,8 +341,8 @@ fn files_that_make_no_certificate_are_refused_in_one_line_and_nothing_is_changed
         (Some(key), Some(key), "tls.key` has no certificate"),
         (Some("text.pem"), Some(key), "text.pem` is not PEM"),
         (Some("zeros.pem"), Some(key), "zeros.pem` cannot be used"),
-        (Some(good), Some("empty.pem"), "empty.pem` has no private key"),
-        (Some(good), Some("encrypted.key"), "has no private key that is not encrypted"),
+        (Some(good), Some("empty.pem"), "empty.pem` has no unencrypted private key"),
+        (Some(good), Some("encrypted.key"), "has no unencrypted private key"),
         (Some(good), Some("other.key"), "other.key` does not belong to the first certificate"),
         (Some("."), Some(key), "cannot be read: it is not a regular file"),
         (Some("/dev/zero"), Some(key), "it is not a regular file"),

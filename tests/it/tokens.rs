@@ -188,8 +188,8 @@ fn only_a_valid_token_lets_a_caller_in_and_the_audit_log_says_why() {
         (signer.token("one", json!({"iat": now() + 600})), "issued in the future"),
         (signer.token("one", json!({"aud": "another"})), "foreign audience"),
         (signer.token("one", json!({"iss": "https://evil.example"})), "foreign issuer"),
-        (signer.token("one", json!({"tenant": "local"})), "no tenant's name"),
-        (signer.token("one", json!({"tenant": "../acme"})), "no tenant's name"),
+        (signer.token("one", json!({"tenant": "local"})), "no valid tenant"),
+        (signer.token("one", json!({"tenant": "../acme"})), "no valid tenant"),
         (signer.token("one", json!({"exp": "soon"})), "malformed claim"),
         (key, "not a signed token"),
     ];
@@ -317,10 +317,10 @@ fn settings_of_tokens_that_cannot_be_used_are_one_line_and_change_nothing() {
     for (jwks, expected) in [
         ("none.json", "cannot read"),
         ("oct.json", "key `h`: it is symmetric"),
-        ("weak.json", "too weak: an RSA key needs 2048 bits"),
-        ("html.json", "it is no JSON Web Key Set"),
+        ("weak.json", "too weak: an RSA key needs at least 2048 bits"),
+        ("html.json", "it is not a JSON Web Key Set"),
         ("huge.json", "it has more than 256 KiB"),
-        ("http://id.example/jwks", "must be a file or an address with https://"),
+        ("http://id.example/jwks", "must be a file or an https:// URL"),
     ] {
         let flags = flags(jwks, &[]);
         let mut arguments = vec!["serve", "--listen", "127.0.0.1:0"];
@@ -446,7 +446,7 @@ fn keys_of_an_address_are_rotated_and_kept_while_it_does_not_answer() {
     let client = |token: &str| server.client().with_key(token);
     let old = signer.token("one", json!({}));
     assert_eq!(client(&old).get("/v1/blobs").status, 503);
-    server.wait_for_log("the keys of tokens cannot be read, so tokens are refused");
+    server.wait_for_log("the keys for tokens cannot be read, so tokens are refused");
     provider.set(Answer::Set(signer.set("one")));
     eventually(PATIENCE, || (client(&old).get("/v1/blobs").status == 200).then_some(()));
     // A key that comes is found without waiting for long, and one that goes ends its tokens.
@@ -501,6 +501,6 @@ fn keys_of_an_address_are_rotated_and_kept_while_it_does_not_answer() {
     let flags = self::flags(&stranger.url, &[&ca_file]);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let server = TestServer::start(&flags);
-    server.wait_for_log("the keys of tokens cannot be read, so tokens are refused");
+    server.wait_for_log("the keys for tokens cannot be read, so tokens are refused");
     assert_eq!(server.client().with_key(&old).get("/v1/blobs").status, 503);
 }

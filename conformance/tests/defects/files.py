@@ -18,7 +18,7 @@ def hiding(name, cases, is_hidden):
 
     def change(data, path):
         if is_hidden(path):
-            raise Refused(-32602, "file_not_found", "there is no such file")
+            raise Refused(-32602, "file_not_found", "the file does not exist")
         return data
 
     reading(name, cases, change)
@@ -70,7 +70,7 @@ def resolving(name, cases, resolve):
         def file_of(skill, path):
             found = resolve(roots[id(skill)], path)
             if found not in tree:
-                raise Refused(-32602, "file_not_found", "there is no such file")
+                raise Refused(-32602, "file_not_found", "the file does not exist")
             return tree[found]
 
         server.file_of = file_of

@@ -32,7 +32,7 @@ const PAGES: ByteCount = ByteCount::mebibytes(16);
 /// The parts of the most memory that the gateway takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayMemory {
-    /// Memory without any call, beside the files of skills, and spans of traces if there are any.
+    /// Memory without any call, besides the files of skills, and spans of traces if there are any.
     pub at_rest: ByteCount,
     /// Requests, results and answers: `http.memory`.
     pub budget: ByteCount,
@@ -88,7 +88,7 @@ impl GatewayMemory {
         }
     }
 
-    /// The sum: the most that the gateway takes, beside the files of all skills.
+    /// The sum: the most that the gateway takes, besides the files of all skills.
     #[must_use]
     pub fn total(&self) -> ByteCount {
         let Self { at_rest, budget, outputs, connections, runs, queue, network, records, results } =

@@ -12,13 +12,13 @@ use wardian_vocabulary::units::ByteCount;
 /// The variable by which systemd names the folder of credentials.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
-/// The variable with the key that commands send to a server. It is no setting, and never shown.
+/// The variable with the key that commands send to a server. It is not a setting, and never shown.
 pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
 /// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// The variables that begin with `WARDIAN_` and are no secrets, sorted by name.
+    /// The variables that begin with `WARDIAN_` and are not secrets, sorted by name.
     pub variables: Vec<(String, String)>,
     /// The secrets: the variables that begin with `WARDIAN_SECRET_`.
     pub secrets: EnvironmentSecrets,
@@ -104,7 +104,7 @@ pub fn source_date_epoch() -> Option<OsString> {
     std::env::var_os(SOURCE_DATE_EPOCH).filter(|text| !text.is_empty())
 }
 
-/// The interpreter beside a program that a package client has put into a virtual environment. Its
+/// The interpreter next to a program that a package client has put into a virtual environment. Its
 /// packages and its client are the ones that the program came with.
 fn venv_python(program: &Path) -> Option<PathBuf> {
     let folder = program.parent()?;

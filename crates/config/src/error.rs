@@ -38,7 +38,7 @@ pub enum ConfigError {
     },
 }
 
-/// Prints each sentence on a line of its own.
+/// Prints each sentence on a separate line.
 struct Lines<'a>(&'a [String]);
 
 impl fmt::Display for Lines<'_> {

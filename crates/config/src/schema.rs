@@ -143,8 +143,9 @@ fn folder(
     let default = users.map_or_else(PathBuf::new, |dir| dir.join("wardian"));
     let chosen: PathBuf = reader.read_mapped(key, default, |path| surroundings.absolute(path));
     if chosen.as_os_str().is_empty() {
-        reader
-            .complain(format!("`{key}` must be set: this user has no home folder to take it from"));
+        reader.complain(format!(
+            "`{key}` must be set, because this user has no home folder from which to derive it"
+        ));
     }
     chosen
 }
@@ -292,7 +293,7 @@ fn read_share_of_tenant(reader: &mut Reader, mut network: NetworkConfig) -> Netw
     let share = reader.read_within(KEY, three_quarters(all), 1..=65_536);
     if share > all {
         reader.complain(format!(
-            "`{KEY}` ({share}) must not be above `network.max_connections` ({all})"
+            "`{KEY}` ({share}) must not exceed `network.max_connections` ({all})"
         ));
     }
     network.egress.most_of_tenant = share;
@@ -303,8 +304,8 @@ fn check_memory(reader: &mut Reader, memory: Option<ByteCount>, limits: &LimitsC
     let needed = memory_of(&limits.default);
     if let Some(memory) = memory.filter(|memory| *memory < needed) {
         reader.complain(format!(
-            "`workers.memory` ({memory}) holds no run: `limits.memory` and `limits.workspace` \
-             together are {needed}"
+            "`workers.memory` ({memory}) is too small for a run: `limits.memory` and \
+             `limits.workspace` together are {needed}"
         ));
     }
 }

@@ -127,7 +127,7 @@ pub struct SkillsConfig {
     pub publishing: bool,
     /// Most skill folders of one root. Default 32,768.
     pub max_folders: usize,
-    /// Most folders with a kernel watch; 0 to poll all of them. Default 262,144.
+    /// Maximum number of folders with a kernel watch; 0 to poll all of them. Default 262,144.
     pub max_watches: usize,
 }
 
@@ -142,12 +142,12 @@ pub struct WorkersConfig {
     /// Further workers, ready to replace a lost one. Default 1.
     pub spares: usize,
     /// Forks workers from a process that has loaded the engine, instead of starting each by itself.
-    /// Default: if tenants have workers of their own.
+    /// Default: if tenants have their own workers.
     pub fork: Option<bool>,
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits on memory
-    /// and workspace. Default: no bound beside the number of workers.
+    /// and workspace. Default: no bound besides the number of workers.
     pub memory: Option<ByteCount>,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
@@ -161,7 +161,7 @@ pub struct WorkersConfig {
     /// missing parts. Guests never run as root or without the filter on system calls, whatever
     /// this setting is. Default: beyond loopback, and with tenants.
     pub require_lockdown: RequireLockdown,
-    /// Whether each worker has a cgroup of its own. Default: where the system allows it.
+    /// Whether each worker has its own cgroup. Default: where the system allows it.
     pub cgroups: CgroupUse,
     /// Has workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
@@ -180,7 +180,7 @@ pub enum RequireLockdown {
     Never,
 }
 
-/// Whether each worker has a cgroup of its own.
+/// Whether each worker has its own cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CgroupUse {
     /// If the system gives this process a place for them.
@@ -203,7 +203,7 @@ pub struct ImagesConfig {
     pub memory: ByteCount,
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
-    /// The highest age of images before they are made anew with another hash secret; `None` keeps
+    /// The highest age of images before they are rebuilt with a new hash secret; `None` keeps
     /// them forever. Default 1 day.
     pub max_age: Option<Duration>,
     /// Tenants whose runs begin as an image with a hash secret of its own. Default none.
@@ -315,7 +315,7 @@ impl Config {
         let address = self.http.listen;
         Some(format!(
             "other machines can reach {address}, and no caller is authenticated; set `auth.mode` \
-             to `keys` (`wardian keys create` makes keys) or `jwt` (tokens of an identity \
+             to `keys` (`wardian keys create` creates keys) or `jwt` (tokens of an identity \
              provider), or to `proxy` if a proxy in front of the server authenticates callers, or \
              listen on 127.0.0.1"
         ))

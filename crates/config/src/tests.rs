@@ -110,6 +110,7 @@ fn the_whole_lockdown_is_required_as_soon_as_others_can_call() {
 /// The documents that have tables of settings.
 const DOCUMENTS: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../README.md")),
+    ("SPECIFICATION.md", include_str!("../../../SPECIFICATION.md")),
     ("docs/operators.md", include_str!("../../../docs/operators.md")),
     ("docs/security.md", include_str!("../../../docs/security.md")),
     ("docs/performance.md", include_str!("../../../docs/performance.md")),
@@ -203,7 +204,7 @@ fn a_wrong_default_in_a_document_would_be_noticed() {
 fn a_default_limit_above_the_maximum_is_refused() {
     insta::assert_snapshot!(
         problems("[limits]\ntimeout = \"60 s\"\n[limits.max]\ntimeout = \"10 s\""),
-        @r#"2: `limits.timeout` ("1 min") must not be above `limits.max.timeout` ("10 s")"#
+        @r#"2: `limits.timeout` ("1 min") must not exceed `limits.max.timeout` ("10 s")"#
     );
 }
 
@@ -223,7 +224,7 @@ fn each_default_limit_above_its_maximum_is_named() {
         let both =
             |default, max| format!("[limits]\n{key} = {default}\n[limits.max]\n{key} = {max}\n");
         let expected =
-            format!("2: `limits.{key}` ({default}) must not be above `limits.max.{key}` ({max})");
+            format!("2: `limits.{key}` ({default}) must not exceed `limits.max.{key}` ({max})");
         assert_eq!(problems(&both(default, max)), expected);
         assert!(from_file(&both(max, max)).is_ok(), "{key}");
     }
@@ -284,11 +285,14 @@ fn problems_between_settings_name_the_place_of_the_one_that_is_set() {
 #[test]
 fn mistakes_that_others_make_are_answered_with_the_right_setting() {
     for (text, expected) in [
-        ("[http]\nlisten = 1", "2: `http.listen` is not a setting: `listen` belongs to no table"),
+        (
+            "[http]\nlisten = 1",
+            "2: `http.listen` is not a setting: `listen` is a top-level setting",
+        ),
         ("prot = 8080", "1: `prot` is not a setting: the address and the port of the server are"),
         (
             "[tenants.acme]\nweight = 3",
-            "2: `tenants.acme.weight` is not a setting: tenants are made",
+            "2: `tenants.acme.weight` is not a setting: a tenant is created",
         ),
         (
             "[limits]\ntimout = 3",

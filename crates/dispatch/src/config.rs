@@ -15,7 +15,7 @@ use wardian_vocabulary::units::ByteCount;
 pub struct PoolConfig {
     /// The command that starts a worker.
     pub command: WorkerCommand,
-    /// Gives each process a cgroup of its own. Default: none.
+    /// Gives each process its own cgroup. Default: none.
     pub cgroups: Option<WorkerCgroups>,
     /// Runs that compute at once. One for each core is right.
     pub workers: usize,
@@ -28,7 +28,7 @@ pub struct PoolConfig {
     /// Runs that may wait for a worker, of all tenants together. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits. A run
-    /// waits until it fits. Default: no bound beside the number of workers.
+    /// waits until it fits. Default: no bound besides the number of workers.
     pub memory: Option<ByteCount>,
     /// The limits of tenants. Default: none.
     pub tenants: TenantPolicy,

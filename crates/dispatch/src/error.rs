@@ -28,19 +28,19 @@ pub enum DispatchError {
         failure: Arc<StartFailure>,
     },
     /// The tenant has as many runs in progress and waiting as it may have.
-    #[error("the tenant has as many runs in progress and waiting as it may have")]
+    #[error("the tenant has reached its limit of runs in progress and waiting")]
     TenantBusy {
         /// The time in which its waiting runs are worked off.
         retry_after: Duration,
     },
     /// The tenant has used up its time of workers.
-    #[error("the tenant has used up the time that its runs may take")]
+    #[error("the tenant has used up the time allowed for its runs")]
     TimeUsed {
         /// The time after which a part of it is there again.
         retry_after: Duration,
     },
     /// The run may use more memory than all runs together.
-    #[error("the run may use more memory than this server has for runs; ask for less")]
+    #[error("the run could need more memory than this server has for runs; ask for less")]
     TooMuchMemory,
     /// The pool is closing.
     #[error("the server is shutting down")]
@@ -49,10 +49,10 @@ pub enum DispatchError {
     #[error("the program and its arguments are too large")]
     TooLarge(#[source] FrameError),
     /// Workers cannot be reached.
-    #[error("no worker could be given the run")]
+    #[error("the run could not be sent to a worker")]
     NoWorker,
     /// The operating system refuses a memory file for a worker.
-    #[error("no worker could be given the run")]
+    #[error("the run could not be sent to a worker")]
     Share(#[source] io::Error),
     /// Workers do not start.
     #[error("no worker can be started")]

@@ -11,7 +11,7 @@ pub enum Isolation {
     #[default]
     Shared,
     /// A worker serves one tenant and never another. Runs whose results all tenants use, such as
-    /// compilations of shared skills, have workers of their own.
+    /// compilations of shared skills, have their own workers.
     Process,
 }
 

@@ -149,8 +149,9 @@ impl Pool {
     }
 
     /// As [`Self::run`], for a run of the server itself, such as one whose result all tenants will
-    /// use. It takes turns as a tenant of its own, whoever asked for it, and its time counts against no
-    /// quota. If tenants have workers of their own, it gets a worker that has never served one.
+    /// use. It takes turns as a tenant of its own, whoever asked for it, and its time counts
+    /// against no quota. If tenants have their own workers, it gets a worker that has never served
+    /// one.
     ///
     /// # Errors
     ///
@@ -299,7 +300,7 @@ impl Pool {
             while processes.changed().await.is_ok() {}
         };
         if timeout(END_OF_PROCESSES, gone).await.is_err() {
-            warn!("workers that were killed are not gone yet");
+            warn!("killed workers have not exited yet");
         }
     }
 

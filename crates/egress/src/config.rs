@@ -34,8 +34,8 @@ pub struct EgressConfig {
     pub limits: NetworkLimits,
 }
 
-/// The most connections that all runs together have open, unless the configuration sets another
-/// number. Each has about 0.5 MiB of buffers, so 128 MiB at the most.
+/// Maximum number of connections that all runs together have open, unless the configuration sets
+/// another number. Each has about 0.5 MiB of buffers, so 128 MiB at the most.
 const CONNECTIONS: usize = 256;
 
 /// The part of `all` that one tenant may have, unless the configuration sets another: a tenant that
@@ -112,7 +112,7 @@ pub struct ProxyAddress {
     authorization: Option<String>,
 }
 
-/// A text that is no address of a proxy.
+/// A text that is not an address of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write the proxy as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`")]
 pub struct InvalidProxy;

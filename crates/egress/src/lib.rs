@@ -1,7 +1,7 @@
 //! Requests of guests to the world: the gateway checks each and sends it itself.
 //!
 //! A guest opens a byte stream to a host that its rules name. The stream ends in a parser of
-//! HTTP/1.1 here. Each request is checked, built anew and sent over a connection that the gateway
+//! HTTP/1.1 here. Each request is checked, rebuilt and sent over a connection that the gateway
 //! made to an address that it checked, encrypted by the gateway, as HTTP/1.1 or HTTP/2. The
 //! response goes back through the stream.
 //!

@@ -17,7 +17,7 @@ use wardian_vocabulary::ids::TenantId;
 /// Hosts that the record names; a guest chooses the names of refused ones.
 const MAX_HOSTS: usize = 64;
 
-/// Stands for all hosts beyond that, and for refused texts that are no names.
+/// Stands for all hosts beyond that, and for refused texts that are not names.
 const OTHERS: &str = "(others)";
 
 /// What a run did in the network.
@@ -170,14 +170,14 @@ fn check_bytes(used: u64, limit: u64, what: &str) -> Result<(), NetworkError> {
     if used <= limit {
         return Ok(());
     }
-    Err(NetworkError::limit(format!("the run has {what} {limit} bytes, its limit")))
+    Err(NetworkError::limit(format!("the run has {what} its limit of {limit} bytes")))
 }
 
 fn take_one(count: &AtomicU64, limit: u64, what: &str) -> Result<(), NetworkError> {
     let next = |used: u64| (used < limit).then(|| used.saturating_add(1));
     match count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
         Ok(_) => Ok(()),
-        Err(_) => Err(NetworkError::limit(format!("the run has used its {limit} {what}"))),
+        Err(_) => Err(NetworkError::limit(format!("the run has used up its {limit} {what}"))),
     }
 }
 

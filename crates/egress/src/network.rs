@@ -23,7 +23,7 @@ use crate::world::tasks::AbortOnDrop;
 /// Connections that a run may have open.
 pub(crate) const MAX_HANDLES: usize = 64;
 
-/// Most bytes of one read.
+/// Maximum number of bytes of one read.
 pub(crate) const MAX_READ: usize = 1 << 20;
 
 /// Number of a connection within its run. Numbers are not used again.
@@ -37,7 +37,7 @@ pub struct StreamReadiness {
     pub is_readable: bool,
     /// A write takes bytes or gives an error; connecting is over.
     pub is_writable: bool,
-    /// The connection failed. Never asked for, always told.
+    /// The connection failed. Output only: reported whether or not it was requested.
     pub has_failed: bool,
 }
 
@@ -165,7 +165,7 @@ impl RunNetwork {
         let refused = |error: &NetworkError| self.note_refusal(error, host);
         let destination = self.rules.check_destination(host, port).inspect_err(refused)?;
         if self.connections.lock().open.len() >= MAX_HANDLES {
-            let text = format!("the run has {MAX_HANDLES} connections open, its limit");
+            let text = format!("the run has reached its limit of {MAX_HANDLES} open connections");
             return Err(NetworkError::new(errno::EMFILE, text));
         }
         self.meter.add_connection()?;

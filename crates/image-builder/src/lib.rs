@@ -13,7 +13,7 @@
 //! INVARIANT(hash-secret): the secret is drawn at random, once for all images in a cache. Every
 //! deployment has its own, and a program sees the same hashes in every image. A running server
 //! draws another secret after `images.max_age` and makes all images again, one after another.
-//! Tenants that the operator names have a base image with a secret of their own, which is derived from
+//! Tenants that the operator names have a base image with their own secret, which is derived from
 //! that of the cache and replaced with it.
 //!
 //! # The image of reproducible runs

@@ -164,7 +164,7 @@ impl ImageStore {
         self.engine.cache().entry(Area::Images, &key)
     }
 
-    /// The inputs of images beside their source.
+    /// The inputs of images besides their source.
     fn origin(&self) -> ImageOrigin {
         let EngineArtifacts { key, cold_image, library, c_stack, .. } = &*self.artifacts;
         ImageOrigin {

@@ -12,7 +12,7 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause: an image takes seconds of a processor to make, so trying costs next to nothing.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
-/// The failures of images. Each has pauses of its own, so one that cannot be made takes no turn from
+/// The failures of images. Each has its own pauses, so one that cannot be made takes no turn from
 /// those that can.
 #[derive(Debug, Default)]
 pub(super) struct FailedAttempts(BTreeMap<PackageSet, Failure>);
@@ -32,7 +32,7 @@ impl FailedAttempts {
         self.0.insert(packages, Failure { until: now + backoff.pause(), backoff });
     }
 
-    /// Forgets the failures of an image that is there now.
+    /// Forgets the failures of an image that exists now.
     pub(super) fn forget(&mut self, packages: PackageSet) {
         self.0.remove(&packages);
     }

@@ -54,14 +54,14 @@ pub struct ImageRules {
 pub enum NotReproducible {
     /// The image of reproducible runs is being made.
     #[error(
-        "the memory image of reproducible runs is being made, which takes some seconds, once; try \
-         again then"
+        "the memory image of reproducible runs is being built, which takes a few seconds, once; \
+        try again then"
     )]
     InTheMaking,
     /// The image of reproducible runs could not be made a moment ago.
     #[error(
-        "this server cannot make runs reproducible now: leave `reproducible` out, or try again in \
-         some minutes"
+        "this server cannot make runs reproducible now: omit `reproducible`, or try again in a \
+        few minutes"
     )]
     Failed,
 }
@@ -167,7 +167,7 @@ impl ImageCache {
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
-    /// The image of reproducible runs. If it is not there, it is ordered.
+    /// The image of reproducible runs. If it does not exist, it is ordered.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl ImageCache {
         std::iter::once(base).chain(others).collect()
     }
 
-    /// Counts the images that were made anew, and those that could not be.
+    /// Counts the images that were rebuilt, and those that could not be.
     #[must_use]
     pub fn renewals(&self) -> ImageRenewals {
         self.shared.state.lock().renewals
@@ -275,7 +275,7 @@ impl ImageTable {
         }
     }
 
-    /// The image of reproducible runs, which is ordered if it is not there.
+    /// The image of reproducible runs, which is ordered if it does not exist.
     fn reproducible(&mut self, now: Instant) -> Result<Arc<ImageContent>, NotReproducible> {
         let wanted = PackageSet::REPRODUCIBLE;
         self.picks = self.picks.saturating_add(1);
@@ -397,7 +397,8 @@ impl SharedImages {
                 drop(state);
                 self.decided.send_replace(());
                 let cause = CauseChain(&*error);
-                warn!(image = %packages, "the image `{packages}` is not available now, runs import its packages themselves: {cause}");
+                warn!(image = %packages, "the image `{packages}` is not available now, so runs \
+                    import its packages themselves: {cause}");
             }
         }
     }
@@ -410,12 +411,12 @@ impl SharedImages {
         if let Some(image) = self.kept.find(packages)? {
             return Ok(image);
         }
-        info!(image = %packages, "making the image `{packages}` in the background");
+        info!(image = %packages, "building the image `{packages}` in the background");
         // A maker makes several images at once. One of the others may be the reason of its failure.
         let made = maker.make(packages);
         match self.kept.find(packages)? {
             Some(image) => Ok(image),
-            None => made.and_then(|()| Err("it disappeared after it was made".into())),
+            None => made.and_then(|()| Err("it disappeared after it was built".into())),
         }
     }
 

@@ -36,7 +36,7 @@ pub struct KeptImage {
     pub usage: ImageUsage,
 }
 
-/// Counts of the images that were due to be made anew with another hash secret, since the start.
+/// Counts of the images that were due to be rebuilt with a new hash secret, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ImageRenewals {
     /// Those that took the place of old ones.

@@ -42,7 +42,7 @@ const BY_PANDAS: [(&str, &str); 5] = [
     (".plot.", "matplotlib"),
 ];
 
-/// Modules whose package alone says nothing, and the group that they belong to.
+/// Modules whose package alone is not informative, and the group that they belong to.
 const BY_NAME: [(&str, &str); 2] = [("urllib.request", "http"), ("runtime import http", "http")];
 
 /// A set of groups of packages.
@@ -148,7 +148,7 @@ const REPRODUCIBLE: &str = "reproducible";
 /// A name that does not belong to any image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is no group of packages that images can hold; there are {}, to be joined by `+`",
+    "`{}` is not a group of packages for images; the groups are {}, joined by `+`",
     .name.escape_debug(),
     GROUPS.iter().map(|group| group.name).collect::<Vec<_>>().join(", ")
 )]

@@ -1,4 +1,4 @@
-//! Makes images anew with another hash secret.
+//! Rebuilds images with a new hash secret.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ impl SharedImages {
     fn renew_images(&self, maker: &dyn ImageMaker, now: Instant) -> Result<(), ImageFault> {
         let Some(max_age) = self.rules.max_age else { return Ok(()) };
         if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
-            info!("the hash secret is old: making all images again with another one");
+            info!("the hash secret is old: rebuilding all images with a new one");
         }
         let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
         let state = self.state.lock();
@@ -51,7 +51,8 @@ impl SharedImages {
                     self.count(|renewals| &mut renewals.failed);
                     self.state.lock().not_renewed.note(packages, now);
                     let cause = CauseChain(&*error);
-                    warn!(image = %packages, "the image `{packages}` keeps its hash secret, it cannot be renewed: {cause}");
+                    warn!(image = %packages, "the image `{packages}` keeps its hash secret, \
+                        because it cannot be renewed: {cause}");
                 }
             }
         }
@@ -104,7 +105,7 @@ mod tests {
         name.parse().unwrap()
     }
 
-    /// A disk on which each secret has images of its own, and a maker that fails for some.
+    /// A disk on which each secret has its own images, and a maker that fails for some.
     #[derive(Default)]
     struct Disk {
         generation: AtomicU64,

@@ -1,4 +1,4 @@
-//! The use count and last use of an image, noted beside it in the cache.
+//! The use count and last use of an image, noted next to it in the cache.
 //!
 //! Notes only decide the order in which images are loaded and removed: a lost or wrong note costs
 //! time and nothing else.

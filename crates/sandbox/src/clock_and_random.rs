@@ -101,7 +101,7 @@ enum Source {
     Seeded { realtime: Duration, passed: Duration, pace: Pace, random: SeededRandom },
 }
 
-/// What advances seeded clocks beside sleeping.
+/// What advances seeded clocks besides sleeping.
 #[derive(Debug, Clone, Copy)]
 enum Pace {
     /// Each reading, by one step.

@@ -24,10 +24,10 @@ pub enum SandboxError {
     #[error("files cannot be mounted")]
     Mount(#[from] MountError),
     /// The open files of an image cannot be opened in a run.
-    #[error("the open files of an image cannot be opened again")]
+    #[error("the open files of an image cannot be reopened")]
     Descriptors(#[source] Errno),
     /// A skill's files make no folder.
-    #[error("a skill's files make no folder")]
+    #[error("a skill's files do not form a directory tree")]
     Skill(#[source] TreeError),
     /// An attachment is shorter than its stated size.
     #[error("an attachment is shorter than its stated size")]
@@ -52,8 +52,8 @@ pub enum SandboxError {
     },
     /// The engine's memory is of another release than the host's addresses.
     #[error(
-        "the engine's memory does not have the expected bytes at address {address}: the address is \
-         for another release of the engine"
+        "the engine's memory does not have the expected bytes at address {address}: the address \
+        belongs to another release of the engine"
     )]
     Unexpected {
         /// The address.

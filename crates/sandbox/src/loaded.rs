@@ -97,7 +97,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// The memory is not sealed or is no image.
+    /// The memory is not sealed or is not an image.
     pub fn attach_image(
         &mut self,
         key: AttachmentKey,
@@ -138,7 +138,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// The payload is no file.
+    /// The payload is not a file.
     pub fn attach_layer(
         &mut self,
         key: AttachmentKey,

@@ -52,7 +52,8 @@ pub enum ServiceError {
     #[error(transparent)]
     Kind(#[from] InvalidKind),
     /// A text that is not a well-formed blob id, so there is no such blob.
-    #[error("there is no blob `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
+    #[error("the blob `{}` does not \
+        exist", .id.chars().take(80).collect::<String>().escape_debug())]
     NoSuchBlob {
         /// The id as sent.
         id: String,
@@ -63,15 +64,15 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
-    /// A run goes on, or is over and its record is not written yet.
-    #[error("the record of this run is not written yet; repeat the request when the run is over")]
+    /// A run is in progress, or has ended and its record is not written yet.
+    #[error("the record of this run is not written yet; repeat the request after the run")]
     RecordNotWritten,
     /// A run is to be cancelled that another server on the same database has.
     #[error("another server has this run, and only that server can cancel it; repeat the request")]
     RunOfOtherServer,
     /// The tenant has as many runs in the background as it may have.
     #[error(
-        "the tenant has as many runs in the background as it may have: at most {most}, with at most \
+        "the tenant has reached its limit of background runs: at most {most}, with at most \
          16 MiB of programs and arguments and 512 blobs together"
     )]
     TooManyDetached {
@@ -91,12 +92,12 @@ pub enum ServiceError {
     #[error("parameter `idempotency_key` names another call; choose another name")]
     KeyOfOtherCall,
     /// A run in the background has begun before. Its caller gets that run.
-    #[error("the run has begun before")]
+    #[error("the run has already started")]
     KnownRun,
-    /// A call was repeated, and the result of its run is not there.
+    /// A call was repeated, and the result of its run does not exist.
     #[error(
-        "the run of this call has ended and its result is not kept; GET /v1/runs/{run} says how it \
-         ended"
+        "the run of this call has ended and its result is not kept; GET /v1/runs/{run} has its \
+        outcome"
     )]
     ResultNotKept {
         /// The run.
@@ -119,7 +120,7 @@ pub enum ServiceError {
     #[error("the server is shutting down")]
     Stopping,
     /// The log of a run was removed before its record.
-    #[error("the log of this run is not kept any more")]
+    #[error("the log of this run is no longer kept")]
     LogNotKept,
     /// A run has no document that is kept.
     #[error("there is no document of this run: {reason}")]
@@ -131,7 +132,7 @@ pub enum ServiceError {
     #[error(transparent)]
     InvalidKey(#[from] InvalidKey),
     /// Keys are made for a server that takes none.
-    #[error("this server takes no keys: set `auth.mode` to `keys`, or `auth.jwt.accept_keys`")]
+    #[error("this server accepts no keys: set `auth.mode` to `keys`, or `auth.jwt.accept_keys`")]
     TakesNoKeys,
     /// Keys cannot be written.
     #[error("the keys of this server cannot be changed now")]
@@ -152,9 +153,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Publish(#[from] PublishError),
     /// The skill has no code.
-    #[error(
-        "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
-    )]
+    #[error("skill `{name}` is an instruction skill, which cannot be executed: read its SKILL.md")]
     NotExecutable {
         /// The skill's name.
         name: String,
@@ -186,7 +185,7 @@ pub enum ServiceError {
     OtherInputs(OtherInputs),
     /// A recorded run had limits that no run has here.
     #[error(
-        "the record has limits that no run has here: raise `limits.max` (see `wardian config \
+        "the record has limits above those of this server: raise `limits.max` (see `wardian config \
          --explain`); nothing was executed"
     )]
     LimitsOfRecord,
@@ -208,7 +207,7 @@ pub enum ServiceError {
     /// No worker can take the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
-    /// The packages of a run are not there.
+    /// Packages of a run are missing.
     #[error(transparent)]
     Packages(#[from] PackagesError),
     /// A result cannot be written.
@@ -221,7 +220,10 @@ pub enum ServiceError {
     #[error("too many blobs are being transferred; repeat the call a little later")]
     TooManyTransfers,
     /// As many calls of the tenant wait for runs of others as may.
-    #[error("too many calls of this tenant wait for a run that another call began; retry later")]
+    #[error(
+        "too many calls of this tenant are waiting for runs that other calls started; retry \
+        later"
+    )]
     TooManyWaits,
     /// The tenant has made too many calls.
     #[error(transparent)]

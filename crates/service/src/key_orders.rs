@@ -66,7 +66,7 @@ impl Authentication {
     ///
     /// # Errors
     ///
-    /// The caller is no operator, the server takes no keys, the order is wrong, or the database
+    /// The caller is not an operator, the server takes no keys, the order is wrong, or the database
     /// failed.
     pub async fn create_key(
         &self,
@@ -78,7 +78,7 @@ impl Authentication {
         ring.create(&order.checked(now)?, now).await.map_err(ServiceError::Keys)
     }
 
-    /// Revokes a key. Returns false if it was revoked before.
+    /// Revokes a key. Returns false if it was already revoked.
     ///
     /// # Errors
     ///

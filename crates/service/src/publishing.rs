@@ -31,7 +31,7 @@ pub struct PublishResult {
     pub is_new: bool,
     /// True if calls find it already; within seconds otherwise.
     pub is_visible: bool,
-    /// Findings that are no errors.
+    /// Findings that are not errors.
     pub warnings: Vec<String>,
 }
 

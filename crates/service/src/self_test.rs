@@ -27,7 +27,7 @@ const TIMEOUT_MS: u64 = 50;
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
     /// A probe escaped.
-    #[error("a program got out of the sandbox: {escapes}")]
+    #[error("a program escaped from the sandbox: {escapes}")]
     Escaped {
         /// The probes that escaped, and the resource that each reached.
         escapes: String,
@@ -146,7 +146,7 @@ mod tests {
         let escaped = judge(&completed(r#"{"probes": 3, "escaped": {"a": "b\n"}}"#)).unwrap_err();
         assert_eq!(
             escaped.to_string(),
-            "a program got out of the sandbox: a (b\\\\n)".replace("\\\\", "\\")
+            "a program escaped from the sandbox: a (b\\\\n)".replace("\\\\", "\\")
         );
         for output in ["{}", "[]", r#"{"probes": 0, "escaped": {}}"#, "null"] {
             assert!(matches!(judge(&completed(output)), Err(SelfTestError::Unexpected { .. })));

@@ -177,7 +177,7 @@ impl Service {
         self.supplies.images.of_tenants()
     }
 
-    /// Compiles the batteries in the background, if they are there and were not compiled before.
+    /// Compiles the batteries in the background, if they exist and were not compiled before.
     pub fn compile_batteries_beside(&self) {
         self.supplies.compiler.compile_beside(self.supplies.packages.batteries().as_slice());
     }

@@ -35,7 +35,7 @@ impl Status for Service {
             obstacles.push("no worker is ready".to_owned());
         }
         if self.blobs.store.is_read_only() {
-            obstacles.push("the blob store cannot be written to".to_owned());
+            obstacles.push("the blob store is not writable".to_owned());
         }
         obstacles
     }
@@ -49,8 +49,8 @@ impl Status for Service {
         let (records, logs) = self.runs.lost();
         if records > 0 || logs > 0 {
             warnings.push(format!(
-                "{records} records of runs and {logs} logs of others were lost since the start: the \
-                 log of the server says why"
+                "{records} records of runs and {logs} logs of others were lost since the start: \
+                the server's log has the reason"
             ));
         }
         if let Some(lines) = self.runs.audit().map(AuditLog::lost).filter(|lines| *lines > 0) {

@@ -22,9 +22,9 @@ pub enum DatabaseError {
     },
     /// A later version of Wardian made or changed the file.
     #[error(
-        "the database {} has schema version {found}, and this program knows version {known} at \
-         most; run the version of Wardian that wrote it or a later one, or restore the backup from \
-         before the upgrade",
+        "the database {} has schema version {found}, but this program knows only versions up to \
+         {known}; run the version of Wardian that wrote it, or a later one, or restore the backup \
+         from before the upgrade",
         path.display()
     )]
     NewerSchema {
@@ -35,10 +35,10 @@ pub enum DatabaseError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// The file is no database, or is damaged.
+    /// The file is not a database, or is damaged.
     #[error(
-        "the database {} is damaged or no database; restore it from a backup, or move it away to \
-         begin with an empty one, which has no {content}",
+        "the database {} is damaged or not a database; restore it from a backup, or move it away \
+        to start with an empty one, without {content}",
         path.display()
     )]
     Damaged {

@@ -8,7 +8,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 
 use wardian_vocabulary::ids::TenantId;
 
-/// Most tenants that have series of their own.
+/// Maximum number of tenants that have their own series.
 const MAX_TENANTS: usize = 1_000;
 
 /// The label of all further tenants. No tenant can have this name.
@@ -52,7 +52,7 @@ pub(super) struct DirectionLabels {
     pub(super) direction: &'static str,
 }
 
-/// The tenants that have series of their own.
+/// The tenants that have their own series.
 #[derive(Debug, Default)]
 pub(super) struct TenantLabels(Mutex<HashSet<Arc<str>>>);
 

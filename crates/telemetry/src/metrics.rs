@@ -147,7 +147,7 @@ impl Metrics {
 
     fn register(&self) {
         let registry = &mut *self.registry.lock();
-        registry.register("wardian_runs", "Runs of callers that ended", self.runs.clone());
+        registry.register("wardian_runs", "Runs of callers that have ended", self.runs.clone());
         registry.register(
             "wardian_run_cpu_seconds",
             "Processor time of runs in their workers",
@@ -172,7 +172,7 @@ impl Metrics {
         );
         registry.register(
             "wardian_egress_requests",
-            "HTTP requests of runs to the world",
+            "HTTP requests of runs to other servers",
             self.egress_requests.clone(),
         );
         registry.register(
@@ -182,7 +182,7 @@ impl Metrics {
         );
         registry.register(
             "wardian_egress_bytes",
-            "Bytes that runs sent to the world and received from it",
+            "Bytes that runs sent to other servers and received from them",
             self.egress_bytes.clone(),
         );
         registry.register_collector(Box::new(SourceCollector(ThisProcess)));

@@ -33,7 +33,7 @@ const OUTPUTS: u32 = 32;
 /// Memory for checking and storing an output, as a multiple of its size.
 const OUTPUT_COPIES: u64 = 4;
 
-/// Most blobs that all runs together have open, those of waiting runs included.
+/// Maximum number of blobs that all runs together have open, those of waiting runs included.
 pub const OPEN_BLOBS: usize = 8_192;
 
 /// The share of the budget that runs in the background take while they wait: a quarter.
@@ -83,7 +83,7 @@ impl MemoryBudget {
         })
     }
 
-    /// The most memory that checking outputs takes beside the budget.
+    /// The most memory that checking outputs takes besides the budget.
     #[must_use]
     pub const fn outputs() -> ByteCount {
         ByteCount::mebibytes((OUTPUTS as u64).saturating_mul(OUTPUT_COPIES))
@@ -271,9 +271,9 @@ impl CallMemory {
         Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
     }
 
-    /// The account of a run of this owner that goes on in the background when the call is answered.
-    /// It keeps none of the call's charges. Until [`Self::end_waiting`] it has the share of runs that
-    /// wait, and no more.
+    /// The account of a run of this owner that continues in the background when the call is
+    /// answered. It keeps none of the call's charges. Until [`Self::end_waiting`] it has the share
+    /// of runs that wait, and no more.
     #[must_use]
     pub fn in_background(&self, owner: Arc<WaitingMemory>) -> Self {
         let mut charge = Charge::none(&self.0.budget);
@@ -286,7 +286,7 @@ impl CallMemory {
         self.0.charge.lock().end_waiting();
     }
 
-    /// The account of a call with a budget of its own that has no limit.
+    /// The account of a call with its own budget that has no limit.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))

@@ -1,7 +1,7 @@
 //! Checks the framing of requests before the HTTP parser sees them, against request smuggling.
 //!
 //! INVARIANT(one-border): a line ends with CR LF and with nothing else, a head has one length or
-//! one `Transfer-Encoding: chunked` and never both, and chunks have their size and nothing beside
+//! one `Transfer-Encoding: chunked` and never both, and chunks have their size and nothing besides
 //! it. Any other request is refused with status 400, its connection is closed, and nothing of it is
 //! executed. So a proxy in front and the server always agree on where a request ends.
 //!

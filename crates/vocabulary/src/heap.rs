@@ -211,7 +211,7 @@ mod tests {
         assert!(held() - before >= 20_000, "another thread has freed it");
     }
 
-    /// Runs in a process of its own, because the setting is that of the process.
+    /// Runs in a separate process, because the setting is that of the process.
     #[test]
     #[expect(unsafe_code, reason = "the bytes of a freed block are looked at")]
     fn wiped_when_freed_or_moved() {

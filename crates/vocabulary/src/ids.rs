@@ -151,7 +151,7 @@ impl SkillVersion {
         }
         match semver::Version::parse(text) {
             Ok(parsed) if parsed.build.is_empty() => Ok(Self { parsed, text: text.to_owned() }),
-            Ok(_) => Err(InvalidId::new("version", "must not have build metadata (`+...`)")),
+            Ok(_) => Err(InvalidId::new("version", "must not contain build metadata (`+...`)")),
             Err(_) => Err(InvalidId::new("version", problem)),
         }
     }
@@ -312,7 +312,7 @@ impl BlobName {
         } else if text.chars().any(|letter| matches!(letter, '/' | '\\')) {
             "must be a file name without folders (`/`, `\\`), such as `report.xlsx`"
         } else if text.chars().any(|letter| letter.is_control() || reorders(letter)) {
-            "must not have control characters"
+            "must not contain control characters"
         } else {
             return Ok(Self(text.to_owned()));
         };
@@ -406,7 +406,8 @@ impl TenantId {
         Self("local".to_owned())
     }
 
-    /// The server itself, where it has a share beside those of tenants. No tenant can have this name.
+    /// The server itself, where it has a share alongside those of tenants. No tenant can have this
+    /// name.
     #[must_use]
     pub fn server() -> Self {
         Self("(server)".to_owned())
@@ -421,7 +422,7 @@ impl TenantId {
         if !text.is_empty() && text.len() <= 64 && is_name_segment(text) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(InvalidId::new("tenant", "must be 1 to 64 of a-z, 0-9 and inner dashes"))
+            Err(InvalidId::new("tenant", "must be 1 to 64 characters of a-z, 0-9 and inner dashes"))
         }
     }
 

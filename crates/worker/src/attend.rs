@@ -138,7 +138,7 @@ mod tests {
         ToWorker::Run(setup, turn)
     }
 
-    /// A worker on a thread of its own, and the gateway's end of its socket.
+    /// A worker on a separate thread, and the gateway's end of its socket.
     struct Gateway {
         socket: OwnedFd,
         incoming: Incoming,

@@ -31,7 +31,7 @@ pub enum WorkerError {
     #[error("the gateway cannot be served")]
     Channel(#[from] ChannelError),
     /// A message that is not allowed at this point.
-    #[error("the gateway sent a message that does not belong here")]
+    #[error("the gateway sent an unexpected message")]
     Unexpected,
     /// The sandbox broke.
     #[error("the sandbox broke")]

@@ -163,7 +163,7 @@ impl Host for ChannelHost {
             return Err(cancelled());
         }
         if ByteCount::bytes(size) > PAYLOAD_MAX {
-            let message = format!("a blob can have at most {PAYLOAD_MAX}");
+            let message = format!("a blob may have at most {PAYLOAD_MAX}");
             return Err(Refusal { error_type: "HostCallLimit".into(), message });
         }
         match self.granted(&FromWorker::WriteBlob { kind: kind.to_owned() }, size, content)? {

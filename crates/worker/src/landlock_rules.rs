@@ -38,7 +38,7 @@ pub(super) fn leave_own_processes() -> Result<(), String> {
         .and_then(landlock::RulesetCreated::restrict_self);
     match restricted {
         Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
-            Err("the kernel does not offer it".to_owned())
+            Err("the kernel does not support it".to_owned())
         }
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
@@ -52,10 +52,10 @@ pub(super) fn close_file_system() -> Result<Option<String>, String> {
     match restrict(NEWEST) {
         Err(error) => Err(error.to_string()),
         Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
-            Err("the kernel does not offer it".to_owned())
+            Err("the kernel does not support it".to_owned())
         }
         Ok(status) if threads > 1 && !status.all_threads => {
-            Err("threads were started before it and are outside".to_owned())
+            Err("threads that were started earlier are not restricted".to_owned())
         }
         Ok(status) => Ok(landlock_gap(status.landlock, NEWEST)),
     }

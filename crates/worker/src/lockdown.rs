@@ -41,7 +41,7 @@ const OPEN_FILES: u64 = 640;
 /// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissingWalls {
-    /// Report it and go on.
+    /// Report it and continue.
     #[default]
     Report,
     /// Do not run guests.
@@ -172,7 +172,7 @@ pub enum LockdownError {
         cause: io::Error,
     },
     /// The plan asks for root.
-    #[error("a worker must not run guests as root: choose another user and group than 0")]
+    #[error("a worker must not run guests as root: choose a user and group other than 0")]
     RootWanted,
     /// A wall is missing, and the plan demands all of them.
     #[error("`{wall}` is missing: {reason}")]

@@ -350,7 +350,7 @@ fn one_memory_file_and_no_more_memory_than_the_plan_gives() {
 fn landlock_is_active_before_the_filter() {
     let output = locked_down_child("task-probe");
     let said = said(&output);
-    if said.iter().any(|line| line.contains("Landlock, \"the kernel does not offer it")) {
+    if said.iter().any(|line| line.contains("Landlock, \"the kernel does not support it")) {
         return;
     }
     for what in ["open", "connect"] {
@@ -375,10 +375,10 @@ fn a_locked_down_worker_can_still_abort() {
 #[test]
 fn a_missing_wall_is_reported_or_refused() {
     let output = locked_down_child("task-without-landlock");
-    let reported = r#"[(Landlock, "the kernel does not offer it")]"#;
+    let reported = r#"[(Landlock, "the kernel does not support it")]"#;
     assert_eq!(said(&output), [reported], "{output:?}");
     let output = locked_down_child("task-insist-on-landlock");
-    let refused = "`landlock` is missing: the kernel does not offer it";
+    let refused = "`landlock` is missing: the kernel does not support it";
     assert_eq!(said(&output), [refused], "{output:?}");
 }
 
@@ -436,7 +436,7 @@ fn a_worker_is_never_root() {
         return println!("not tried: only root can try to stay root");
     }
     let output = locked_down_child("task-stay-root");
-    let wanted = "a worker must not run guests as root: choose another user and group than 0";
+    let wanted = "a worker must not run guests as root: choose a user and group other than 0";
     let stays = "a worker must not run guests as root and cannot become user 65534";
     assert_eq!(said(&output), [wanted, wanted, stays], "{output:?}");
 }

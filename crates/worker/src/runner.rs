@@ -10,8 +10,8 @@ use wardian_formats::job::message::Payload;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::{Stopwatch, TurnEnd};
 
-/// The reason why a sandbox cannot go on. The worker ends with it, and the gateway starts another
-/// one.
+/// The reason why a sandbox cannot continue. The worker ends with it, and the gateway starts
+/// another one.
 pub(crate) type RunnerError = Box<dyn Error + Send + Sync>;
 
 /// A loaded engine that runs one guest at a time.

@@ -10,8 +10,8 @@
 //! # The parent of a forked worker
 //!
 //! A worker is forked as a child of the gateway, and not of the template (`CLONE_PARENT`). So the
-//! gateway learns how it ends, as with any of its children. Workers go on when their template ends,
-//! and end when the thread of the gateway ends that has started the template.
+//! gateway learns how it ends, as with any of its children. Workers continue when their template
+//! ends, and end when the thread of the gateway ends that has started the template.
 //!
 //! # Equal to a worker that was started by itself
 //!
@@ -138,8 +138,8 @@ fn fork_beside() -> Result<Side, WorkerError> {
     ensure_single_threaded()?;
     let flags = libc::CLONE_PARENT | libc::SIGCHLD;
     // SAFETY: without `CLONE_VM` and without a stack, the child gets a copy of this process and
-    // goes on here, as after `fork`. This is the only thread, as was just checked, so every lock is
-    // free and every invariant of the heap holds in the copy. Compared with `fork` of glibc,
+    // continues here, as after `fork`. This is the only thread, as was just checked, so every lock
+    // is free and every invariant of the heap holds in the copy. Compared with `fork` of glibc,
     // handlers for forks are not called, of which this program has none, and the number of this
     // thread that glibc keeps is that of the template. glibc compares that number with those of
     // other owners of its recursive locks, and threads of the child have other numbers.

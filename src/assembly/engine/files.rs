@@ -112,7 +112,7 @@ impl EngineFiles {
 fn inheritable(file: &impl AsFd) -> Result<RawFd, AssemblyError> {
     let descriptor = file.as_fd();
     fcntl_setfd(descriptor, FdFlags::empty()).map_err(|errno| AssemblyError::System {
-        what: "hand a file to the workers",
+        what: "pass a file to the workers",
         cause: errno.into(),
     })?;
     Ok(descriptor.as_raw_fd())

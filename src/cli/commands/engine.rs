@@ -78,7 +78,7 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
     }
 }
 
-/// Where an installation shows its progress, and for how long it goes on.
+/// Where an installation shows its progress, and for how long it continues.
 fn shown_progress(
     parent: Option<i32>,
     finishes: bool,
@@ -126,7 +126,7 @@ fn tie_to_parent(parent: i32) -> Result<(), Failed> {
     if Pid::as_raw(getppid()) == parent {
         return Ok(());
     }
-    Err(Failed::because("the process that asked for this installation has ended"))
+    Err(Failed::because("the process that started this installation has exited"))
 }
 
 /// Fetches and compiles the batteries. Without them the engine works as well.
@@ -141,7 +141,7 @@ fn install_batteries(config: &Config) {
         Ok(false) => {}
         Err(error) => {
             let why = CauseChain(&error).to_string();
-            note(&format!("runs go without the batteries (docs/packages.md): {}", shown(&why)));
+            note(&format!("runs have no batteries (docs/packages.md): {}", shown(&why)));
             return;
         }
     }
@@ -188,9 +188,7 @@ fn describe(report: &EngineReport, batteries: &BatteriesReport) {
     let state = if batteries.is_there { "" } else { "not fetched: " };
     print_line(&format!("batteries  {state}{}", packages.join(", ")));
     if report.files.is_empty() {
-        note(
-            "nothing is in the cache yet: `wardian engine install` fetches and compiles the engine",
-        );
+        note("the cache is empty: `wardian engine install` fetches and compiles the engine");
         return;
     }
     print_line("");
@@ -228,7 +226,7 @@ fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
     });
     let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
-        note("nothing is in the cache: `wardian engine install` fills it");
+        note("the cache is empty: `wardian engine install` fills it");
         return Ok(exit);
     }
     print_table(&["finding", "what", "file"], rows);
@@ -237,7 +235,7 @@ fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
             "remove the damaged files with `wardian engine clean --all`, then `wardian engine install`",
         );
     } else if !is_good {
-        note("`wardian engine install` makes the missing files");
+        note("`wardian engine install` creates the missing files");
     }
     Ok(exit)
 }

@@ -45,7 +45,7 @@ pub(crate) fn images(config: &Config, as_json: bool) -> Result<Exit, Failed> {
         return Ok(Exit::Done);
     }
     if images.is_empty() {
-        note("no image was made yet: `wardian engine install` makes one");
+        note("there are no images yet: `wardian engine install` builds one");
         return Ok(Exit::Done);
     }
     let rows = images.iter().map(|image| {

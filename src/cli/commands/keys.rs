@@ -77,7 +77,7 @@ async fn create(
     } else {
         print_line(token.reveal());
     }
-    note("the key is shown this once: only its hash is stored");
+    note("the key is shown only once: only its hash is stored");
     if !accepts_keys(config) {
         note("servers accept keys once `auth.mode` is `keys`, or with `auth.jwt.accept_keys`");
     }
@@ -94,7 +94,7 @@ fn accepts_keys(config: &Config) -> bool {
 async fn existing(config: &Config) -> Result<Option<KeyTable>, Failed> {
     if !config.data_dir.try_exists().unwrap_or(true) {
         return Err(Failed::usage(format!(
-            "there is no `{}`: name the data folder of a server with `--data-dir` (`data_dir`)",
+            "`{}` does not exist: give the data folder of a server with `--data-dir` (`data_dir`)",
             config.data_dir.display()
         )));
     }
@@ -163,7 +163,9 @@ fn as_value(key: &ApiKey, now: Duration) -> serde_json::Value {
 /// Revokes keys. An unknown one is an error, before which nothing is revoked.
 async fn revoke(config: &Config, prefixes: Vec<KeyPrefix>) -> Result<Exit, Failed> {
     let unknown = |prefix: &KeyPrefix| {
-        Failed::usage(format!("there is no key `{prefix}`: `wardian keys list` has all keys"))
+        Failed::usage(format!(
+            "the key `{prefix}` does not exist: `wardian keys list` lists all keys"
+        ))
     };
     let Some(table) = existing(config).await? else {
         return prefixes.first().map_or(Ok(Exit::Done), |prefix| Err(unknown(prefix)));
@@ -192,10 +194,10 @@ async fn revoke_all(
                 audited(config, &AuditEvent { key: Some(prefix.as_str()), ..event });
                 print_line(&format!("revoked {prefix}"));
             }
-            Revocation::Already => print_line(&format!("{prefix} was revoked before")),
+            Revocation::Already => print_line(&format!("{prefix} was already revoked")),
             // Rows are never removed.
             Revocation::Unknown => {
-                return Err(Failed::because(format!("the key `{prefix}` is gone")));
+                return Err(Failed::because(format!("the key `{prefix}` no longer exists")));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::cli::terminal::output::{print_bytes, print_line};
 /// Prints the page of the program itself, or writes those of all commands into `folder`, which is
 /// created if it does not exist.
 pub(crate) fn man(program: Command, folder: Option<&Path>) -> Result<Exit, Failed> {
-    let pages = pages(program).map_err(|fault| Failed::at("make the manual pages", &fault))?;
+    let pages = pages(program).map_err(|fault| Failed::at("create the manual pages", &fault))?;
     let Some(folder) = folder else {
         if let Some((_, page)) = pages.first() {
             print_bytes(page);

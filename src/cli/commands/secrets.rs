@@ -63,7 +63,10 @@ fn print_all(config: &Config, secrets: &[ListedSecret], providers: &[ListedProvi
             note(&format!("`{}` cannot be used: {}", secret.name, shown(fault)));
         } else if secret.is_short {
             let name = &secret.name;
-            note(&format!("`{name}` has less than 6 bytes: it is not covered in logs and results"));
+            note(&format!(
+                "`{name}` has less than 6 bytes: it is not redacted in logs and \
+                results"
+            ));
         }
     }
     for ListedProvider { provider, place, fault } in providers {
@@ -71,7 +74,7 @@ fn print_all(config: &Config, secrets: &[ListedSecret], providers: &[ListedProvi
             note(&format!("the provider `{provider}` cannot be used: {}", shown(fault)));
         } else if ["command", "tenant command"].contains(provider) {
             let place = shown(place);
-            note(&format!("`{place}` is asked by name for others, when a skill needs them"));
+            note(&format!("`{place}` is queried by name for others, when a skill needs them"));
         }
     }
 }

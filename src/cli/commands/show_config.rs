@@ -15,7 +15,7 @@ pub(crate) fn as_toml(config: &Config, is_explained: bool) -> Exit {
     print(&if is_explained { config.to_explained_toml() } else { config.to_toml() });
     let most = GatewayMemory::of(config).total();
     print_line(&format!(
-        "\n# the gateway takes at most {most} of memory, beside the files of skills"
+        "\n# the gateway takes at most {most} of memory, in addition to the files of skills"
     ));
     Exit::Done
 }

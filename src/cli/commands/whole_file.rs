@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::cli::failed::Failed;
 
-/// Writes a file beside its place, and moves it there.
+/// Writes a file next to its place, and moves it there.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failed> {
     let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

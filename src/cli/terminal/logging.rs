@@ -86,7 +86,7 @@ fn start(format: LogFormat, filter: Targets) {
     let (filter, handle) = reload::Layer::new(filter);
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
     if subscriber.try_init().is_err() || FILTER.set(handle).is_err() {
-        note("warning: logging was started before, so these settings have no effect");
+        note("warning: logging was already started, so these settings have no effect");
     }
 }
 
@@ -115,7 +115,8 @@ fn no_secret(variable: &str) -> Option<String> {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let begins_well = !name.starts_with(|letter: char| letter.is_ascii_digit());
     if name.is_empty() || !begins_well || !name.chars().all(is_word) {
-        let rule = "names of secrets have letters, digits and `_`, and no digit at the beginning";
+        let rule = "names of secrets consist of letters, digits and `_`, and do not start with a \
+            digit";
         return Some(rule.to_owned());
     }
     Some(format!("as the name of a secret, `{name}` {problem}"))

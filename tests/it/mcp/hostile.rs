@@ -41,7 +41,7 @@ fn a_message_with_two_meanings_or_none_executes_nothing() {
         (
             call(&good.replace("\"name\":", &format!("\"_meta\":{{\"a\":\"{long}\"}},\"name\":"))),
             -32600,
-            "beside `arguments`",
+            "besides `arguments`",
         ),
         (call("[]"), -32600, "`params`"),
         (call(&good).replace("\"2.0\"", "2.0"), -32600, "`jsonrpc`"),

@@ -201,12 +201,12 @@ fn files_of_the_user_are_mounted_and_what_runs_keep_is_saved() {
     let missing = call(7, "1", json!({"input_blobs": ["file:seles.csv"]}));
     assert_eq!(missing["isError"], true, "{missing}");
     let told = missing["content"][0]["text"].as_str().unwrap();
-    assert!(told.contains("has no such file; there are `file:deep/x.bin`"), "{told}");
+    assert!(told.contains("has no such file; it has `file:deep/x.bin`"), "{told}");
     let hidden = call(8, "1", json!({"input_blobs": ["file:.env"]}));
     assert!(hidden["content"][0]["text"].as_str().unwrap().contains("hidden parts"), "{hidden}");
     let detached = call(9, "1", json!({"detach": true}));
     let told = detached["content"][0]["text"].as_str().unwrap();
-    assert!(told.contains("left out, because this server keeps no records"), "{told}");
+    assert!(told.contains("omitted, because this server keeps no records"), "{told}");
     assert_eq!(client.end(), 0);
 }
 
@@ -249,9 +249,9 @@ fn the_folder_for_what_runs_keep_is_made() {
     let place = Command::new();
     place.file("taken", "mine");
     let refused = place.run(&["mcp", "--out", "taken"]).with(2).stderr;
-    assert!(refused.contains("`--out` names a folder, and `taken` is none"), "{refused}");
+    assert!(refused.contains("`--out` must be a folder, and `taken` is not one"), "{refused}");
     let refused = place.run(&["mcp", "--out", "taken/below"]).with(2).stderr;
-    assert!(refused.contains("the folder `taken/below` cannot be made"), "{refused}");
+    assert!(refused.contains("the folder `taken/below` cannot be created"), "{refused}");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn images_are_made_for_the_runs_of_a_client() {
     assert_eq!(client.ask(&run(1, code))["result"]["isError"], false);
     client.wait_for_log("the image `pillow` is ready");
     assert_eq!(client.ask(&run(2, code))["result"]["isError"], false);
-    client.wait_for_log("began as the image `pillow`");
+    client.wait_for_log("started from the image `pillow`");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_message_is_bounded() {
 fn a_bridge_says_why_it_has_no_answer() {
     let mut client = StdioClient::start(&["--server", "http://127.0.0.1:1"]);
     let answer = client.ask(&legacy(1, "tools/list", json!({})));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be asked"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("cannot be reached"), "{answer}");
     drop(client);
     // Servers that refuse a request before they read it do not know its id.
     let server = TestServer::shared();

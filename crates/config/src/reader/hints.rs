@@ -10,7 +10,7 @@ const ADDRESS_WORDS: [&str; 6] = ["port", "ports", "host", "address", "bind", "a
 pub(super) fn hint(key: &str, known: &[&str], tables: &[&str]) -> String {
     let (table, name) = split(key);
     if !table.is_empty() && known.contains(&name) {
-        return format!("`{name}` belongs to no table: in a file it stands above the first one");
+        return format!("`{name}` is a top-level setting: in a file, put it above the first table");
     }
     if let Some(tenant) = tenant_in(key, known) {
         return of_tenants(tenant, known, tables);
@@ -69,9 +69,9 @@ fn of_tenants(tenant: &str, known: &[&str], tables: &[&str]) -> String {
         tables.iter().copied().filter(|table| split(table).0 == "tenants").collect();
     let settings = of_table("tenants", known).into_iter().filter(|known| !tables.contains(known));
     format!(
-        "tenants are made by their keys (`wardian keys create --tenant {tenant}`). Limits of one \
-         tenant stand in `[tenants.limits.{tenant}]`; tables with an entry for each tenant are {}, \
-         and settings of all tenants are {}",
+        "a tenant is created by its first key (`wardian keys create --tenant {tenant}`). Limits of \
+         one tenant belong in `[tenants.limits.{tenant}]`; tables with an entry for each tenant \
+         are {}, and settings of all tenants are {}",
         listed(&tables, "and"),
         listed(&settings.collect::<Vec<_>>(), "and"),
     )
@@ -111,8 +111,11 @@ mod tests {
     fn the_setting_that_was_meant_is_named() {
         let address = "the address and the port of the server are `listen`";
         for (key, expected) in [
-            ("http.listen", "`listen` belongs to no table: in a file it stands above the first"),
-            ("server.data_dir", "`data_dir` belongs to no table"),
+            (
+                "http.listen",
+                "`listen` is a top-level setting: in a file, put it above the first table",
+            ),
+            ("server.data_dir", "`data_dir` is a top-level setting"),
             ("prot", address),
             ("port", address),
             ("http.port", address),
@@ -126,10 +129,10 @@ mod tests {
             ("x.y", "there are `data_dir`, `http`, `limits`, `listen`, `network` and `tenants`"),
             (
                 "tenants.acme.weight",
-                "tenants are made by their keys (`wardian keys create --tenant acme`). Limits of one \
-                 tenant stand in `[tenants.limits.acme]`; tables with an entry for each tenant are \
-                 `tenants.limits`, and settings of all tenants are `tenants.weight` and \
-                 `tenants.rate`",
+                "a tenant is created by its first key (`wardian keys create --tenant acme`). \
+                 Limits of one tenant belong in `[tenants.limits.acme]`; tables with an entry for \
+                 each tenant are `tenants.limits`, and settings of all tenants are \
+                 `tenants.weight` and `tenants.rate`",
             ),
         ] {
             let told = hint(key, &KNOWN, &["tenants.limits", "secrets.hosts"]);

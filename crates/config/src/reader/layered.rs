@@ -302,7 +302,7 @@ fn find_in<'a>(table: &'a Table, key: &str) -> Option<&'a Toml> {
     }
 }
 
-/// Keys of all values that are no tables, with dots.
+/// Keys of all values that are not tables, with dots.
 fn list_keys(prefix: &str, table: &Table, keys: &mut Vec<String>) {
     for (name, value) in table {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };

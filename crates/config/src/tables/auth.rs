@@ -49,9 +49,9 @@ pub(crate) fn read_auth(reader: &mut Reader, surroundings: &Surroundings) -> Aut
         return AuthConfig { mode, jwt: None };
     }
     for (key, is_missing, wanted) in [
-        ("jwks", place.is_none(), "the file or the https address of the provider's keys"),
-        ("issuer", issuer.is_none(), "the text of the claim `iss`"),
-        ("audiences", audiences.is_empty(), "the claim `aud` that tokens for this server have"),
+        ("jwks", place.is_none(), "the file or HTTPS URL of the provider's keys"),
+        ("issuer", issuer.is_none(), "the value of the `iss` claim"),
+        ("audiences", audiences.is_empty(), "the `aud` claim of tokens for this server"),
     ] {
         if is_missing {
             reader.complain(format!("`auth.mode` is `jwt`, so set `auth.jwt.{key}`: {wanted}"));
@@ -123,13 +123,13 @@ fn read_place(
         let authority =
             text.get(SCHEME.len()..).and_then(|rest| rest.split(['/', '?', '#']).next());
         if authority.is_some_and(|authority| authority.contains('@')) {
-            reader.complain("`auth.jwt.jwks` must be an address without user and password");
+            reader.complain("`auth.jwt.jwks` must be a URL without user and password");
             return None;
         }
         return Some(KeyPlace::Url { url: text, authorities });
     }
     if text.contains("://") || text.is_empty() {
-        reader.complain("`auth.jwt.jwks` must be a file or an address with https://");
+        reader.complain("`auth.jwt.jwks` must be a file or an https:// URL");
         return None;
     }
     Some(KeyPlace::File(surroundings.absolute(PathBuf::from(text))))
@@ -271,7 +271,7 @@ mod tests {
             ("algorithms = [\"HS256\"]", "must be a list of asymmetric algorithms"),
             ("algorithms = [\"none\"]", "must be a list of asymmetric algorithms"),
             ("algorithms = []", "`auth.jwt.algorithms` must name an algorithm"),
-            ("default_scopes = [\"all\"]", "`auth.jwt.default_scopes`: `all` is no scope"),
+            ("default_scopes = [\"all\"]", "`auth.jwt.default_scopes`: `all` is not a scope"),
             ("tenant_claim = \"\"", "must be the name of a claim"),
             ("tenant_claim = \"/a/b/c/d/e/f/g/h/i\"", "must be the name of a claim"),
             ("tenant_claim = \"/a~2\"", "must be the name of a claim"),
@@ -289,7 +289,7 @@ mod tests {
         }
         for place in ["http://id.example/jwks", "file:///etc/jwks", "https://", ""] {
             let told = problems(&LEAST.replace("keys.json", place));
-            assert!(told.contains("must be a file or an address with https://"), "{told}");
+            assert!(told.contains("must be a file or an https:// URL"), "{told}");
         }
         for place in ["https://user:word@id.example/jwks", "https://token@id.example"] {
             let told = problems(&LEAST.replace("keys.json", place));

@@ -58,7 +58,7 @@ pub(crate) fn read_limits(reader: &mut Reader, memory: ByteCount) -> LimitsConfi
     for (of_default, of_max) in values(default).into_iter().zip(values(max)) {
         if of_default.size > of_max.size && of_max.size.is_some() {
             reader.complain(format!(
-                "`limits.{}` ({}) must not be above `limits.max.{}` ({})",
+                "`limits.{}` ({}) must not exceed `limits.max.{}` ({})",
                 of_default.key, of_default.shown, of_max.key, of_max.shown
             ));
         }

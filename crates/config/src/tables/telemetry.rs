@@ -38,8 +38,8 @@ pub(crate) fn read_traces(
 }
 
 impl SettingValue for CollectorAddress {
-    const EXPECTED: &'static str = "the address of a collector, such as \"http://127.0.0.1:4318\", without user, query and \
-         fragment; a key belongs in `telemetry.headers_file`";
+    const EXPECTED: &'static str = "the URL of a collector, such as \"http://127.0.0.1:4318\", \
+        without user, query and fragment; a key belongs in `telemetry.headers_file`";
 
     fn from_text(text: &str) -> Option<Self> {
         Self::parse(text)
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn settings_of_traces_that_cannot_be_are_refused_with_one_line() {
         for (key, text, expected) in [
-            ("otlp_endpoint", "127.0.0.1:4318", "must be the address of a collector"),
-            ("otlp_endpoint", "ftp://127.0.0.1", "must be the address of a collector"),
-            ("otlp_endpoint", "http://", "must be the address of a collector"),
+            ("otlp_endpoint", "127.0.0.1:4318", "must be the URL of a collector"),
+            ("otlp_endpoint", "ftp://127.0.0.1", "must be the URL of a collector"),
+            ("otlp_endpoint", "http://", "must be the URL of a collector"),
             ("otlp_endpoint", "http://user:key@host", "belongs in `telemetry.headers_file`"),
-            ("otlp_endpoint", "http://host:0", "must be the address of a collector"),
-            ("otlp_endpoint", "http://host:99999", "must be the address of a collector"),
-            ("otlp_endpoint", "http://host?key=1", "must be the address of a collector"),
-            ("otlp_endpoint", "http://ho st", "must be the address of a collector"),
+            ("otlp_endpoint", "http://host:0", "must be the URL of a collector"),
+            ("otlp_endpoint", "http://host:99999", "must be the URL of a collector"),
+            ("otlp_endpoint", "http://host?key=1", "must be the URL of a collector"),
+            ("otlp_endpoint", "http://ho st", "must be the URL of a collector"),
             ("sample_ratio", "1.01", "must be between 0.0 and 1.0"),
             ("sample_ratio", "-1", "must be between 0.0 and 1.0"),
             ("sample_ratio", "nan", "must be a number such as 0.25"),

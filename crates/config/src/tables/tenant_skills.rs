@@ -16,7 +16,7 @@ use wardian_vocabulary::units::ByteCount;
 /// The setting that names the folders.
 pub(crate) const TENANT_SKILLS: &str = "tenants.skills";
 
-/// Most tenants with folders, and most folders of one tenant.
+/// Maximum number of tenants with folders, and of folders of one tenant.
 const MAX_TENANTS: usize = 10_000;
 const MAX_ROOTS: usize = 8;
 
@@ -52,7 +52,10 @@ fn folders_of(
     for (name, paths) in &written.0 {
         let shown = name.escape_debug();
         let tenant = TenantId::parse(name).map_err(|_invalid| {
-            format!("has a tenant `{shown}`: a name is 1 to 64 of a-z, 0-9 and inner dashes")
+            format!(
+                "has a tenant `{shown}`: a name has 1 to 64 characters of a-z, 0-9 and inner \
+                dashes"
+            )
         })?;
         if tenant == TenantId::local() {
             return Err(
@@ -158,7 +161,10 @@ mod tests {
             ("skills = { acme = [\"\"] }", "`tenants.skills` must be a table of tenants"),
             ("skills = { acme = [] }", "has the tenant `acme`, which must have 1 to 8 folders"),
             ("skills = { local = \"/x\" }", "has the tenant `local`, whose skills are those of"),
-            ("skills = { \"../x\" = \"/x\" }", "has a tenant `../x`: a name is 1 to 64 of a-z"),
+            (
+                "skills = { \"../x\" = \"/x\" }",
+                "has a tenant `../x`: a name has 1 to 64 characters",
+            ),
             ("skills_max_folders = 0", "`tenants.skills_max_folders` must be between"),
             ("skills_max_size = \"2 GiB\"", "`tenants.skills_max_size` must be between"),
         ] {

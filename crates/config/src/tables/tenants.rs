@@ -1,5 +1,5 @@
 //! The settings `tenants.*`: how far tenants are apart, the limits of all tenants, and those of
-//! tenants with limits of their own.
+//! tenants with their own limits.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use wardian_dispatch::Isolation;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::{CallRate, DETACHED, TenantLimits, TenantPolicy, TimeQuota};
 
-/// Most tenants with images of their own.
+/// Maximum number of tenants with their own images.
 const MAX_IMAGE_TENANTS: usize = 16;
 
 const WEIGHTS: RangeInclusive<u32> = 1..=1_000;
@@ -77,7 +77,7 @@ pub(crate) fn read_tenants(
     (isolation, TenantPolicy { usual: usual.limits(), named })
 }
 
-/// Reads the tenants that have images of their own. Each image takes memory, so there are few.
+/// Reads the tenants that have their own images. Each image takes memory, so there are few.
 pub(crate) fn read_image_tenants(reader: &mut Reader) -> Vec<TenantId> {
     const KEY: &str = "images.tenants";
     let names: Vec<String> = reader.read(KEY, Vec::new());
@@ -96,7 +96,7 @@ pub(crate) fn read_image_tenants(reader: &mut Reader) -> Vec<TenantId> {
     if tenants.len() > MAX_IMAGE_TENANTS {
         reader.complain(format!(
             "`{KEY}` has {} tenants and may have {MAX_IMAGE_TENANTS}: each has an image of some \
-             60 MiB in memory; give others servers with cache folders of their own",
+             60 MiB in memory; serve other tenants by servers with separate cache folders",
             tenants.len()
         ));
     }
@@ -104,7 +104,7 @@ pub(crate) fn read_image_tenants(reader: &mut Reader) -> Vec<TenantId> {
 }
 
 /// Reads the setting that says which runs may follow one another in a worker. Without it, callers
-/// that are known have workers of their own.
+/// that are known have their own workers.
 fn read_isolation(reader: &mut Reader, auth: AuthMode) -> Isolation {
     let usual = match auth {
         AuthMode::Open | AuthMode::Proxy => Isolation::Shared,
@@ -184,7 +184,7 @@ impl SettingValue for NamedTables {
     }
 }
 
-/// The limits of tenants with limits of their own. A limit that is not written is the usual one.
+/// The limits of tenants with their own limits. A limit that is not written is the usual one.
 fn own_limits(
     usual: &Written,
     tables: &NamedTables,
@@ -194,7 +194,10 @@ fn own_limits(
     for (name, values) in &tables.0 {
         let tenant = TenantId::parse(name).map_err(|_invalid| {
             let shown = name.escape_debug();
-            format!("has a tenant `{shown}`: a name is 1 to 64 of a-z, 0-9 and inner dashes")
+            format!(
+                "has a tenant `{shown}`: a name has 1 to 64 characters of a-z, 0-9 and inner \
+                dashes"
+            )
         })?;
         let mut own = *usual;
         for (key, text) in values {
@@ -219,7 +222,7 @@ impl Written {
             "run_time_period" => self.run_time_period = within(text, RUN_TIMES)?,
             "cpu_time" => self.cpu_time = optional(text, RUN_TIMES)?,
             "cpu_time_period" => self.cpu_time_period = within(text, RUN_TIMES)?,
-            _ => return Err(format!("is no limit of a tenant: there are {KEYS}")),
+            _ => return Err(format!("is not a limit of a tenant; the limits are {KEYS}")),
         }
         Ok(())
     }
@@ -393,8 +396,8 @@ mod tests {
             ),
             (
                 "[tenants.limits.acme]\nwieght = 2",
-                "`tenants.limits` has `acme.wieght`, which is no limit of a tenant: \
-                 there are `weight`, `running`",
+                "`tenants.limits` has `acme.wieght`, which is not a limit of a tenant; the limits \
+                are `weight`, `running`",
             ),
             (
                 "[tenants.limits.acme]\nweight = 0",
@@ -411,13 +414,13 @@ mod tests {
             ),
             (
                 "[tenants.limits.\"../x\"]\nweight = 2",
-                "`tenants.limits` has a tenant `../x`: a name is 1 to 64 of a-z",
+                "`tenants.limits` has a tenant `../x`: a name has 1 to 64 characters",
             ),
             ("[tenants]\nlimits = 3", "`tenants.limits` must be a table of tenants"),
             ("[tenants.limits]\nacme = 3", "`tenants.limits` must be a table of tenants such as"),
             (
                 "[tenants]\nconnections = 300",
-                "`tenants.connections` (300) must not be above `network.max_connections` (256)",
+                "`tenants.connections` (300) must not exceed `network.max_connections` (256)",
             ),
         ] {
             let problems = problems(file);
@@ -447,7 +450,7 @@ mod tests {
     #[test]
     fn a_memory_budget_that_holds_no_run_is_refused() {
         let wrong = load("", &[("workers.memory", "512 MiB")]).unwrap_err().to_string();
-        let expected = "`workers.memory` (512 MiB) holds no run: `limits.memory` and \
+        let expected = "`workers.memory` (512 MiB) is too small for a run: `limits.memory` and \
             `limits.workspace` together are 768 MiB";
         assert!(wrong.ends_with(expected), "{wrong}");
         assert!(load("", &[("workers.memory", "768 MiB")]).is_ok());

@@ -1,4 +1,5 @@
-//! The size of a pool: how many runs go on at once, and how many workers there are for them.
+//! The size of a pool: how many runs are in progress at once, and how many workers there are for
+//! them.
 //!
 //! A run that computes has a core. A run that waits, for a server of the network or in a sleep, needs
 //! none, and another run takes its place. Where tenants are kept apart, one without a run in progress
@@ -49,7 +50,7 @@ pub(crate) struct Growth {
     waits: BTreeSet<Ticket>,
     /// The runs in progress that began as those of newcomers.
     newcomers: BTreeSet<Ticket>,
-    /// The most runs at once lately, and when they were that many.
+    /// The peak number of simultaneous runs lately, and its time.
     reach: usize,
     reached: Option<Instant>,
 }
@@ -64,7 +65,7 @@ impl Growth {
         Self { capacity, waits, newcomers, reach: 0, reached: None }
     }
 
-    /// True if one more run may go on beside `running` others, `own` of which are of its tenant.
+    /// True if one more run may start alongside `running` others, `own` of which are of its tenant.
     pub(crate) fn may_start(&self, running: usize, own: usize) -> bool {
         let left = self.capacity.newcomers.saturating_sub(self.newcomers.len());
         if own == 0 && left > 0 {
@@ -79,7 +80,7 @@ impl Growth {
         running.saturating_sub(others) < self.capacity.cores
     }
 
-    /// True if as many runs go on as there are cores: for one more a worker is started.
+    /// True if as many runs are in progress as there are cores: for one more a worker is started.
     pub(crate) const fn is_at_cores(&self, running: usize) -> bool {
         running >= self.capacity.cores
     }
@@ -90,7 +91,7 @@ impl Growth {
         runs.saturating_add(self.capacity.spares)
     }
 
-    /// Notes the start of a run beside `before` others, `own` of which are of its tenant.
+    /// Notes the start of a run alongside `before` others, `own` of which are of its tenant.
     pub(crate) fn note_start(&mut self, ticket: Ticket, before: usize, own: usize, now: Instant) {
         if own == 0 && !self.has_core(before) {
             self.newcomers.insert(ticket);

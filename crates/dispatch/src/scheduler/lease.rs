@@ -124,7 +124,7 @@ impl Drop for Lease {
     }
 }
 
-/// Stops an abandoned run, in a task of its own.
+/// Stops an abandoned run, in a separate task.
 fn stop_run(
     scheduler: &Arc<Scheduler>,
     ticket: Ticket,

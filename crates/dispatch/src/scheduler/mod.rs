@@ -7,7 +7,7 @@
 //! | `account.rs`    | the runs of one tenant, waiting and in progress                          |
 //! | `queue.rs`      | all waiting runs, fair between tenants                                   |
 //! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
-//! | `growth.rs`     | how many runs go on at once, and how many workers there are for them     |
+//! | `growth.rs`     | how many runs are in progress, and how many workers exist for them        |
 //! | `state.rs`      | the decisions: plain data, no tokio, no processes                        |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
 //! | `queued_run.rs` | a place in the queue, given up when it is dropped                        |

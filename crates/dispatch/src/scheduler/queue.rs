@@ -47,7 +47,7 @@ use crate::scheduler::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::ratio;
 
-/// The shortest and the longest delay that a refused caller is told.
+/// The shortest and the longest delay that is reported to a refused caller.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
 /// Waiting runs, each with an item of type `T`, and the accounts of runs in progress.

@@ -11,7 +11,7 @@ use crate::scheduler::claim::Ticket;
 use crate::scheduler::shared::{Granted, Scheduler};
 use wardian_vocabulary::ids::TenantId;
 
-/// How often a run that has waited long enough looks whether it may go on to wait.
+/// How often a run that has waited long enough looks whether it may continue to wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A run that waits for a worker. Dropping it gives up its place in the queue.

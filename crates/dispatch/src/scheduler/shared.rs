@@ -240,7 +240,7 @@ impl Scheduler {
             shared.state.remove_worker(id)
         });
         drop(worker);
-        // One that is to take its place is no idle worker of others any more.
+        // One that is to take its place is not an idle worker of others any more.
         self.serve_queue();
         record.map_or((0, false), |record| (record.runs, record.is_leaving))
     }

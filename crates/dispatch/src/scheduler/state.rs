@@ -13,7 +13,7 @@
 //! and it waits for a process to start. A few workers are kept fresh ahead of time, so that runs of
 //! new owners rarely wait.
 //!
-//! INVARIANT(admission): never more runs begin than [`Growth::may_start`] allows, never more go on
+//! INVARIANT(admission): never more runs begin than [`Growth::may_start`] allows, never more run
 //! than [`Capacity::most`], and never more wait than the queue holds.
 //! INVARIANT(kept-promises): there are at least as many fresh workers, idle or about to be started,
 //! as runs that are promised one.
@@ -37,7 +37,7 @@ use wardian_vocabulary::ids::TenantId;
 pub(crate) enum Phase {
     #[default]
     Open,
-    /// No run is admitted. Runs that were admitted go on.
+    /// No run is admitted. Runs that were admitted continue.
     Draining,
     /// Every process is killed.
     Closed,
@@ -276,8 +276,8 @@ impl<W, G> SchedulerState<W, G> {
         pending.map(|pending| pending.grant)
     }
 
-    /// Ends a run, whose processor time is told if it counts against a quota. Returns the waiting
-    /// runs that are refused.
+    /// Ends a run, whose processor time is reported if it counts against a quota. Returns the
+    /// waiting runs that are refused.
     pub(crate) fn end_run(
         &mut self,
         ticket: Ticket,

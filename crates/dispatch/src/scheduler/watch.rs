@@ -40,8 +40,8 @@ pub(crate) async fn watch_runs(scheduler: Arc<Scheduler>) {
             let Ok(now) = spawn_blocking(move || look(busy)).await else { return };
             if now.runs.is_empty() && now.hidden > 0 && !std::mem::replace(&mut has_warned, true) {
                 warn!(
-                    "the system hides what workers do (`hidepid` of /proc), so runs that wait make \
-                     no room for others"
+                    "the system hides what workers do (`hidepid` of /proc), so waiting runs make \
+                    no room for others"
                 );
             }
             scheduler

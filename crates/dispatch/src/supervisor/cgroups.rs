@@ -47,7 +47,7 @@ impl PoolCgroups {
         Self { rules, made: Vec::new(), has_warned: false }
     }
 
-    /// Moves a process to a cgroup of its own. Returns nothing if the pool makes none.
+    /// Moves a process to its own cgroup. Returns nothing if the pool makes none.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl PoolCgroups {
             Err(error) if rules.is_required => Err(error),
             Err(error) => {
                 if !self.has_warned {
-                    warn!("workers are started without cgroups of their own: {error}");
+                    warn!("workers are started without separate cgroups: {error}");
                     self.has_warned = true;
                 }
                 Ok(None)

@@ -176,7 +176,7 @@ impl WorkerSpawner {
     /// Starts a process. Cancellation: a process that was started meanwhile is killed.
     pub(crate) async fn spawn(&self) -> io::Result<Spawned> {
         let (reply, spawned) = oneshot::channel();
-        let gone = || io::Error::other("the thread that starts workers is gone");
+        let gone = || io::Error::other("the thread that starts workers has exited");
         self.requests.send(reply).ok().ok_or_else(gone)?;
         spawned.await.ok().ok_or_else(gone)?
     }
@@ -229,7 +229,7 @@ impl WorkerSource {
             }
             Err(error) => {
                 let cause = CauseChain(&error);
-                warn!("workers are started one by one, for lack of a template: {cause}");
+                warn!("workers are started one by one, because there is no template: {cause}");
                 self.paused_until = Some(Instant::now() + PAUSE);
                 None
             }

@@ -2,7 +2,7 @@
 //!
 //! INVARIANT(no-zombies): every process that a template has forked is waited for, also if the
 //! template ends before it could name it. A forked worker is a child of this process and begins in
-//! the process group of its template. It gets a group of its own when it is known here. So the rest
+//! the process group of its template. It gets its own group when it is known here. So the rest
 //! of the group is what nobody knows, and is ended with the template.
 
 use std::io;
@@ -50,14 +50,14 @@ pub(crate) enum TemplateError {
     #[error("it does not follow its protocol")]
     Frame(#[from] FrameError),
     /// Its messages do not belong here.
-    #[error("it sent a message that does not belong here")]
+    #[error("it sent an unexpected message")]
     OutOfTurn,
     /// It closed its socket; most likely its process ended.
     #[error("it is gone")]
     Gone,
 }
 
-/// A template that is ready. Dropping it kills the process; its workers go on.
+/// A template that is ready. Dropping it kills the process; its workers continue.
 #[derive(Debug)]
 pub(crate) struct Template {
     group: Pid,

@@ -22,7 +22,7 @@ async fn the_reason_for_not_starting_reaches_the_operator() {
     for (role, reason) in [
         ("role-unable", "the sandbox cannot start: the engine is missing"),
         ("role-mute", "the process was not ready within 0.3 s"),
-        ("role-nobody", "the process ended at once, with exit status: 0"),
+        ("role-nobody", "the process exited immediately with exit status: 0"),
     ] {
         let pool = Pool::start(PoolConfig { startup_timeout, ..config_of(role, 1) }).unwrap();
         let failure = pool.ready().await.unwrap_err();
@@ -133,7 +133,7 @@ fn no_orphans_when_a_pool_or_its_runtime_is_dropped() {
     }
 }
 
-/// A gateway in a process of its own, with a worker whose guest ignores its cancellation.
+/// A gateway in a separate process, with a worker whose guest ignores its cancellation.
 #[test]
 fn the_process_that_is_a_gateway() {
     if !plays("role-gateway") {

@@ -1,4 +1,4 @@
-//! Tenants with workers of their own, on real processes.
+//! Tenants with their own workers, on real processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

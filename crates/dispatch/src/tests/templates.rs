@@ -51,7 +51,7 @@ async fn forked_workers_serve_like_others_with_all_walls() {
 
     let (one, other) = (&forked.report().workers[0], &spawned.report().workers[0]);
     assert!(one.is_forked && !other.is_forked);
-    // The harness of tests has a thread of its own, which a forked worker does not have.
+    // The test harness has its own thread, which a forked worker does not have.
     assert_eq!((one.report.lockdown.len(), &one.report.missing[..]), (10, &[][..]));
     let (one, other) = (one.process, other.process);
     for name in ["Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp"] {
@@ -198,7 +198,7 @@ fn no_orphans_of_a_pool_with_a_template_however_it_ends() {
     }
 }
 
-/// A gateway in a process of its own, with a template and a worker.
+/// A gateway in a separate process, with a template and a worker.
 #[test]
 fn the_process_that_is_a_gateway_with_a_template() {
     if !plays("role-gateway-with-template") {

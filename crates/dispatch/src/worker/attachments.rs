@@ -28,7 +28,7 @@ impl Default for AttachmentLimits {
     }
 }
 
-/// The attachments of one worker. Images have limits of their own: a run has exactly one, and their
+/// The attachments of one worker. Images have their own limits: a run has exactly one, and their
 /// pages are shared by all workers.
 #[derive(Debug)]
 pub(crate) struct SentAttachments {

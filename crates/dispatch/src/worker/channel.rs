@@ -29,7 +29,7 @@ pub enum WorkerChannelError {
     #[error("cannot use the socket to the worker")]
     Socket(#[from] io::Error),
     /// The worker sent a frame that breaks the rules.
-    #[error("the worker breaks the rules of its socket")]
+    #[error("the worker violates the protocol of its socket")]
     Frame(#[from] FrameError),
 }
 

@@ -25,7 +25,7 @@ use wardian_vocabulary::units::ByteCount;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
     /// The worker never got the whole order, so another worker can have the run.
-    #[error("the worker could not be given the run")]
+    #[error("the run could not be sent to the worker")]
     NotStarted(#[source] AttachError),
     /// The worker got the order and reported that it does not begin the run.
     #[error("the worker could not run another guest")]
@@ -37,28 +37,28 @@ pub(crate) enum Broken {
     #[error("the worker was lost")]
     Lost(#[from] WorkerChannelError),
     /// The worker broke a rule.
-    #[error("the worker broke a rule")]
+    #[error("the worker violated the protocol")]
     Hostile(#[from] Violation),
 }
 
 /// A rule that a worker broke.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Violation {
-    #[error("it sent a message that does not belong here")]
+    #[error("it sent an unexpected message")]
     OutOfPlace,
     #[error("its guest made more host calls than its limit allows")]
     Calls,
-    #[error("it sent more of the log than the run may write")]
+    #[error("it sent more log output than the run may write")]
     Printed,
-    #[error("it sent a request for the network that no sandbox lets through")]
+    #[error("it sent a network request that no sandbox allows")]
     Network,
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
-    #[error("it sent an outcome that cannot be true")]
+    #[error("it sent an impossible outcome")]
     Outcome(#[from] ImplausibleOutcome),
     #[error("it sent an output for a run that failed")]
     Output,
-    #[error("it sent a payload that is not acceptable")]
+    #[error("it sent an invalid payload")]
     Payload(#[from] PayloadError),
 }
 
@@ -274,7 +274,7 @@ impl Exchange<'_> {
 /// The answer to a request that the host has not answered within the run's time. Usually the run
 /// ends as `Timeout`; a guest that is still running sees this.
 fn unanswered() -> Refusal {
-    let message = "the host did not answer within the time of the run".to_owned();
+    let message = "the host did not answer before the run's deadline".to_owned();
     Refusal { error_type: "TimeoutError".to_owned(), message }
 }
 
@@ -282,6 +282,6 @@ fn unanswered() -> Refusal {
 /// failure of name resolution.
 fn late_look_up() -> NetworkReply {
     const EAGAIN: u16 = 11;
-    let text = "the name could not be looked up within the time of the run".to_owned();
+    let text = "the name could not be looked up before the run's deadline".to_owned();
     NetworkReply::Failed { errno: EAGAIN, text }
 }

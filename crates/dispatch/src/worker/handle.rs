@@ -35,13 +35,13 @@ pub(crate) struct Worker {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
     /// An error of the gateway. The worker is not affected.
-    #[error("cannot make a memory file for a skill's files")]
+    #[error("cannot create a memory file for a skill's files")]
     Share(#[source] std::io::Error),
     /// An error of the gateway. The worker is not affected.
     #[error("cannot describe the content")]
     Describe(#[from] FrameError),
     /// The worker cannot be reached.
-    #[error("cannot tell the worker")]
+    #[error("cannot notify the worker")]
     Channel(#[from] WorkerChannelError),
 }
 
@@ -107,7 +107,7 @@ impl Piece<'_> {
         };
         let message = ToWorker::Attach(Attachment { owner: self.key().owner, content });
         let bytes = frame::encode_shared(&message, self.size())?;
-        // The frame has a descriptor of its own, because it may be sent after the run was dropped.
+        // The frame has its own descriptor, because it may be sent after the run was dropped.
         let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
         Ok(Frames::with_descriptor(bytes, file))
     }

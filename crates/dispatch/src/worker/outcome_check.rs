@@ -18,19 +18,19 @@ const REPLACED: u64 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ImplausibleOutcome {
     /// More log than the limit allows.
-    #[error("it has more log than its limit allows")]
+    #[error("it has more log output than its limit allows")]
     Logs,
-    /// An exception whose texts are longer than any sandbox sends, or whose class is no name.
+    /// An exception whose texts are longer than any sandbox sends, or whose class is not a name.
     #[error("it has a failure that no sandbox reports")]
     Failure,
     /// A profile that was not ordered, or is too long.
-    #[error("it has a profile that no sandbox makes")]
+    #[error("it has a profile that no sandbox produces")]
     Profile,
     /// More files, or longer texts about them, than any sandbox lists.
-    #[error("it lists files as no sandbox does")]
+    #[error("its list of files is one that no sandbox produces")]
     Files,
     /// Longer texts about converted values than any sandbox sends.
-    #[error("it tells of converted values as no sandbox does")]
+    #[error("its list of converted values is one that no sandbox produces")]
     Conversions,
 }
 

@@ -20,7 +20,7 @@ use wardian_vocabulary::units::ByteCount;
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
     /// Not a memory file: a pipe, a device, a socket, a file on disk.
-    #[error("a payload is no memory file")]
+    #[error("a payload is not a memory file")]
     NotMemory,
     /// Another process could still change it.
     #[error("a payload is not sealed")]

@@ -42,7 +42,7 @@ impl Process {
         let pid = Pid::from_raw(id).filter(|_| id > 0).ok_or(io::ErrorKind::InvalidInput)?;
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
         let process = Self { handle, id: id.unsigned_abs(), is_forked, cgroup: None };
-        // Fails if it is no child of this process.
+        // Fails if it is not a child of this process.
         process.wait(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
         Ok(process)
     }

@@ -13,7 +13,7 @@ pub enum StartFailure {
     #[error("the process cannot be started")]
     Spawn(#[source] io::Error),
     /// The process ended.
-    #[error("the process ended at once, with {status}")]
+    #[error("the process exited immediately with {status}")]
     Ended {
         /// Its exit status.
         status: String,
@@ -37,10 +37,10 @@ pub enum StartFailure {
         reason: String,
     },
     /// Its messages cannot be read.
-    #[error("the process does not follow the protocol of workers")]
+    #[error("the process does not follow the worker protocol")]
     Channel(#[source] WorkerChannelError),
     /// Its first message was not `Ready`.
-    #[error("the first message of the process was not that it is ready")]
+    #[error("the first message of the process did not say that it is ready")]
     OutOfTurn,
 }
 

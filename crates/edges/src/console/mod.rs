@@ -66,7 +66,7 @@ async fn show_named(Path(name): Path<String>, headers: HeaderMap) -> Response {
 /// Answers with a file, or says that the browser has it already.
 fn show(name: &str, headers: &HeaderMap) -> Response {
     let Some(file) = find(name) else {
-        return answer(StatusCode::NOT_FOUND, Body::from("there is no such page\n"));
+        return answer(StatusCode::NOT_FOUND, Body::from("this page does not exist\n"));
     };
     let known = headers.get_all(header::IF_NONE_MATCH).iter();
     if known.filter_map(|tags| tags.to_str().ok()).any(|tags| names_tag(tags, file)) {

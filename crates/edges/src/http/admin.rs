@@ -1,4 +1,4 @@
-//! The address for operators: metrics and health, on a listener of its own. It is not encrypted and
+//! The address for operators: metrics and health, on a separate listener. It is not encrypted and
 //! knows no callers, so only the operator's machines should reach it.
 
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use wardian_telemetry::{CONTENT_TYPE, Metrics};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::units::ByteCount;
 
-/// Most connections. A few collectors of metrics are there, and no clients.
+/// Maximum number of connections. A few collectors of metrics are there, and no clients.
 const MAX_CONNECTIONS: usize = 64;
 
 /// The settings of the listener for operators.
@@ -98,7 +98,7 @@ async fn show_metrics<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> 
 }
 
 async fn nothing_here<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
-    let message = "there is nothing here: metrics are at `/metrics`, and calls go to the address \
-                   of `listen`";
+    let message = "nothing is served at this path: metrics are at `/metrics`, and calls go to the \
+        address of `listen`";
     closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
 }

@@ -51,7 +51,7 @@ pub struct HttpConfig {
     /// Memory for all requests, results and answers together. A request that does not fit is
     /// refused. Default 512 MiB.
     pub memory: ByteCount,
-    /// Most calls of one batch. Default 32.
+    /// Maximum number of calls of one batch. Default 32.
     pub max_batch: usize,
     /// Most uploads of blobs, and most downloads, at one time. Default 64.
     pub max_transfers: usize,
@@ -73,9 +73,8 @@ pub struct HttpConfig {
 /// The warning for the operator of a server that other machines can reach and that does not
 /// authenticate them.
 pub const EXPOSED: &str = "other machines can reach this server, and it leaves authentication to a \
-                           proxy: whoever reaches it without the proxy can run programs, and read \
-                           and delete blobs; let only the proxy connect to it, or set `auth.mode` \
-                           to `keys`";
+    proxy: anyone who bypasses the proxy can run programs and read and delete blobs; allow \
+    connections only from the proxy, or set `auth.mode` to `keys`";
 
 /// Addresses of this machine itself, where proxies often are: `127.0.0.0/8` and `::1`.
 fn loopback_addresses() -> Vec<IpNet> {
@@ -109,7 +108,7 @@ impl HttpConfig {
         share_of_waits(self.max_connections)
     }
 
-    /// The most connections of a client's address; `None` if it has no limit of its own.
+    /// Maximum number of connections of a client's address; `None` if it has no limit of its own.
     pub(crate) fn connections_of(&self, address: IpAddr) -> Option<usize> {
         let is_unlimited = self.unlimited_addresses.iter().any(|net| net.contains(&address));
         (!is_unlimited).then_some(self.max_connections_per_address)

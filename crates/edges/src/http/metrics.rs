@@ -68,12 +68,12 @@ impl MetricSource for RequestMemory {
         vec![
             MetricReading::gauge(
                 "wardian_request_memory_bytes",
-                "Memory that requests and their answers hold",
+                "Memory used by requests and their answers",
                 number_of(self.0.used().as_u64()),
             ),
             MetricReading::gauge(
                 "wardian_request_memory_limit_bytes",
-                "Memory that requests and their answers may hold",
+                "Memory limit for requests and their answers",
                 number_of(self.0.limit().as_u64()),
             ),
         ]

@@ -11,7 +11,7 @@
 //!
 //! # Why
 //!
-//! Answers are not compressed: an answer may hold a secret beside an attacker's text, and its
+//! Answers are not compressed: an answer may hold a secret next to an attacker's text, and its
 //! length would reveal the secret. Browsers may call only on behalf of the websites that the
 //! configuration names (see `access::cors`).
 

@@ -192,13 +192,14 @@ fn refuse_host<M>(edge: &Edge<M>, fault: HostFault) -> Response {
 async fn nothing_here<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
 ) -> Response {
-    let message = "there is nothing here; calls go to `/rpc`";
+    let message = "nothing is served at this path; calls go to `/rpc`";
     closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
 }
 
 async fn wrong_method<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
 ) -> Response {
-    let message = "this path takes other methods: the header `Allow` has them";
+    let message = "this path does not support the method: the header `Allow` lists those that it \
+        does";
     closing(refuse(StatusCode::METHOD_NOT_ALLOWED, message, &edge.next_request_id()))
 }

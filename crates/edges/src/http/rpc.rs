@@ -146,7 +146,7 @@ async fn calls_of(
 }
 
 impl<M: Methods + Status> Exchange<'_, M> {
-    /// Answers a run with events. The run has a task of its own.
+    /// Answers a run with events. The run has a separate task.
     async fn answer_with_events(&self, call: Box<Prepared>) -> Response {
         let Prepared { id, call } = *call;
         let request_id = self.request_id.clone();
@@ -233,7 +233,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
         json_bytes(200, answer.into_bytes(), request_id)
     }
 
-    /// Returns the caller of one call. The call has a charge of its own, released with its result,
+    /// Returns the caller of one call. The call has its own charge, released with its result,
     /// and shares the charge of the body.
     fn caller(&self) -> Caller {
         let memory = self.memory.of_call();

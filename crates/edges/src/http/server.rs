@@ -43,7 +43,7 @@ use wardian_telemetry::{Metrics, OpenConnection};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::framing::ClearStream;
 
-/// Most bytes of a request line and its headers.
+/// Maximum number of bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
 
 /// Size of the read buffer of one connection, in bytes.
@@ -288,7 +288,7 @@ impl Server {
             runs.close_to_detached();
         }
         if let Some(count) = detached.map(ActiveRuns::detached).filter(|count| *count > 0) {
-            info!(count, "{count} runs in the background go on for a while");
+            info!(count, "{count} background runs continue for a while");
         }
         let mut finished = pin!(async {
             let ended = async {
@@ -303,12 +303,12 @@ impl Server {
             biased;
             _ended = &mut finished => return,
             () = reaches(&mut stop, Stage::Abort) => {}
-            () = sleep(patience) => warn!("ending requests that are still in progress"),
+            () = sleep(patience) => warn!("stopping requests that are still in progress"),
         }
         readiness.close();
         detached.into_iter().for_each(ActiveRuns::interrupt_detached);
         if timeout(FINAL_WRITE_TIMEOUT, finished).await.is_err() {
-            warn!("some clients did not take their answers");
+            warn!("some clients did not read their answers");
         }
     }
 }
@@ -375,8 +375,8 @@ impl RefusedConnections {
             std::mem::replace(self, Self { count: 0, told: Some(Instant::now()) });
         warn!(
             count,
-            "{count} connections were closed, the last one of {address}: their addresses have as \
-             many busy connections as `http.max_connections_per_address` allows"
+            "{count} connections were closed, the last one of {address}: their addresses have \
+            reached `http.max_connections_per_address` with busy connections"
         );
     }
 }
@@ -397,7 +397,7 @@ fn serve_connection(
     shared: &ConnectionParts,
 ) {
     if let Err(fault) = stream.set_nodelay(true) {
-        debug!("a connection is gone: {fault}");
+        debug!("a connection was lost: {fault}");
         return;
     }
     let stream = TimedWrites::new(stream, &config);
@@ -423,7 +423,7 @@ fn serve_connection(
                 Repoll::new(serve_stream(stream, admitted, config, router, watcher)).await;
             }
             Ok(Err(fault)) => debug!("a TLS handshake failed: {fault}"),
-            Err(_elapsed) => debug!("a client did not shake hands in time"),
+            Err(_elapsed) => debug!("a TLS handshake timed out"),
         }
     });
 }

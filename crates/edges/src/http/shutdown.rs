@@ -19,12 +19,12 @@ pub enum Stage {
     Abort,
 }
 
-/// Whether the end of the standard input stops the server.
+/// Whether EOF on standard input stops the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputEnd {
-    /// It means nothing.
+    /// EOF is ignored.
     Ignored,
-    /// The program that started the server has ended, so the server ends at once.
+    /// EOF stops the server: the program that started it has exited.
     Stops,
 }
 
@@ -42,7 +42,7 @@ pub fn stop_on_signals(input: InputEnd) -> io::Result<watch::Receiver<Stage>> {
         // The thread waits for as long as the process lives.
         thread::Builder::new().name("input".to_owned()).spawn(move || {
             wait_for_end(io::stdin().lock());
-            info!("the standard input has ended: stopping now");
+            info!("end of standard input: stopping now");
             stage.send_replace(Stage::Abort);
         })?;
     }

@@ -75,8 +75,8 @@ impl<'a, M: Methods + Status + Publishing> SkillRequest<'a, M> {
         };
         let Some(blob) = parameters.find("blob") else {
             return self.refused(
-                "`blob` must name the blob with the package of the skill: store it with \
-                 `PUT /v1/blobs` before",
+                "`blob` must be the id of the blob with the skill's package: store it with `PUT \
+                /v1/blobs` first",
             );
         };
         match self.skills.publish_skill(&self.caller, (name, version), blob).await {

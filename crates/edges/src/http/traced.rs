@@ -42,7 +42,7 @@ pub(crate) async fn trace_request(
     let status = answer.status();
     span.set("http.response.status_code", AttributeValue::number(status.as_u16().into()));
     match status.as_u16() {
-        // The faults of clients are no errors of a server.
+        // The faults of clients are not errors of a server.
         ..500 => span.succeed(),
         503 => span.fail("503"),
         _ => span.fail("500"),

@@ -18,7 +18,7 @@ use crate::mcp::features::{call, prompts, resources, tasks};
 use crate::mcp::state::{McpState, internal};
 use crate::mcp::wire::exchange::McpExchange;
 
-/// What a model is told of this server.
+/// What a model learns about this server.
 const INSTRUCTIONS: &str = "Runs skills and Python in sandboxes. Call load_skills_protocol_guide once \
     before other tools; then list_skills, describe_skill, execute_skill, or run_code. Pass large data \
     as blobs.";
@@ -76,7 +76,7 @@ impl McpServer {
             tools.extend(page.skills.iter().filter_map(skill_tools::tool));
             next_cursor = page.next_cursor;
         } else if cursor.is_some() {
-            return Err(ErrorData::invalid_params("the list of tools has one page", None));
+            return Err(ErrorData::invalid_params("the list of tools has a single page", None));
         }
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next_cursor;
@@ -215,7 +215,7 @@ impl ServerHandler for McpServer {
         let is_legacy = context.meta.protocol_version().is_none();
         let is_known = METHODS.contains(&method) || is_legacy && LEGACY_METHODS.contains(&method);
         let error = if is_known {
-            let message = format!("the parameters of `{method}` are not of its form");
+            let message = format!("the parameters of `{method}` are invalid");
             ErrorData::invalid_params(message, None)
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this server has no such method", None)

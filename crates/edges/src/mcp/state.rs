@@ -44,7 +44,7 @@ impl McpState {
         Arc::new(Self { edge, config, local: Some(local) })
     }
 
-    /// The skills, blobs and records, once they are there.
+    /// The skills, blobs and records, once they exist.
     pub(super) fn service(&self) -> Result<&Discovery, ErrorData> {
         let discovery = self.edge.readiness.methods().map(|gate| gate.discovery().as_ref());
         discovery.ok_or_else(|| error_of(self.edge.unready()))

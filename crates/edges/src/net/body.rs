@@ -12,12 +12,12 @@ use hyper::body::Body as _;
 use wardian_vocabulary::budget::{BudgetExhausted, Charge, MemoryBudget};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most memory for reading a body and finding its calls, as a multiple of its size: the body, the
-/// unused capacity of a growing buffer, and the names of members for the duplicate check.
+/// Maximum memory for reading a body and finding its calls, as a multiple of its size: the body,
+/// the unused capacity of a growing buffer, and the names of members for the duplicate check.
 pub(crate) const READ_FACTOR: usize = 4;
 
-/// Most memory for the calls of a body that was dropped, as a multiple of its size: the parameters,
-/// and the job for a worker or the content of a blob that is made of them.
+/// Maximum memory for the calls of a body that was dropped, as a multiple of its size: the
+/// parameters, and the job for a worker or the content of a blob that is made of them.
 pub(crate) const CALL_FACTOR: usize = 3;
 
 /// Bodies above this size, in bytes, and bodies of unknown size are not read if their tenant has

@@ -12,8 +12,8 @@ use wardian_service::{Methods, PreparationStep, Status};
 
 /// Holds the methods from the time when they are ready until the server stops.
 ///
-/// The server listens from its start. The methods are there when the skills are read; the first start
-/// may need minutes until those that execute something are ready.
+/// The server listens from its start. The methods are available when the skills are read; the first
+/// start may need minutes until those that execute something are ready.
 #[derive(Debug)]
 pub struct Readiness<M> {
     methods: OnceLock<M>,

@@ -121,7 +121,7 @@ pub(crate) fn refuse_body(fault: BodyFault, largest: ByteCount, request_id: &str
     debug!(request.id = request_id, "body refused: {fault:?}");
     let answer = match fault {
         BodyFault::TooLarge => {
-            let message = format!("a body may hold {largest}");
+            let message = format!("a body may have at most {largest}");
             refuse(StatusCode::PAYLOAD_TOO_LARGE, &message, request_id)
         }
         BodyFault::TooSlow => {
@@ -129,7 +129,7 @@ pub(crate) fn refuse_body(fault: BodyFault, largest: ByteCount, request_id: &str
             refuse(StatusCode::REQUEST_TIMEOUT, message, request_id)
         }
         BodyFault::Broken => {
-            refuse(StatusCode::BAD_REQUEST, "the body cannot be read to its end", request_id)
+            refuse(StatusCode::BAD_REQUEST, "the body could not be read completely", request_id)
         }
         BodyFault::NoRoom => {
             let failure = Failure::overloaded(&BudgetExhausted.to_string());

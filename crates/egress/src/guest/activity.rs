@@ -1,4 +1,4 @@
-//! Tells whether the task of a connection can go on by itself, or waits for its guest.
+//! Tells whether the task of a connection can continue by itself, or waits for its guest.
 //!
 //! In a recorded run each operation of the guest is answered once every connection waits for the
 //! guest. So what the guest sees follows from its operations, and not from the time that a server,
@@ -39,7 +39,7 @@ impl TaskActivity {
         Arc::new(Self { state: Mutex::new(state), changed })
     }
 
-    /// True if only the guest can make the task go on.
+    /// True if only the guest can make the task continue.
     pub(crate) fn is_settled(&self) -> bool {
         let TaskState { is_polled, is_woken, is_over, outside } = *self.state.lock();
         is_over || !(is_polled || is_woken || outside > 0)

@@ -16,7 +16,7 @@ use crate::guest::failure::broken_body;
 use crate::rewrite::ResponseFilter;
 use crate::world::metered::FirstFailure;
 
-/// A body that cannot go on. The reason is in the connection's [`FirstFailure`].
+/// A body that cannot continue. The reason is in the connection's [`FirstFailure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body was cut off")]
 pub struct CutOff;
@@ -48,7 +48,7 @@ impl BodyAllowance {
 
 /// The failure of a body that is larger than its limit.
 pub fn too_large(what: &str) -> NetworkError {
-    NetworkError::limit(format!("the body of the {what} is larger than this server passes on"))
+    NetworkError::limit(format!("the body of the {what} is larger than this server forwards"))
 }
 
 /// When the last byte of a request went out.

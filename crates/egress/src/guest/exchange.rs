@@ -1,7 +1,7 @@
 //! One request of a guest, from its head to the head of the response.
 //!
 //! INVARIANT(every-request): each request on a connection is checked by itself, with the path that
-//! is sent and the name that the connection was granted for. The gateway builds the request anew;
+//! is sent and the name that the connection was granted for. The gateway rebuilds the request;
 //! of the guest's head only the method, the path and headers from end to end are left.
 
 use std::sync::Arc;
@@ -129,14 +129,14 @@ impl Exchange {
         }
         if uri.scheme().is_some() || uri.authority().is_some() {
             let text =
-                format!("requests to `{host}` name a path, not a URL: there is no proxy here");
+                format!("requests to `{host}` must have a path, not a URL: this is not a proxy");
             return Err(NetworkError::denied(text));
         }
         let mut names = request.headers().get_all(header::HOST).iter();
         let name = names.next().and_then(|name| name.to_str().ok());
         if names.next().is_some() || !name.is_some_and(|name| self.destination.is_named_by(name)) {
             let text = format!(
-                "the connection was granted for `{host}`: the header `Host` must name that host, too"
+                "the connection was granted for `{host}`: the header `Host` must name that host"
             );
             return Err(NetworkError::denied(text));
         }
@@ -213,7 +213,7 @@ impl Exchange {
         let limit = self.counting.meter.limits().response_body.as_u64();
         let (mut head, body) = response.into_parts();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            let text = "the server switched protocols, which is not passed on";
+            let text = "the server switched protocols, which is not supported";
             return Err(NetworkError::new(errno::EPROTO, text));
         }
         if !is_head && body.size_hint().lower() > limit {
@@ -250,7 +250,7 @@ fn has_token(headers: &HeaderMap, token: &str) -> bool {
 /// Drops headers that concern one connection: the known ones, those that `Connection` lists, and
 /// those for proxies.
 fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    // Framing is decided anew, so nobody can ask to drop its headers.
+    // Framing is decided again, so nobody can ask to drop its headers.
     let is_framing = |name: &str| name == "content-length" || name == "host";
     let listed: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
@@ -303,7 +303,7 @@ fn check_framing(headers: &mut HeaderMap) -> Result<(), NetworkError> {
             headers.insert(header::CONTENT_LENGTH, length.into());
             Ok(())
         }
-        None => malformed("the server's response has no single length"),
+        None => malformed("the server's response has conflicting lengths"),
     }
 }
 
@@ -319,14 +319,14 @@ fn rewrite_headers(
         };
         // The text must not show the value.
         let unusable =
-            || NetworkError::new(errno::EINVAL, "a secret has no form that fits a header");
+            || NetworkError::new(errno::EINVAL, "a secret cannot be represented in a header");
         *value = HeaderValue::from_bytes(&other).ok().ok_or_else(unusable)?;
         value.set_sensitive(true);
     }
     Ok(())
 }
 
-/// Lets a filter look at the head of a response. The text beside the status is dropped.
+/// Lets a filter look at the head of a response. The text besides the status is dropped.
 fn filter_head(filter: &dyn ResponseFilter, response: &mut Response<ResponseBody>) {
     response.extensions_mut().clear();
     let headers = response.headers_mut();

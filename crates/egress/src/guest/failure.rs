@@ -31,7 +31,7 @@ pub(crate) fn broken_body(error: &hyper::Error) -> NetworkError {
     if error.is_parse() {
         return NetworkError::new(errno::EPROTO, "the body of the server's response is malformed");
     }
-    let text = "the server ended its response before the end";
+    let text = "the server's response is incomplete";
     NetworkError::new(errno::ECONNRESET, text)
 }
 
@@ -43,5 +43,5 @@ fn source_of(error: &hyper::Error) -> NetworkError {
         }
         next = source.source();
     }
-    NetworkError::new(errno::ECONNRESET, "the server broke the connection off")
+    NetworkError::new(errno::ECONNRESET, "the server closed the connection")
 }

@@ -37,7 +37,7 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// Refuses what is no hello with `EPROTO`.
+    /// Refuses what is not a hello with `EPROTO`.
     pub fn parse(json: &[u8]) -> Result<Self, NetworkError> {
         let hello: Self = serde_json::from_slice(json).ok().ok_or_else(malformed)?;
         if hello.alpn.len() > MAX_ENTRIES || hello.authorities.len() > MAX_ENTRIES {
@@ -54,7 +54,7 @@ impl Hello {
     pub(crate) async fn read_json(
         stream: &mut (impl AsyncRead + Unpin),
     ) -> Result<Vec<u8>, NetworkError> {
-        let broken = |_| NetworkError::new(errno::ECONNRESET, "the handshake was not finished");
+        let broken = |_| NetworkError::new(errno::ECONNRESET, "the handshake was not completed");
         if stream.read_u8().await.map_err(broken)? != HELLO {
             return Err(malformed());
         }
@@ -69,7 +69,7 @@ impl Hello {
     pub(crate) fn check_name(&self, host: &HostName) -> Result<(), NetworkError> {
         match &self.server_hostname {
             Some(name) if !name.eq_ignore_ascii_case(host.as_str()) => Err(NetworkError::denied(
-                format!("the connection was granted for `{host}`: TLS must name that host, too"),
+                format!("the connection was granted for `{host}`: TLS must name that host"),
             )),
             _ => Ok(()),
         }

@@ -76,8 +76,8 @@ const INTRANETS_V6: [Ipv6Net; 3] =
 /// A range that no operator may open to guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` in `network.private_ranges` is no private range: name a part of a private one, such as \
-     `10.1.0.0/16`"
+    "`{0}` in `network.private_ranges` is not a private range: name a part of a private one, such \
+     as `10.1.0.0/16`"
 )]
 pub struct NotPrivate(pub IpNet);
 

@@ -133,9 +133,9 @@ impl NetworkRules {
         let url = format!("{}://{}", transport.as_str(), destination.authority(*transport));
         if !path.has_clear_segments() {
             return Err(NetworkError::denied(format!(
-                "requests to `{}` are granted by path, and this path could be read in two ways: it \
-                 has `..`, `//`, `;`, an encoded `.`, `/`, `\\` or `%`, a segment that begins or \
-                 ends with a blank, or an escape that is not UTF-8 text",
+                "requests to `{}` are granted by path, and this path is ambiguous: it has `..`, \
+                 `//`, `;`, an encoded `.`, `/`, `\\` or `%`, a segment that begins or ends with a \
+                 space, or an escape that is not UTF-8 text",
                 destination.host
             )));
         }
@@ -147,7 +147,9 @@ impl NetworkRules {
         if self.is_enabled {
             return Ok(());
         }
-        Err(NetworkError::denied("this server grants no network; its operator can enable it"))
+        Err(NetworkError::denied(
+            "this server grants no network access; its operator can enable it",
+        ))
     }
 
     /// Refuses a host that is denied as a whole.

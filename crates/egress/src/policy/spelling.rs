@@ -15,7 +15,7 @@ const NORMALIZER: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorr
 /// True if servers cannot disagree about the segments of `path`, which has no query.
 ///
 /// Refused are dot segments, empty segments, parameters, everything that becomes one of these when
-/// it is decoded, normalised or trimmed, and bytes that are no text: controls, broken escapes,
+/// it is decoded, normalised or trimmed, and bytes that are not text: controls, broken escapes,
 /// overlong and other malformed UTF-8.
 pub(crate) fn has_one_reading(path: &str) -> bool {
     if path.contains("//") || path.contains(';') {

@@ -13,19 +13,19 @@ const MAX_HOST: usize = 253;
 /// Longest path with its query, in bytes.
 const MAX_PATH: usize = 16 << 10;
 
-/// Why a text is no target: a clause that follows the text in a message.
+/// Why a text is not a target: a clause that follows the text in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTarget {
     /// The scheme is another one, or written unusually.
     #[error("does not begin with https:// or http://")]
     Scheme,
     /// An address in any of its spellings.
-    #[error("is an address; requests go to hosts by name")]
+    #[error("is an IP address; requests must use host names")]
     Address,
-    /// The host is no name of plain labels.
+    /// The host is not a name of plain labels.
     #[error("has no host name of letters, digits and inner dashes, joined by dots")]
     Host,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("has a port that is not a number from 1 to 65535")]
     Port,
     /// The path has letters that do not belong there.
@@ -71,7 +71,7 @@ impl HostName {
     ///
     /// # Errors
     ///
-    /// Says why it is no host name.
+    /// Says why it is not a host name.
     pub fn parse(text: &str) -> Result<Self, InvalidTarget> {
         let is_bracketed = text.starts_with('[') || text.matches(':').count() > 1;
         if is_bracketed {

@@ -108,12 +108,12 @@ impl Recording {
             .collect();
         let numbered = self.exchanges.iter().zip(&asked.uses).enumerate();
         let unused = numbered.filter(|(_, (exchange, uses))| {
-            // A host that is not there gets no request.
+            // A host that does not exist gets no request.
             **uses == 0 && !matches!(exchange.answer, RecordedAnswer::UnknownHost)
         });
         found.extend(unused.map(|(at, (exchange, _))| {
             let RecordedRequest { method, target, .. } = &exchange.request;
-            format!("network[{at}]: nothing asked for {method} {target}")
+            format!("network[{at}]: {method} {target} was never requested")
         }));
         found
     }
@@ -192,13 +192,13 @@ impl RecordedRequest {
         let other = self.headers.iter().filter(|(name, value)| !has(name, value));
         let mut differences: Vec<String> = other
             .map(|(name, _)| match sent.headers.contains_key(name) {
-                true => format!("its header `{name}` has another value"),
+                true => format!("its header `{name}` has a different value"),
                 false => format!("it has no header `{name}`"),
             })
             .collect();
         differences.dedup();
         if self.body.as_ref().is_some_and(|expected| !expected.is_equal_to(sent.body)) {
-            differences.push("its body is another one".to_owned());
+            differences.push("its body is different".to_owned());
         }
         Some(differences)
     }
@@ -264,7 +264,7 @@ mod tests {
         let found = recording.differences();
         assert_eq!(found.len(), 5, "{found:?}");
         assert_eq!(found[0], format!("network: there is no recorded answer for PUT {url}"));
-        assert_eq!(found[4], format!("network[1]: nothing asked for POST {url}"));
+        assert_eq!(found[4], format!("network[1]: POST {url} was never requested"));
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(post(b"a=1"), Ok("text".into()));
         assert_eq!(post(b"a=2"), Err(errno::ECONNREFUSED));
         let found = recording.differences();
-        assert!(found[0].ends_with("; unlike network[0], its body is another one"), "{found:?}");
+        assert!(found[0].ends_with("; unlike network[0], its body is different"), "{found:?}");
     }
 
     #[test]
@@ -300,7 +300,7 @@ mod tests {
         assert!(recording.answer(&sent).is_err());
         let found = recording.differences().join("\n");
         let expected = "GET https://a.example/; unlike network[0], its header `authorization` has \
-            another value, and it has no header `x-key`\n";
+            a different value, and it has no header `x-key`\n";
         assert!(found.contains(expected), "{found}");
         assert!(!found.contains("opensesame") && !found.contains("hunter2"), "{found}");
     }

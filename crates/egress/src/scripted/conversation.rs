@@ -247,7 +247,9 @@ impl Conversation {
         let is_head = request.method() == Method::HEAD;
         for value in request.headers_mut().values_mut() {
             if let Some(other) = recorder.cookies.value(value.as_bytes()) {
-                let unusable = || NetworkError::new(errno::EINVAL, "a cookie fits no header");
+                let unusable = || {
+                    NetworkError::new(errno::EINVAL, "a cookie cannot be represented in a header")
+                };
                 *value = header::HeaderValue::from_bytes(&other).ok().ok_or_else(unusable)?;
             }
         }
@@ -323,8 +325,8 @@ impl Conversation {
 }
 
 /// The failure of a response that has no end.
-const NO_EVENTS: &str = "a recorded run takes responses as a whole, and this one \
-                         (`text/event-stream`) has no end: run it without `--record-network`";
+const NO_EVENTS: &str = "a recorded run needs complete responses, and this one \
+    (`text/event-stream`) never ends: run it without `--record-network`";
 
 fn broken() -> NetworkError {
     NetworkError::new(errno::ECONNRESET, "Connection reset by peer")

@@ -47,12 +47,11 @@ impl NetworkPlayer {
         let played = self.played.lock();
         if let Some(asked) = &played.unrecorded {
             let next = self.events.get(played.next).map_or_else(|| "nothing".to_owned(), named);
-            return vec![format!("{asked} was not recorded; the record has {next} there")];
+            return vec![format!("{asked} was not recorded; at this point the record has {next}")];
         }
         let unused = self.events.get(played.next..).unwrap_or_default();
         let few = unused.iter().take(MAX_UNUSED);
-        few.map(|event| format!("{} was recorded, and nothing asked for it", named(event)))
-            .collect()
+        few.map(|event| format!("{} was recorded, but not requested", named(event))).collect()
     }
 
     /// Takes the next event if it is the one that `fits`, which gives its answer.
@@ -174,7 +173,7 @@ fn named(event: &NetworkEvent) -> String {
 }
 
 fn unrecorded(asked: &str) -> NetworkError {
-    let text = format!("{asked} was not recorded, and a repetition reaches nothing else");
+    let text = format!("{asked} was not recorded, and a repetition has no other network access");
     NetworkError::new(errno::ECONNREFUSED, text)
 }
 
@@ -204,8 +203,8 @@ mod tests {
         let refused = player.connect("b.test", 80).unwrap_err();
         assert!(refused.text().contains("`b.test:80` was not recorded"), "{refused}");
         assert!(player.look_up("b.test").is_err(), "the record was left");
-        let told = "the connection to `b.test:80` was not recorded; the record has the look-up of \
-            `b.test` there";
+        let told = "the connection to `b.test:80` was not recorded; at this point the record has \
+            the look-up of `b.test`";
         assert_eq!(player.differences(), [told]);
     }
 }

@@ -8,7 +8,7 @@ use crate::scripted::failure::failure_of;
 use wardian_formats::provenance::document::{MAX_DOCUMENT, MAX_PIECES};
 use wardian_formats::provenance::network::{NetworkDocument, NetworkEvent};
 
-/// Most bytes that the events of a record have in its canonical form.
+/// Maximum number of bytes that the events of a record have in its canonical form.
 const MAX_EVENTS: usize = 24 << 20;
 
 /// Most events of a record.
@@ -129,7 +129,7 @@ impl NetworkRecorder {
 /// The failure of what has no room in the record.
 pub(super) fn full() -> NetworkError {
     NetworkError::limit(format!(
-        "the network record of this run is full: it has room for {} MiB and {MAX_COUNT} events",
+        "the network record of this run is full: it holds at most {} MiB and {MAX_COUNT} events",
         MAX_EVENTS >> 20
     ))
 }

@@ -355,7 +355,7 @@ async fn names_and_schemes_hold_within_the_stream() {
     let network = gateway.open(&[&format!("http://{NAME}:{}", server.port)]);
     let guest = Guest::connect(&network, NAME, server.port).await.unwrap();
     assert_eq!(guest.hello(&default_hello(NAME)).await.unwrap_err().errno(), errno::EACCES);
-    // A second handshake within the first is no request.
+    // A second handshake within the first is not a request.
     let network = gateway.open(&[&pattern(&server)]);
     let guest = secure(&network, NAME, server.port).await;
     guest.send(b"\x16\x00\x00\x00\x02{}").await.unwrap();

@@ -103,7 +103,7 @@ const BROKEN_CHUNKS: &[&str] = &[
     "3_0\r\nabc\r\n0\r\n\r\n", "３\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n-0\r\n\r\n", "3\r\nabc\r\n0\r\nbad trailer\r\n",
 ];
 
-/// Whole responses whose first line is no status line, or that are none.
+/// Whole responses whose first line is not a status line, or that are none.
 #[rustfmt::skip]
 const NO_RESPONSES: &[&str] = &[
     "HTTP/2.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 20 OK\r\nContent-Length: 3\r\n\r\nabc",

@@ -232,7 +232,7 @@ async fn what_was_not_recorded_fails_and_is_named() {
     first.get(handle, &host, "/two").await;
     let recorded = document(&script);
     for (path, told) in
-        [("/other", "was not recorded; the record has GET "), ("/two", "/one there")]
+        [("/other", "was not recorded; at this point the record has GET "), ("/two", "/one")]
     {
         let script = replays(recorded.clone());
         let mut again = Witness::new(&gateway, &[], &script);
@@ -247,7 +247,7 @@ async fn what_was_not_recorded_fails_and_is_named() {
     let mut again = Witness::new(&gateway, &[], &script);
     let handle = again.start("a.test", server.port).await.unwrap();
     again.get(handle, &host, "/one").await;
-    let unused = format!("GET http://{host}/two was recorded, and nothing asked for it");
+    let unused = format!("GET http://{host}/two was recorded, but not requested");
     assert_eq!(differences(&script), [unused]);
 }
 
@@ -318,7 +318,7 @@ async fn responses_without_an_end_and_records_without_room_are_failures_that_rep
     });
     let failures: Vec<_> = failures.map(|failure| failure.text.as_str()).collect();
     assert_eq!(failures.len(), 2, "{failures:?}");
-    assert!(failures[0].contains("has no end") && failures[1].contains("full"), "{failures:?}");
+    assert!(failures[0].contains("never ends") && failures[1].contains("full"), "{failures:?}");
     let script = replays(recorded);
     let mut again = Witness::new(&gateway, &[], &script);
     visit(&mut again).await;

@@ -125,7 +125,7 @@ async fn open_tunnel(
         Some(status) if status.starts_with(b"2") => Ok(()),
         Some(status) => {
             let status = String::from_utf8_lossy(status);
-            let text = format!("the server's proxy refuses the connection with status {status}");
+            let text = format!("the server's proxy refused the connection with status {status}");
             Err(NetworkError::new(errno::ECONNREFUSED, text))
         }
         None => Err(NetworkError::new(errno::EPROTO, "the proxy does not speak HTTP")),

@@ -35,9 +35,7 @@ pub struct Demand {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     /// The operator's file cannot be read or has no certificate.
-    #[error(
-        "the file of authorities `{path}` (`network.ca_file`) has no readable certificates (PEM)"
-    )]
+    #[error("the CA file `{path}` (`network.ca_file`) has no readable certificates (PEM)")]
     Authorities {
         /// The file as configured.
         path: PathBuf,
@@ -73,7 +71,7 @@ impl Tls {
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         if roots.is_empty() {
-            warn!("no certificates of authorities were found: no https server will be trusted");
+            warn!("no CA certificates were found: no HTTPS server will be trusted");
         }
         let verifier = verifier(roots, &provider);
         Ok(Self { provider, verifier, allows_unverified })

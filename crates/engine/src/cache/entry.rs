@@ -201,23 +201,23 @@ impl CacheEntry {
         let path = self.path.join(name);
         let metadata = file.metadata().map_err(storage("read", &path))?;
         let Some(mut record) = record else {
-            warn!(file = name, "`{name}` has no record in the cache and is made again");
+            warn!(file = name, "`{name}` has no record in the cache and is rebuilt");
             return Ok(None);
         };
         if pinned.is_some_and(|pinned| *pinned != record.sha256) {
-            warn!(file = name, "`{name}` in the cache is not the pinned one and is made again");
+            warn!(file = name, "`{name}` in the cache is not the pinned one and is rebuilt");
             return Ok(None);
         }
         if !record.has_seen(&metadata) {
             let (found, _) = digest_of(&file, |_| {}).map_err(storage("read", &path))?;
             if found != record.sha256 {
-                warn!(file = name, "`{name}` in the cache is damaged and is made again");
+                warn!(file = name, "`{name}` in the cache is damaged and is rebuilt");
                 return Ok(None);
             }
             record.seen = Identity::of(&metadata);
             if let Err(error) = write_record(&self.path, name, &record) {
                 // A read-only cache is fine; it only costs the next start a full check.
-                debug!(file = name, %error, "the check of `{name}` cannot be recorded");
+                debug!(file = name, %error, "the verification of `{name}` cannot be recorded");
             }
         }
         Ok(Some(CheckedFile { file, path, record }))
@@ -384,7 +384,7 @@ fn problem_with(mode: u32, owner: u32, me: u32) -> Option<&'static str> {
     } else if owner != me && owner != 0 {
         Some("belongs to another user")
     } else if mode & 0o022 != 0 {
-        Some("can be written to by other users; remove that right with `chmod go-w`")
+        Some("is writable by other users; fix it with `chmod go-w`")
     } else {
         None
     }

@@ -59,7 +59,7 @@ fn own_folder_means_that_no_other_user_can_write() {
         let opened = CacheFolder::open(cache.path(), Clock::System);
         assert_eq!(opened.is_ok(), expected, "{mode:o}");
         if let Err(error) = opened {
-            assert!(error.to_string().contains("can be written to by other users"), "{error}");
+            assert!(error.to_string().contains("is writable by other users"), "{error}");
         }
     }
     for (me, owner, mode, expected) in [

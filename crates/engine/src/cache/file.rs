@@ -12,7 +12,7 @@ use crate::error::{EngineError, PathFault};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// Ending of the record beside a file.
+/// Ending of the record next to a file.
 pub const RECORD: &str = ".json";
 
 /// An open file whose content was checked.
@@ -41,7 +41,7 @@ impl CheckedFile {
         self.record.size_bytes
     }
 
-    /// Reads its content from the beginning, at a position of its own: clones of a file share one
+    /// Reads its content from the beginning, at its own position: clones of a file share one
     /// position, so the file itself may have been read before.
     #[must_use]
     pub const fn content(&self) -> PositionedFile<'_> {
@@ -49,7 +49,7 @@ impl CheckedFile {
     }
 }
 
-/// Reads a file at a position of its own, so that other readers of the same descriptor (a mount,
+/// Reads a file at its own position, so that other readers of the same descriptor (a mount,
 /// another thread) keep theirs.
 #[derive(Debug)]
 pub struct PositionedFile<'a> {

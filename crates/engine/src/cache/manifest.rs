@@ -49,7 +49,7 @@ impl EngineManifest {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is no text.
+    /// The file cannot be read, or is not text.
     pub fn read(file: &File) -> io::Result<Self> {
         let mut text = String::new();
         file.take(MAX_MANIFEST).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! The record beside each file of the cache, and the conditions for trusting a file without
+//! The record next to each file of the cache, and the conditions for trusting a file without
 //! reading it.
 //!
 //! # Why a file is not hashed at every start

@@ -26,7 +26,7 @@ use wardian_vocabulary::ids::Digest;
 pub(crate) const WASMTIME_VERSION: &str = "48.0.8";
 
 /// Address space of a linear memory in bytes: all that 32 bits can name, so that code needs no
-/// bounds checks. A memory creator is told this number for linear memories.
+/// bounds checks. A memory creator receives this number for linear memories.
 pub const LINEAR_MEMORY_RESERVATION: u64 = 4 << 30;
 
 /// Address space of the heap for exception objects in bytes. A memory creator distinguishes such a
@@ -59,7 +59,7 @@ impl TargetCpu {
     /// The extensions of `x86-64-v2` that wasmtime knows beyond those that it always uses.
     const X86_64_V2: [&str; 5] = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
 
-    /// This machine's kind. Wasmtime looks at no processor if it is told one.
+    /// This machine's kind. Wasmtime looks at no processor if it is given one.
     const TRIPLE: &str = match (cfg!(target_arch = "x86_64"), cfg!(target_env = "musl")) {
         (true, false) => "x86_64-unknown-linux-gnu",
         (true, true) => "x86_64-unknown-linux-musl",
@@ -155,7 +155,7 @@ pub fn config(options: impl Into<CodeOptions>) -> Config {
         .wasm_tail_call(false)
         .wasm_gc(false)
         .wasm_function_references(false)
-        // The counter is in a memory of its own.
+        // The counter is in a separate memory.
         .wasm_multi_memory(variant == Variant::Metered)
         .wasm_memory64(false)
         .wasm_extended_const(false)
@@ -434,7 +434,7 @@ mod tests {
         });
         #[cfg(target_arch = "x86_64")]
         assert_eq!(keys[0] != keys[1], std::is_x86_feature_detected!("avx"));
-        // The choice itself is no part of the key, only what follows from it.
+        // The choice itself is not part of the key, only what follows from it.
         let engine = start(options[1]).unwrap();
         assert_eq!(
             CompileKey::new(&engine, Digest::of(b""), Variant::Timed).digest(),

@@ -1,9 +1,9 @@
 //! Compiles with the functions counted, since wasmtime does not say how far it is.
 //!
 //! The compiler tells a profiler of each of its passes, and of nothing else. So a profiler that
-//! measures no time counts the passes that translate a function. They are as many as the functions of
-//! the module: what the compiler adds has no such pass. A profiler belongs to a thread, so compilation
-//! gets threads of its own, and the code is the same as without.
+//! measures no time counts the passes that translate a function. They are as many as the functions
+//! of the module: what the compiler adds has no such pass. A profiler belongs to a thread, so
+//! compilation gets its own threads, and the code is the same as without.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! A poll is a load from the *poll page* whose value is not used. The page has addresses that no
 //! memory ever grows to, so the guest's own code never uses it. It is readable as long as the guest
-//! may go on. To stop the guest, any thread makes the page inaccessible: the next poll faults,
+//! may continue. To stop the guest, any thread makes the page inaccessible: the next poll faults,
 //! which is a trap like every access out of bounds. Garbage collectors stop threads in this way, at
 //! safepoints.
 //!
@@ -106,7 +106,7 @@ impl Bodies {
         self.polled.clear();
         let bytes = body.as_bytes();
         let mut copied = 0;
-        // Each poll of a function has an address of its own. With a shared address, the compiler
+        // Each poll of a function has its own address. With a shared address, the compiler
         // could reuse the value of an earlier poll and remove the later one.
         let mut addresses = POLL_PAGE;
         for place in &self.places {

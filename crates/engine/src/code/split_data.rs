@@ -36,7 +36,7 @@ const EXPORT_SECTION: u8 = 7;
 /// The reason why a module cannot be split.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitError {
-    /// The bytes are no module.
+    /// The bytes are not a module.
     #[error("the module cannot be read")]
     Malformed(#[from] wasmparser::Error),
     /// The module has something that does not survive the separation of code and data.

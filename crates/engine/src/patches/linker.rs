@@ -41,7 +41,7 @@ impl<'a> Linker<'a> {
             for added in &table.added {
                 let is_new = !layout.by_name.contains_key(added.name.as_str());
                 if !is_new || appended.insert(added.name.as_str(), next).is_some() {
-                    return Err(table.refused(added.line, &added.name, "is there already"));
+                    return Err(table.refused(added.line, &added.name, "already exists"));
                 }
                 next = next.saturating_add(1);
             }

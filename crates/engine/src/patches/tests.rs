@@ -115,8 +115,8 @@ fn every_row_that_does_not_fit_is_refused() {
             row("go", SEVEN, "412001010101") + &format!("go\t{at}\t4107\t4108\twhy"),
             "`go` overlaps another row",
         ),
-        ("+answer\t() -> i32\t-\t0041000b\twhy".to_owned(), "`answer` is there already"),
-        ("+new\t() -> i32\t-\t00\twhy\n".repeat(2), "line 5: `new` is there already"),
+        ("+answer\t() -> i32\t-\t0041000b\twhy".to_owned(), "`answer` already exists"),
+        ("+new\t() -> i32\t-\t00\twhy\n".repeat(2), "line 5: `new` already exists"),
         ("+new\t(i64) -> ()\t-\t000b\twhy".to_owned(), "`new` has a type that is not there"),
     ];
     for (rows, expected) in cases {

@@ -10,13 +10,13 @@ use crate::progress::{Progress, Step, StepEnd, StepReport, ended};
 /// The shortest time between two lines of one step.
 const SHORTEST: Duration = Duration::from_secs(3);
 
-/// The longest time between two lines of a step that goes on.
+/// The longest time between two lines of a step in progress.
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// The difference in per cent that is worth a line.
 const WORTH_A_LINE: u8 = 10;
 
-/// Writes a line when a step begins, some while it goes on, and one when it ends.
+/// Writes a line when a step begins, some while it is in progress, and one when it ends.
 #[derive(Debug)]
 pub struct Lines<W>(Mutex<Written<W>>);
 
@@ -42,7 +42,7 @@ impl<W: Write + Send> Lines<W> {
 impl<W: Write> Written<W> {
     fn line(&mut self, line: &str, percent: u8) {
         (self.last, self.percent) = (Instant::now(), percent);
-        // The reader may have gone away; the work goes on.
+        // The reader may have gone away; the work continues.
         drop(writeln!(self.out, "{line}"));
     }
 }

@@ -46,11 +46,11 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step as the beginning of a sentence, while it goes on.
+    /// The step as the beginning of a sentence, while it is in progress.
     #[must_use]
     pub const fn doing(self) -> &'static str {
         match self {
-            Self::Wait => "waiting for another process that prepares the engine",
+            Self::Wait => "waiting for another process that is preparing the engine",
             Self::Fetch => "fetching the engine",
             Self::Unpack => "unpacking the engine",
             Self::Verify => "verifying the engine",
@@ -65,7 +65,7 @@ impl Step {
     /// The step as the beginning of a sentence, once it is over.
     const fn done(self) -> &'static str {
         match self {
-            Self::Wait => "waited for another process that prepares the engine",
+            Self::Wait => "waited for another process that was preparing the engine",
             Self::Fetch => "fetched the engine",
             Self::Unpack => "unpacked the engine",
             Self::Verify => "verified the engine",

@@ -1,7 +1,8 @@
 //! Progress that other processes read: those that wait for the lock of a cache entry.
 //!
-//! The file lies beside the lock, and means something only while the lock is held. It is overwritten
-//! in place with one call, so a reader that meets a half-written line ignores it and looks again.
+//! The file lies next to the lock, and means something only while the lock is held. It is
+//! overwritten in place with one call, so a reader that meets a half-written line ignores it and
+//! looks again.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};

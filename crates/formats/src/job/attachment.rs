@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use wardian_vocabulary::ids::{BlobId, Digest, TenantId};
 
-/// Describes an attachment. Its content travels beside the description as a payload.
+/// Describes an attachment. Its content travels next to the description as a payload.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Attachment {
     /// The runs that may see it.

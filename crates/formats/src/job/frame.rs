@@ -62,7 +62,7 @@ pub enum FrameError {
     #[error("a frame's message cannot be read")]
     Malformed(#[source] serde_json::Error),
     /// More than one descriptor with a frame, or a second one before the first was claimed.
-    #[error("more descriptors arrived than frames may bring")]
+    #[error("more descriptors arrived than a frame may carry")]
     TooManyDescriptors,
     /// A descriptor that no frame announces.
     #[error("a descriptor arrived that no frame announces")]
@@ -71,7 +71,7 @@ pub enum FrameError {
     #[error("a frame announces a descriptor that did not arrive")]
     MissingDescriptor,
     /// A descriptor without the size of what it holds.
-    #[error("a frame does not say how much its descriptor holds")]
+    #[error("a frame does not state the size of its descriptor")]
     MissingSize,
 }
 

@@ -174,7 +174,7 @@ impl LayerContent {
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is no layer.
+/// The file cannot be read, or is not a layer.
 pub fn places(file: &File, length: u64) -> io::Result<Vec<PackedFile>> {
     let (index, mut offset) = read_index(file, length)?;
     let mut places = Vec::with_capacity(index.files.len());

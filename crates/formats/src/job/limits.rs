@@ -196,11 +196,12 @@ impl KeepFiles {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeepBounds {
-    /// Most files. Default 50, at most [`MAX_LEFT_FILES`](crate::job::outcome::MAX_LEFT_FILES).
+    /// Maximum number of files. Default 50, at most
+    /// [`MAX_LEFT_FILES`](crate::job::outcome::MAX_LEFT_FILES).
     pub count: u32,
-    /// Most bytes of one file. Default 64 MiB.
+    /// Maximum number of bytes of one file. Default 64 MiB.
     pub max_size: ByteCount,
-    /// Most bytes of all of them. Default 128 MiB.
+    /// Maximum number of bytes of all of them. Default 128 MiB.
     pub total_size: ByteCount,
 }
 

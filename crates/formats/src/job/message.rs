@@ -42,7 +42,7 @@ pub enum ToWorker {
     Cancel,
 }
 
-/// Messages of [`ToWorker`] whose parts the gateway goes on using.
+/// Messages of [`ToWorker`] whose parts the gateway continues to use.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order<'job> {
@@ -117,7 +117,7 @@ pub struct WorkerReport {
     pub huge_pages: String,
 }
 
-/// Bulk bytes that travel beside a message.
+/// Bulk bytes that travel next to a message.
 #[derive(Debug)]
 pub enum Payload {
     /// Nothing; also what an empty payload becomes on its way.

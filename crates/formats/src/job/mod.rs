@@ -1,4 +1,4 @@
-//! Messages between the gateway and its workers: plain values, with descriptors beside them.
+//! Messages between the gateway and its workers: plain values, with descriptors next to them.
 //! Descriptors cannot leave a machine, so a worker is always on the same machine as its gateway.
 //!
 //! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes. Only

@@ -8,20 +8,22 @@ use std::time::Duration;
 
 use crate::job::message::INLINE_MAX;
 
-/// Most bytes that one request writes or one answer holds. More would travel as a memory file,
-/// which costs more than a second request.
+/// Maximum number of bytes that one request writes or one answer holds. More would travel as a
+/// memory file, which costs more than a second request.
 pub const PIECE_MAX: usize = INLINE_MAX - 64;
 
-/// Most connections that one request waits for.
+/// Maximum number of connections that one request waits for.
 pub(crate) const WISHES_MAX: usize = 256;
 
 /// Longest name that is looked up or connected to, in bytes.
 pub(crate) const NAME_MAX: usize = 255;
 
-/// Most bytes that a request asks to read. An answer holds at most [`PIECE_MAX`] of them.
+/// Maximum number of bytes that a request asks to read. An answer holds at most [`PIECE_MAX`] of
+/// them.
 const READ_MAX: usize = 1 << 20;
 
-/// Most bytes that a guest offers to write in one request. At most [`PIECE_MAX`] of them are taken.
+/// Maximum number of bytes that a guest offers to write in one request. At most [`PIECE_MAX`] of
+/// them are taken.
 const WRITE_MAX: usize = 1 << 18;
 
 /// A wait without an end.
@@ -53,7 +55,7 @@ pub enum NetworkRequest<'a> {
     Read {
         /// Names the connection.
         handle: u32,
-        /// Most bytes to read.
+        /// Maximum number of bytes to read.
         max: usize,
         /// The longest wait; `None` for one without an end.
         timeout: Option<Duration>,
@@ -290,8 +292,8 @@ impl NetworkReply {
     #[must_use]
     pub fn never() -> Self {
         const ETIMEDOUT: u16 = 110;
-        let text = "nothing more can arrive: the server has answered all that was sent, and a \
-                    recorded run has no messages that come later";
+        let text = "nothing more can arrive: the server has answered everything that was sent, \
+            and a recorded run receives no later messages";
         Self::Failed { errno: ETIMEDOUT, text: text.to_owned() }
     }
 

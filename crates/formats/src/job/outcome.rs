@@ -20,10 +20,10 @@ pub const MAX_MESSAGE: usize = 16 << 10;
 /// Longest traceback, in bytes: the runner sends at most as much.
 pub const MAX_TRACEBACK: usize = 32 << 10;
 
-/// Most files of a workspace that an outcome lists.
+/// Maximum number of files of a workspace that an outcome lists.
 pub const MAX_LEFT_FILES: usize = 100;
 
-/// Most blobs that one run can name.
+/// Maximum number of blobs that one run can name.
 pub const MAX_BLOB_NAMES: usize = 1_000;
 
 /// Longest path of a listed file, in bytes. Files with longer ones are counted and not listed.
@@ -32,7 +32,8 @@ pub const MAX_LEFT_PATH: usize = 512;
 /// Longest reason why a file was not kept, in bytes.
 pub const MAX_NOT_KEPT: usize = 512;
 
-/// Most entries that tell of converted values. The guest's runner lists at most as many.
+/// Maximum number of entries that tell of converted values. The guest's runner lists at most as
+/// many.
 pub(crate) const MAX_CONVERSIONS: usize = 20;
 
 /// Longest text about converted values, in bytes: a path of 251 characters.
@@ -48,7 +49,7 @@ pub fn is_class_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_CLASS && text.chars().all(letter)
 }
 
-/// The end of one run. The returned value itself travels beside it, as [`Output`].
+/// The end of one run. The returned value itself travels next to it, as [`Output`].
 ///
 /// [`Output`]: crate::job::message::Payload
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -334,7 +335,8 @@ pub enum Stream {
     Stderr,
     /// `runtime.log`: one line each.
     Log,
-    /// `runtime.progress`: a [`ProgressReport`] as JSON. It is told to listeners and never kept.
+    /// `runtime.progress`: a [`ProgressReport`] as JSON. It is reported to listeners and never
+    /// kept.
     Progress,
 }
 

@@ -379,7 +379,7 @@ proptest! {
         prop_assert_eq!(check(tool, Some(&raw)).is_ok(), is_allowed);
         match MethodCall::parse(tool.name, Some(&raw)) {
             Ok(call) => prop_assert!(is_allowed && call.method() == tool.name),
-            // A schema of one parameter says nothing about another one.
+            // A schema of one parameter does not say anything about another one.
             Err(crate::protocol::CallError::Params(
                 ParamsError::Contradiction { .. },
             )) => {}

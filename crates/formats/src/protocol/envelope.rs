@@ -16,7 +16,8 @@ use crate::protocol::response::{ErrorBody, Response};
 use crate::protocol::strict::{self, RootKind, StrictError};
 use crate::protocol::wording::shortened;
 
-/// Most calls of one batch by default. Without a cap one body could order a hundred thousand runs.
+/// Maximum number of calls of one batch by default. Without a cap one body could order a hundred
+/// thousand runs.
 pub const DEFAULT_BATCH_MAX: usize = 32;
 
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
@@ -69,10 +70,10 @@ pub enum EnvelopeError {
     #[error("a request is an object with the members `jsonrpc`, `id`, `method` and `params`")]
     NotAnObject,
     /// The batch is `[]`.
-    #[error("a batch must hold at least one call")]
+    #[error("a batch must contain at least one call")]
     EmptyBatch,
     /// More calls than one batch may hold.
-    #[error("a batch may hold {limit} calls, this one has {count}")]
+    #[error("a batch may contain at most {limit} calls, this one has {count}")]
     BatchTooLong {
         /// The number of calls.
         count: usize,
@@ -389,7 +390,7 @@ mod tests {
         for (body, message) in [
             ("", "the body is empty"),
             ("7", "a request is an object with the members `jsonrpc`, `id`, `method` and `params`"),
-            ("[]", "a batch must hold at least one call"),
+            ("[]", "a batch must contain at least one call"),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"x","x\n`y":1}"#,
                 "`x\\n'y` is not a member of a request: `jsonrpc`, `id`, `method` and `params` are",

@@ -65,7 +65,7 @@ pub enum MethodCall {
     ReadBlob(ReadBlobParams),
     /// `load_skills_protocol_guide`
     LoadSkillsProtocolGuide(GuideParams),
-    /// `rpc.discover`, which is no tool: only an edge that speaks JSON-RPC has it.
+    /// `rpc.discover`, which is not a tool: only an edge that speaks JSON-RPC has it.
     Discover,
 }
 
@@ -94,7 +94,7 @@ impl MethodCall {
         })
     }
 
-    /// As [`Self::parse`], for an edge that has `rpc.discover` beside the eight methods.
+    /// As [`Self::parse`], for an edge that has `rpc.discover` besides the eight methods.
     ///
     /// # Errors
     ///
@@ -158,7 +158,8 @@ static DISCOVER_TOOL: Tool =
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The method does not exist.
-    #[error("there is no method `{method}`: call {}", listed(TOOLS.iter().map(|tool| tool.name), "or"))]
+    #[error("the method `{method}` does not exist: call \
+        {}", listed(TOOLS.iter().map(|tool| tool.name), "or"))]
     UnknownMethod {
         /// The name as sent, shortened.
         method: String,

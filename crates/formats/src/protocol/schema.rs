@@ -173,7 +173,7 @@ impl LimitBounds {
 /// The rules for a string.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
-    /// Most characters. With `None` only the limit on the whole body applies.
+    /// Maximum number of characters. With `None` only the limit on the whole body applies.
     pub(crate) max_length: Option<usize>,
     /// The expected form.
     pub pattern: Option<Pattern>,

@@ -17,7 +17,7 @@ use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION};
 /// Most skills on one page of `list_skills`.
 pub const MAX_PAGE: u64 = 500;
 
-/// Most bytes that `read_blob` returns: more would flood the context of a model.
+/// Maximum number of bytes that `read_blob` returns: more would flood the context of a model.
 pub const MAX_READ: u64 = 1 << 20;
 
 /// Bytes of a sample that `read_blob` returns by default.
@@ -29,7 +29,7 @@ pub(crate) const MAX_CODE: usize = 1 << 20;
 /// Most skills that one run may mount.
 pub(crate) const MAX_MOUNTS: usize = 64;
 
-/// Most blobs that one run may mount by `input_blobs`.
+/// Maximum number of blobs that one run may mount by `input_blobs`.
 pub const MAX_INPUT_BLOBS: usize = 256;
 
 /// Longest path, cursor or blob id, in characters: more than any real one, too few to fill a log.

@@ -31,7 +31,7 @@ const MAX_LAYER: ByteCount = ByteCount::mebibytes(528);
 /// Largest file of a skill.
 const MAX_SKILL_FILE: ByteCount = ByteCount::mebibytes(16);
 
-/// Most files of all skills.
+/// Maximum number of files of all skills.
 const MAX_SKILL_FILES: usize = 66_000;
 
 /// The file of a blob or a text, or of a layer.
@@ -177,5 +177,8 @@ impl<'r> BundleContents<'r> {
 
 fn extra(name: &str) -> ProvenanceError {
     let name: String = name.chars().take(120).collect();
-    ProvenanceError::Bundle(format!("the record names no `{}` of this size", name.escape_debug()))
+    ProvenanceError::Bundle(format!(
+        "the record refers to no `{}` of this size",
+        name.escape_debug()
+    ))
 }

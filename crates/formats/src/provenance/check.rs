@@ -16,7 +16,7 @@ use wardian_vocabulary::ids::MAX_NAMES_OF_BLOB;
 /// Most skills: those that a call mounts, and the one that it executes.
 const MAX_SKILLS: usize = MAX_MOUNTS + 1;
 
-/// Most blobs: those that a call names, and those of its arguments.
+/// Maximum number of blobs: those that a call names, and those of its arguments.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
 /// Most layers: one for each skill, and the batteries.
@@ -40,17 +40,17 @@ impl RunEnding {
     fn check(&self) -> Result<(), ProvenanceError> {
         if let Some(output) = &self.output {
             let read = strict::read_output(output);
-            ensure(read.is_ok(), "its output is no JSON that a run can return")?;
+            ensure(read.is_ok(), "its output is not JSON that a run can return")?;
         }
         let is_repeatable = self.unrepeatable().is_none();
-        ensure(is_repeatable, "a run that ended by time or by the machine has no record")?;
+        ensure(is_repeatable, "a run that timed out or was ended by the machine has no record")?;
         let pieces = &self.log.pieces;
         ensure(pieces.iter().all(|piece| !piece.text.is_empty()), "a piece of its log is empty")?;
         let is_kept = |piece: &LogChunk| piece.stream != Stream::Progress;
-        ensure(pieces.iter().all(is_kept), "its log has a report of progress")?;
+        ensure(pieces.iter().all(is_kept), "its log contains a progress report")?;
         let mut neighbours = pieces.iter().zip(pieces.iter().skip(1));
         let is_one_form = neighbours.all(|(one, next)| one.stream != next.stream);
-        ensure(is_one_form, "neighbours in its log are of one stream")?;
+        ensure(is_one_form, "two adjacent pieces of its log belong to one stream")?;
         ensure(self.files.len() <= MAX_LEFT_FILES, "it names too many files")
     }
 }
@@ -61,7 +61,7 @@ impl RunInputs {
         ensure(self.epoch <= MAX_EPOCH, "`epoch` is out of its bounds")?;
         ensure(
             self.fuel_rules.are_known(),
-            "its `fuel_rules` are of a newer Wardian: use that one",
+            "its `fuel_rules` belong to a newer Wardian: use that one",
         )?;
         ensure(self.limits.fuel != Some(0), "`limits.fuel` must not be 0")?;
         ensure(self.skills.len() <= MAX_SKILLS, "it names too many skills")?;
@@ -73,7 +73,7 @@ impl RunInputs {
             Some(_) => blob.other_names.len() < MAX_NAMES_OF_BLOB,
             None => blob.other_names.is_empty(),
         };
-        ensure(self.contents().all(has_form), "the names of a blob are not those of a run")?;
+        ensure(self.contents().all(has_form), "the names of a blob cannot come from a run")?;
         ensure(!has_repetition(self.layers.iter().map(|one| one.digest)), "a layer appears twice")?;
         let names = self.entrypoint.iter().map(String::len);
         ensure(names.max().unwrap_or(0) <= MAX_NAME, "the name of the function is too long")?;

@@ -25,9 +25,9 @@ const LEAD: usize = 40;
 pub struct Difference {
     /// The member that differs, such as `fuel` or `log line 3`.
     pub what: String,
-    /// Its value in the record; none if it is not there.
+    /// Its value in the record; none if it does not exist.
     pub recorded: Option<String>,
-    /// Its other value; none if it is not there.
+    /// Its other value; none if it does not exist.
     pub found: Option<String>,
 }
 

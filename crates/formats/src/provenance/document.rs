@@ -24,7 +24,7 @@ pub const FORMAT: &str = "wardian run record";
 /// The version of the format that is written and read.
 pub const VERSION: u64 = 1;
 
-/// Most pieces of a log, and most blobs, of a record.
+/// Maximum number of pieces of a log, and of blobs, of a record.
 pub const MAX_PIECES: usize = 20_000;
 
 /// Largest document.
@@ -111,7 +111,7 @@ pub struct RunInputs {
     pub seed: u64,
     /// The time of day at the start, in seconds since the Unix epoch.
     pub epoch: u64,
-    /// What used its fuel beside instructions. Records of older versions do not name it.
+    /// What used its fuel besides instructions. Records of older versions do not name it.
     #[serde(default, skip_serializing_if = "is_first")]
     pub fuel_rules: FuelRules,
     /// The record of what it exchanged with the world; none if it had no network.
@@ -189,7 +189,7 @@ pub struct DocumentBlob {
     pub other_names: Vec<BlobName>,
 }
 
-/// The limits of a run. The time is no input: a run that ends by it has no record.
+/// The limits of a run. The time is not an input: a run that ends by it has no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentLimits {

@@ -32,13 +32,12 @@ impl PrivateKey {
     ///
     /// # Errors
     ///
-    /// It is no such file, encrypted, or a key of another kind.
+    /// It is not such a file, encrypted, or a key of another kind.
     pub fn read(pem: &str) -> Result<Self, ProvenanceError> {
-        let wanted =
-            "it must be a PEM file with one `PRIVATE KEY` in the form of PKCS #8, not encrypted";
+        let wanted = "it must be a PEM file with one unencrypted `PRIVATE KEY` in PKCS #8 form";
         let der = Zeroizing::new(der_in(pem, "PRIVATE KEY", wanted)?);
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).ok();
-        pair.map(Self).ok_or(ProvenanceError::Key("it is no private key of Ed25519"))
+        pair.map(Self).ok_or(ProvenanceError::Key("it is not an Ed25519 private key"))
     }
 
     /// The key that verifies its signatures.
@@ -57,15 +56,16 @@ impl PublicKey {
     ///
     /// # Errors
     ///
-    /// It is no such file, or a key of another kind.
+    /// It is not such a file, or a key of another kind.
     pub fn read(pem: &str) -> Result<Self, ProvenanceError> {
         let wanted = "it must be a PEM file with one `PUBLIC KEY`";
         let der = der_in(pem, "PUBLIC KEY", wanted)?;
         let key = der.strip_prefix(&PUBLIC_PREFIX).filter(|key| key.len() == 32);
         let key = key.and_then(<[u8]>::first_chunk::<32>);
-        let key = key.ok_or(ProvenanceError::Key("it is no public key of Ed25519"))?;
+        let key = key.ok_or(ProvenanceError::Key("it is not an Ed25519 public key"))?;
         if has_small_order(key) {
-            let text = "every signature fits it: it was made to deceive, so ask for another one";
+            let text = "every signature is valid for it: it was crafted to deceive, so ask for \
+                another one";
             return Err(ProvenanceError::Key(text));
         }
         Ok(Self(key.to_vec()))
@@ -147,7 +147,7 @@ mod tests {
                 let der = BASE64.encode(&[&PUBLIC_PREFIX[..], &key].concat());
                 let pem = format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n");
                 let refused = PublicKey::read(&pem).unwrap_err().to_string();
-                assert!(refused.contains("every signature fits it"), "{key:?}: {refused}");
+                assert!(refused.contains("every signature is valid for it"), "{key:?}: {refused}");
             }
         }
         // The neutral element, and the signature that fits every message: the reason for this check.
@@ -173,6 +173,6 @@ mod tests {
         let other = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n\
             -----END PUBLIC KEY-----";
         let refused = PublicKey::read(other).unwrap_err().to_string();
-        assert!(refused.contains("no public key of Ed25519"), "{refused}");
+        assert!(refused.contains("not an Ed25519 public key"), "{refused}");
     }
 }

@@ -17,7 +17,8 @@ pub enum ProvenanceError {
     },
     /// A text is JSON in another spelling.
     #[error(
-        "{what}: is not in canonical form (RFC 8785): it was written by another program, or changed"
+        "{what}: is not in canonical form (RFC 8785): it was written by another program, or \
+        modified"
     )]
     NotCanonical {
         /// The text.
@@ -41,10 +42,10 @@ pub enum ProvenanceError {
         known: u64,
     },
     /// The file is something else.
-    #[error("is no run record, no signed run record and no bundle")]
+    #[error("is not a run record, a signed run record or a bundle")]
     Unknown,
     /// The file is too large.
-    #[error("has more than {most}, the most that a record may have")]
+    #[error("is larger than {most}, the maximum for a record")]
     TooLarge {
         /// The most that is read.
         most: ByteCount,
@@ -56,7 +57,7 @@ pub enum ProvenanceError {
     #[error("the bundle is malformed: {}", harmless(.0))]
     Bundle(String),
     /// A signature does not hold.
-    #[error("the signature does not hold: {0}")]
+    #[error("the signature is invalid: {0}")]
     Signature(&'static str),
     /// An envelope is malformed.
     #[error("the signed record is malformed: {}", harmless(.0))]

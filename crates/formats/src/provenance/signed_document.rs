@@ -147,7 +147,7 @@ impl SignedDocument {
         }
         let count = envelope.signatures.len();
         let Ok([signature]) = <[EnvelopeSignature; 1]>::try_from(envelope.signatures) else {
-            return Err(malformed(format!("it has {count} signatures, and must have one")));
+            return Err(malformed(format!("it has {count} signatures, but must have exactly one")));
         };
         let statement = BASE64.decode(envelope.payload.as_bytes()).ok();
         let statement =

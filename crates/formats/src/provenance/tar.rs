@@ -67,7 +67,7 @@ impl<W: Write> TarWriter<W> {
         copy(content, &mut self.sink, size, name)?;
         let mut more = [0];
         if content.read(&mut more).map_err(read_failed)? > 0 {
-            return Err(malformed(name, "is longer than it was"));
+            return Err(malformed(name, "has grown"));
         }
         self.sink.write_all(&vec![0; padding(size)]).map_err(write_failed)
     }
@@ -101,7 +101,7 @@ impl<R: Read> TarReader<R> {
     ///
     /// # Errors
     ///
-    /// The archive ends early, has another form, or has bytes behind its end.
+    /// The archive ends early, has another form, or has bytes after its end.
     pub fn next_entry(&mut self) -> Result<Option<TarEntry>, ProvenanceError> {
         let mut head = self.block()?.to_vec();
         if head.iter().all(|byte| *byte == 0) {
@@ -128,7 +128,7 @@ impl<R: Read> TarReader<R> {
             b'0' => {}
             b'1' | b'2' => return Err(malformed(&name, "is a link")),
             b'5' => return Err(malformed(&name, "is a folder")),
-            _ => return Err(malformed(&name, "is no plain file")),
+            _ => return Err(malformed(&name, "is not a regular file")),
         }
         ensure_name(&name, &self.last)?;
         let size = octal(field(own, 124, 11)).ok_or_else(|| malformed(&name, "has no size"))?;
@@ -154,7 +154,7 @@ impl<R: Read> TarReader<R> {
         let rest = rest.get_mut(..padding(entry.size)).unwrap_or_default();
         self.source.read_exact(rest).map_err(ended_early)?;
         if rest.iter().any(|byte| *byte != 0) {
-            return Err(malformed(&entry.name, "has bytes behind its end"));
+            return Err(malformed(&entry.name, "has bytes after its end"));
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<R: Read> TarReader<R> {
         let mut more = [0];
         match self.source.read(&mut more).map_err(read_failed)? {
             0 => Ok(()),
-            _ => Err(form("it has bytes behind its end")),
+            _ => Err(form("it has bytes after its end")),
         }
     }
 
@@ -183,10 +183,10 @@ fn ensure_name(name: &str, last: &str) -> Result<(), ProvenanceError> {
     }
     check_spelling(name).map_err(|problem| malformed(name, problem))?;
     if name == last {
-        return Err(malformed(name, "is there twice"));
+        return Err(malformed(name, "appears twice"));
     }
     if name < last {
-        return Err(malformed(name, "is not in its place: names must be in order"));
+        return Err(malformed(name, "is out of order: names must be sorted"));
     }
     Ok(())
 }
@@ -398,7 +398,7 @@ mod tests {
             assert!(refused.contains("ends early") || refused.contains("shorter"), "{refused}");
         }
         let more = [&bytes[..], b"x"].concat();
-        assert!(read(&more).unwrap_err().contains("bytes behind its end"));
+        assert!(read(&more).unwrap_err().contains("bytes after its end"));
         assert!(read(&[]).unwrap_err().contains("ends early"));
     }
 
@@ -415,15 +415,15 @@ mod tests {
             assert!(TarWriter::new(Vec::new()).add(name, 0, &mut io::empty()).is_err());
         }
         for (kind, told) in
-            [(b'1', "a link"), (b'2', "a link"), (b'5', "a folder"), (b'3', "no plain file")]
+            [(b'1', "a link"), (b'2', "a link"), (b'5', "a folder"), (b'3', "not a regular file")]
         {
             let refused = read(&with_header(header("", "a", 0, kind))).unwrap_err();
             assert!(refused.contains(told), "{refused}");
         }
         let twice = [header("", "a", 0, b'0'), header("", "a", 0, b'0')].concat();
-        assert!(read(&with_header(twice)).unwrap_err().contains("is there twice"));
+        assert!(read(&with_header(twice)).unwrap_err().contains("appears twice"));
         let unordered = [header("", "b", 0, b'0'), header("", "a", 0, b'0')].concat();
-        assert!(read(&with_header(unordered)).unwrap_err().contains("in order"));
+        assert!(read(&with_header(unordered)).unwrap_err().contains("out of order"));
         // A bomb: the size is claimed, and the content is not there.
         let bomb = header("", "a", MAX_SIZE, b'0');
         assert!(read(&with_header(bomb)).unwrap_err().contains("shorter than its size"));

@@ -42,8 +42,8 @@ impl DocumentText {
     /// Checks that the value has the digest.
     pub(crate) fn check(&self, what: &str) -> Result<(), ProvenanceError> {
         let problem = match &self.text {
-            Some(text) if text.len() > MAX_INLINE => "is longer than a text by value may be",
-            Some(text) if !self.is(text) => "does not have its digest and its size",
+            Some(text) if text.len() > MAX_INLINE => "is longer than an inline text may be",
+            Some(text) if !self.is(text) => "does not match its digest and size",
             None if self.size_bytes <= ByteCount::from(MAX_INLINE).as_u64() => "is missing",
             _ => return Ok(()),
         };

@@ -1,25 +1,23 @@
 //! The reasons why a run has no record although it was reproducible.
 
-/// The reason why the end of a run is no part of a record: a repetition may end in another way, or
+/// The reason why the end of a run is not part of a record: a repetition may end in another way, or
 /// its record would be too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unrepeatable {
     /// The time or a caller ended it.
-    #[error("the run ended by time, which does not repeat; limit its fuel with `--fuel` instead")]
+    #[error("the run timed out, which does not repeat; limit its fuel with `--fuel` instead")]
     Time,
     /// Its sandbox was lost or broke.
     #[error("the sandbox of the run broke or was lost, which may not repeat")]
     Machine,
     /// The store refused one of its blobs: for lack of room, by its limits, or because it failed.
-    #[error(
-        "a blob of the run could not be stored here, for lack of room or because the store failed"
-    )]
+    #[error("a blob of the run could not be stored here, because the store was full or failed")]
     Storage,
     /// Its log changes between its streams too often, or it stored too many blobs.
     #[error("the run changed too often between its streams, or stored too many blobs")]
     TooManyParts,
     /// What it exchanged with the world has no room in a record.
-    #[error("the run exchanged more with the network than a record has room for")]
+    #[error("the run exchanged more data with the network than a record can hold")]
     Network,
 }
 

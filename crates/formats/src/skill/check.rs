@@ -105,8 +105,10 @@ fn check_names(
     let shown = quoted(folder.whole);
     if folder.name != name.as_str() {
         let message = format!("the skill is called `{name}`, but its folder {shown}");
-        let help =
-            format!("call both the same; beside other versions, the folder is `{name}@{version}`");
+        let help = format!(
+            "give both the same name; next to other versions, the folder is called \
+                `{name}@{version}`"
+        );
         findings.error(name_place, Problem::new("folder-name", message).help(help));
     } else if folder.version.is_some_and(|in_name| in_name != version.as_str()) {
         let message = format!("the version is {version}, but the folder is called {shown}");
@@ -155,13 +157,14 @@ fn warn_invisible(findings: &mut Findings<'_>) {
     let mut found = body.char_indices().filter(|(_, letter)| is_invisible(*letter));
     if let Some((at, letter)) = found.next() {
         let count = found.count() + 1;
-        let message = format!(
-            "has {count} characters that people cannot see, the first is U+{:04X}",
-            u32::from(letter)
-        );
+        let message =
+            format!("has {count} invisible characters, the first is U+{:04X}", u32::from(letter));
         let problem = Problem::new("invisible-characters", message);
         let span = start + at..start + at + letter.len_utf8();
-        findings.warning(&span, problem.help("a language model reads them all the same"));
+        findings.warning(
+            &span,
+            problem.help("people do not see them, but a language model reads them"),
+        );
     }
 }
 
@@ -216,14 +219,18 @@ mod tests {
             ("hello.world", &[manifest, code], "SKILL.md: error: every skill must have this file"),
             ("hello.world", &[manifest, code, ("Skill.md", DOCUMENT)], "SKILL.md: error: every skill must have this file; did you mean `Skill.md`?"),
             ("hello.world", &[document, code], "SKILL.md: error: the folder has a SKILL.md, but no skill.toml; add a skill.toml with `name`, `version`, `description` and `kind`"),
-            ("hello.word", &[manifest, document, code], "skill.toml:1:8: error: the skill is called `hello.world`, but its folder \"hello.word\"; call both the same; beside other versions, the folder is `hello.world@0.1.0`"),
+            ("hello.word", &[manifest, document, code], "skill.toml:1:8: error: the skill is \
+                called `hello.world`, but its folder \"hello.word\"; give both the same name; next \
+                to other versions, the folder is called `hello.world@0.1.0`"),
             ("hello.world@0.2.0", &[manifest, document, code], "skill.toml:2:11: error: the version is 0.1.0, but the folder is called \"hello.world@0.2.0\""),
             ("hello.world", &[manifest, document], "skill.toml:7:14: error: the skill has no file `code/main.py`"),
             ("hello.world", &[manifest, document, ("code/mian.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; did you mean `code/mian.py`?"),
             ("hello.world", &[manifest, document, ("src/hello.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; it has `src/hello.py`"),
             ("hello.world", &[manifest, document, ("code/main.py", "def run(args): ...")], "skill.toml:8:10: warning: the file `code/main.py` does not seem to define `main`; define it as `def main(args):`"),
             (GUIDE_NAME, &[("skill.toml", &guide), document, code], ".: error: `skills.protocol.guide` is part of the server, so its name cannot be used"),
-            ("pdf", &[("SKILL.md", AGENT)], "SKILL.md:2:7: error: the skill is called `pdf-forms`, but its folder \"pdf\"; call both the same; beside other versions, the folder is `pdf-forms@0.1.0`"),
+            ("pdf", &[("SKILL.md", AGENT)], "SKILL.md:2:7: error: the skill is called `pdf-forms`, \
+                but its folder \"pdf\"; give both the same name; next to other versions, the \
+                folder is called `pdf-forms@0.1.0`"),
         ];
         for (folder, files, expected) in cases {
             assert_eq!(outcome(folder, files), *expected);
@@ -276,7 +283,8 @@ mod tests {
             &[("skill.toml", ACTION), ("SKILL.md", &smuggled), ("code/main.py", CODE)];
         assert_eq!(
             outcome("hello.world", files),
-            "SKILL.md:5:8: warning: has 2 characters that people cannot see, the first is U+E0041; a language model reads them all the same"
+            "SKILL.md:5:8: warning: has 2 invisible characters, the first is U+E0041; people \
+            do not see them, but a language model reads them"
         );
     }
 

@@ -85,7 +85,8 @@ pub fn parse(findings: &mut Findings<'_>) -> Option<ParsedDocument> {
 
     let body = findings.text().get(parts.body.clone()).unwrap_or_default();
     if body.is_empty() {
-        let message = "nothing follows the frontmatter: say what the skill does and how to use it";
+        let message = "the frontmatter is followed by nothing: describe what the skill does and \
+            how to use it";
         findings.warning(&parts.body, Problem::new("empty-document", message));
     }
     if findings.has_errors() {
@@ -115,7 +116,7 @@ fn split(findings: &mut Findings<'_>) -> Option<Parts> {
     if first != MARK {
         let example = "---\\nname: …\\nshort_description: …\\n---";
         let help = match text.get(start..).is_some_and(|rest| rest.trim_start().starts_with(MARK)) {
-            true => "remove what stands before the `---`".to_owned(),
+            true => "remove everything before the `---`".to_owned(),
             false => format!("begin the file with `{example}`, where `\\n` is a new line"),
         };
         let problem = Problem::new("frontmatter-missing", "the first line must be `---`");
@@ -124,7 +125,7 @@ fn split(findings: &mut Findings<'_>) -> Option<Parts> {
     }
     let Some((closing, _)) = lines.find(|(_, line)| *line == MARK) else {
         let problem =
-            Problem::new("frontmatter-open", "the frontmatter that begins here never ends");
+            Problem::new("frontmatter-open", "the frontmatter that starts here never ends");
         findings.error(&opening, problem.help("add a line `---` after its last key"));
         return None;
     };
@@ -241,10 +242,14 @@ mod tests {
     const RULES: &[(&str, &str)] = &[
         ("", "1:1: error: the first line must be `---`; begin the file with `---\\nname: …\\nshort_description: …\\n---`, where `\\n` is a new line"),
         ("# Title", "1:1: error: the first line must be `---`; begin the file with `---\\nname: …\\nshort_description: …\\n---`, where `\\n` is a new line"),
-        ("\n---\nname: x\n---\n", "1:1: error: the first line must be `---`; remove what stands before the `---`"),
-        ("--- \u{b}x\nname: x", "1:1: error: the first line must be `---`; remove what stands before the `---`"),
-        ("---\nname: x\n", "1:1: error: the frontmatter that begins here never ends; add a line `---` after its last key"),
-        ("---\nname: x\n--\n ---\n", "1:1: error: the frontmatter that begins here never ends; add a line `---` after its last key"),
+        ("\n---\nname: x\n---\n", "1:1: error: the first line must be `---`; remove everything \
+            before the `---`"),
+        ("--- \u{b}x\nname: x", "1:1: error: the first line must be `---`; remove everything \
+            before the `---`"),
+        ("---\nname: x\n", "1:1: error: the frontmatter that starts here never ends; add a line \
+            `---` after its last key"),
+        ("---\nname: x\n--\n ---\n", "1:1: error: the frontmatter that starts here never \
+            ends; add a line `---` after its last key"),
         ("---\n---\nx", "2:1: error: the frontmatter must be keys and values, not nothing; such as `name: Sales Report`"),
         ("---\n- a\n---\nx", "2:1: error: the frontmatter must be keys and values, not a list; such as `name: Sales Report`"),
         ("---\nshort_description: x\n---\nx", " error: `name` is missing; add `name: Sales Report`"),
@@ -255,7 +260,8 @@ mod tests {
         ("---\nname: x\nshort_description: ' '\n---\nx", "3:20: error: `short_description` must not be empty"),
         ("---\nname: x\nshort_description: \"a\\e[31m\"\n---\nx", "3:20: error: `short_description` must not contain control characters"),
         ("---\nname: x\nshort_description: y\ntags: a, b\n---\nx", "4:7: error: `tags` must be a list of strings, not a string"),
-        ("---\nname: x\nshort_description: y\ntags: [a, 1]\n---\nx", "4:11: error: `tags` must hold strings only, not an integer"),
+        ("---\nname: x\nshort_description: y\ntags: [a, 1]\n---\nx", "4:11: error: `tags` must \
+            contain only strings, not an integer"),
     ];
 
     #[test]
@@ -280,7 +286,8 @@ mod tests {
         for (text, expected) in [
             (
                 "---\nname: x\nshort_description: y\n---\n\n",
-                "SKILL.md:6:1: warning: nothing follows the frontmatter: say what the skill does and how to use it",
+                "SKILL.md:6:1: warning: the frontmatter is followed by nothing: describe what the \
+                skill does and how to use it",
             ),
             (
                 "---\nname: x\nshort_description: y\ntag: [a]\n---\nx",

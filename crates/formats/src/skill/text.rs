@@ -4,7 +4,8 @@
 //! characters except line feeds and tabs, and no characters that reorder or hide text. So a skill
 //! cannot control the terminal of a person who reads its diagnostics.
 
-/// Most characters of a quotation: enough to recognise a value, too few to flood a message.
+/// Maximum number of characters of a quotation: enough to recognise a value, too few to flood a
+/// message.
 const MAX_QUOTED: usize = 60;
 
 /// Returns `text` in double quotes, escaped, cut if it is long.

@@ -124,7 +124,7 @@ const DIFFERENCES: &[Difference] = &[
         accepts: |_, ours, theirs| {
             let Read::Text(text) = ours else { return false };
             let Ok(value) = self::theirs(text) else { return false };
-            // Shown, since what is no number differs from itself.
+            // Shown, since what is not a number differs from itself.
             !matches!(theirs, Read::Text(_)) && format!("{value:?}") == format!("{theirs:?}")
         },
         witness: "1: a\n",

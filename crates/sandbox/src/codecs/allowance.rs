@@ -110,7 +110,7 @@ impl<'run> Allowance<'run> {
         Ok(())
     }
 
-    /// Checks that the request may go on.
+    /// Checks that the request may continue.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl<'run> Allowance<'run> {
         if usize::try_from(held).unwrap_or(0) > most { Err(CodecError::Memory) } else { Ok(()) }
     }
 
-    /// Ends the request here if it must not go on. A crate can be stopped otherwise only by an
+    /// Ends the request here if it must not continue. A crate can be stopped otherwise only by an
     /// error of its reader, which it may ignore; unwinding stops every crate at once. None of them
     /// has `unsafe` code whose state unwinding could break.
     pub(super) fn beat(&self) {

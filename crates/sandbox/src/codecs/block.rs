@@ -7,7 +7,7 @@ use crate::codecs::{Allowance, CodecError, answer_of};
 /// Longest block of a table, packed or not. Usual pages have some megabytes.
 pub(super) const MAX_BLOCK: usize = 64 << 20;
 
-/// The description of a block beside its bytes: there is none.
+/// The description of a block besides its bytes: there is none.
 #[derive(Serialize)]
 pub(super) struct NoDetails {}
 
@@ -16,7 +16,7 @@ pub(super) struct NoDetails {}
 pub(super) struct BlockCost {
     /// Fuel for each byte, packed or not.
     pub(super) fuel: u64,
-    /// Bytes of memory beside the answer.
+    /// Bytes of memory besides the answer.
     pub(super) memory: usize,
 }
 
@@ -29,7 +29,7 @@ impl BlockCost {
         allowance: &Allowance<'_>,
     ) -> Result<Vec<u8>, CodecError> {
         if size > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
+            return Err(CodecError::Unsupported("a page may have at most 64 MiB".to_owned()));
         }
         allowance.spend(size.saturating_add(packed), self.fuel)?;
         allowance.take(size.saturating_add(self.memory))?;

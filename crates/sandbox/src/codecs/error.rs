@@ -18,7 +18,7 @@ pub enum CodecError {
     Unsupported(String),
     /// The picture has no pixels or too many.
     #[error(
-        "a picture of {width} x {height} pixels is refused: this codec takes 1 to {most} pixels"
+        "a picture of {width} x {height} pixels is refused: this codec accepts 1 to {most} pixels"
     )]
     Pixels {
         /// Width.

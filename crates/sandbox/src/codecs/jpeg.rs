@@ -31,7 +31,7 @@ const MAX_SCANNED: usize = 64 * MAX_PIXELS;
 /// Longest file, in bytes: two for each pixel of the largest picture.
 const MAX_FILE: usize = 64 << 20;
 
-/// Bytes for each pixel that the decoder holds beside its output: three or four components, of
+/// Bytes for each pixel that the decoder holds besides its output: three or four components, of
 /// two bytes each, and of a progressive picture all of them at once.
 const DECODER_BYTES: usize = 8;
 
@@ -82,7 +82,7 @@ struct Size {
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_FILE {
-            return Err(CodecError::Unsupported("a JPEG has at most 64 MiB here".to_owned()));
+            return Err(CodecError::Unsupported("a JPEG may have at most 64 MiB".to_owned()));
         }
         allowance.spend(data.len(), READ_BYTE)?;
         let scans = count_scans(data);

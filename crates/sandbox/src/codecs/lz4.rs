@@ -43,7 +43,7 @@ impl Encode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let most = get_maximum_output_size(data.len());
         let mut out =
-            PACKING.pack(data.len(), most, "a page has at most 64 MiB here", allowance)?;
+            PACKING.pack(data.len(), most, "a page may have at most 64 MiB", allowance)?;
         allowance.reserve(data.len(), TIME)?;
         pack(data, &mut out).ok_or(CodecError::Malformed)?;
         finished(out, &NoDetails {})

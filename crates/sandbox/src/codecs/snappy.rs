@@ -33,7 +33,7 @@ impl Decode {
 
 impl Encode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        let (most, too_long) = (most_packed(data.len()), "a Snappy block has at most 64 MiB");
+        let (most, too_long) = (most_packed(data.len()), "a Snappy block may have at most 64 MiB");
         let mut out = PACKING.pack(data.len(), most, too_long, allowance)?;
         pack(data, &mut out, allowance);
         finished(out, &NoDetails {})

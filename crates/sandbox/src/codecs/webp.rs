@@ -17,14 +17,14 @@ const LOSSY_PIXEL: usize = 16;
 const LOSSY_BYTE: usize = 70;
 const LOSSLESS_PIXEL: u64 = 17;
 
-/// Most bytes of a lossy picture beside a quarter of its pixels. An ordinary picture has a fifth
-/// of a byte for each pixel; one of 12 Mi pixels may have five megabytes.
+/// Maximum number of bytes of a lossy picture besides a quarter of its pixels. An ordinary picture
+/// has a fifth of a byte for each pixel; one of 12 Mi pixels may have five megabytes.
 const MAX_LOSSY: usize = 8 << 20;
 
 /// Longest file, in bytes.
 const MAX_FILE: usize = 64 << 20;
 
-/// Bytes for each pixel that the decoder holds beside its output: four channels, planes of luma
+/// Bytes for each pixel that the decoder holds besides its output: four channels, planes of luma
 /// and chroma, or indices.
 const DECODER_BYTES: usize = 8;
 
@@ -54,7 +54,7 @@ struct Picture {
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_FILE {
-            return Err(CodecError::Unsupported("a WebP has at most 64 MiB here".to_owned()));
+            return Err(CodecError::Unsupported("a WebP may have at most 64 MiB".to_owned()));
         }
         allowance.spend(data.len(), READ_BYTE)?;
         // The decoder allocates by the sizes of the frames, which may exceed the canvas.
@@ -64,7 +64,7 @@ impl Decode {
         let (width, height) = decoder.dimensions();
         let canvas = pixels(to_usize(width)?, to_usize(height)?, MAX_PIXELS)?;
         if decoder.is_animated() {
-            return Err(CodecError::Unsupported("an animation is read by its frames".to_owned()));
+            return Err(CodecError::Unsupported("an animation is read frame by frame".to_owned()));
         }
         allowance.spend(canvas.max(inner), READ_PIXEL)?;
         let (channels, mode) = if decoder.has_alpha() { (4, "RGBA") } else { (3, "RGB") };
@@ -73,8 +73,8 @@ impl Decode {
             let most = MAX_LOSSY.saturating_sub(inner / 4);
             if lossy_bytes > most {
                 let message = format!(
-                    "a lossy WebP of {width} x {height} pixels can have {most} bytes here, not \
-                     {lossy_bytes}; save it with a lower quality, as JPEG or without loss"
+                    "a lossy WebP of {width} x {height} pixels may have at most {most} bytes, not \
+                    {lossy_bytes}; save it with a lower quality, as JPEG or lossless"
                 );
                 return Err(CodecError::Unsupported(message));
             }

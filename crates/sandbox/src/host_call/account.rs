@@ -84,8 +84,9 @@ impl HostCallAccount {
         let size = ByteCount::from(value.len());
         if size > OUTPUT_MAX {
             let message = format!(
-                "the returned value has {size} of JSON, a result at most {OUTPUT_MAX}; write it \
-                 to a blob with `runtime.blobs.write_json` or `write_file` and return the id"
+                "the returned value has {size} of JSON, but a result may have at most \
+                 {OUTPUT_MAX}; write it to a blob with `runtime.blobs.write_json` or `write_file` \
+                 and return the id"
             );
             return refused(&Refusal { error_type: "ValueError".to_owned(), message });
         }
@@ -164,7 +165,7 @@ impl HostCallAccount {
         self.host.ask_network(request)
     }
 
-    /// Notes the name of a blob. It costs no call: the list of names has a bound of its own, and the
+    /// Notes the name of a blob. It costs no call: the list of names has its own bound, and the
     /// gateway names only blobs that the run has stored.
     pub(crate) fn name_blob(&mut self, id: &str, name: &str) -> Result<(), Refusal> {
         let wrong = |fault: InvalidId| Refusal {
@@ -223,8 +224,8 @@ fn ensure_room(size: u64, room: u64) -> Result<(), Refusal> {
     }
     let (size, room) = (ByteCount::bytes(size), ByteCount::bytes(room));
     let message = format!(
-        "a blob of {size} needs as much memory again while it is stored, and the run's limits on \
-         memory and workspace leave {room}"
+        "storing a blob of {size} needs the same amount of memory again, and the run's limits on \
+        memory and workspace leave {room}"
     );
     Err(Refusal { error_type: "HostCallLimit".to_owned(), message })
 }

@@ -314,7 +314,7 @@ impl fmt::Debug for HostCalls<'_> {
 /// The refusal for a file that cannot be stored as a blob.
 fn unreadable(errno: Errno) -> Refusal {
     let (error_type, message) = match errno {
-        Errno::NotFound => ("FileNotFoundError", "there is no such file"),
+        Errno::NotFound => ("FileNotFoundError", "the file does not exist"),
         Errno::IsFolder => ("IsADirectoryError", "a folder cannot become a blob"),
         Errno::FileTooBig => ("HostCallLimit", "the file is larger than the run may send"),
         _ => ("OSError", "the file cannot be read"),

@@ -2,7 +2,7 @@
 //!
 //! The host finds the files and their sizes in its own file system, without the guest. Files that a
 //! call asks for count against the run's limits on calls and bytes like any blob that it writes.
-//! Those that are kept by default have bounds of their own, so that a program that has used up its
+//! Those that are kept by default have their own bounds, so that a program that has used up its
 //! limits loses none.
 //!
 //! INVARIANT(named-or-kept): by default each file that is listed is kept or says why not.
@@ -129,7 +129,9 @@ fn judge_by_wish(found: &[WorkspaceFile], keep: &KeepFiles) -> Vec<Verdict> {
         match keep {
             _ if count <= most => Verdict::Keep,
             KeepFiles::Figures => Verdict::Unasked,
-            _ => Verdict::Beyond(format!("a run can keep {most} files: leave one archive")),
+            _ => Verdict::Beyond(format!(
+                "a run can keep at most at most {most} files: leave one archive"
+            )),
         }
     };
     found.iter().map(judge).collect()
@@ -163,7 +165,7 @@ fn store(
 ) -> Result<KeptFile, String> {
     let kind = kind_of(&file.path);
     if is_charged && file.size > account.bytes_left() {
-        return Err("it is larger than the rest of the run's limit on sent bytes".to_owned());
+        return Err("it is larger than what remains of the run's limit on sent bytes".to_owned());
     }
     let path = format!("/workspace/{}", file.path);
     let mut content =

@@ -87,7 +87,7 @@ impl<'a> Request<'a> {
 pub(crate) enum TimerRequest {
     /// How long it still runs, and its interval.
     Get,
-    /// The same; then set it anew. It runs for `first`, and not at all if that is zero.
+    /// The same; then set it again. It runs for `first`, and not at all if that is zero.
     Set {
         /// The time until the signal.
         first: Duration,

@@ -62,7 +62,7 @@ impl ControlPages {
     ///
     /// # Errors
     ///
-    /// The operating system refuses: the guest goes on.
+    /// The operating system refuses: the guest continues.
     pub(crate) fn close(&self) -> Result<(), MemoryError> {
         let mut is_closed = self.is_closed.lock();
         *is_closed = true;

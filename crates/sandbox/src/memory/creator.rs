@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn a_slot_that_cannot_be_reset_is_never_used_again_and_the_fault_is_reported() {
-        // A file that is no page table refuses to be scanned, as the real one would for want of
+        // A file that is not a page table refuses to be scanned, as the real one would for want of
         // memory.
         let broken = || std::fs::File::open("/dev/null").unwrap();
         for dirty in [DirtyPages::Scan(broken()), DirtyPages::Read(broken())] {

@@ -55,7 +55,7 @@ impl MemoryImage {
                 break;
             }
             if filled != WASM_PAGE || length >= LARGEST {
-                return Err(MemoryError::Image { problem: "has a length that no memory has" });
+                return Err(MemoryError::Image { problem: "does not have the length of a memory" });
             }
             write_pages(&file, &chunk, length).map_err(cause("write to a memory file"))?;
             length = length.saturating_add(WASM_PAGE);
@@ -80,7 +80,7 @@ impl MemoryImage {
         let status = rustix::fs::fstat(&file).map_err(MemoryError::system("inspect an image"))?;
         let length = usize::try_from(status.st_size).unwrap_or(0);
         if length == 0 || !length.is_multiple_of(WASM_PAGE) || length > LARGEST {
-            return Err(MemoryError::Image { problem: "has a length that no memory has" });
+            return Err(MemoryError::Image { problem: "does not have the length of a memory" });
         }
         if rustix::param::page_size() != PAGE {
             return Err(MemoryError::Image { problem: "needs a machine with pages of 4 KiB" });

@@ -13,7 +13,7 @@ use wasmtime::LinearMemory;
 use crate::memory::mapping::Mapping;
 use crate::memory::{MemoryError, PAGE};
 
-/// Most bytes that the collector's heap of one run may have.
+/// Maximum number of bytes that the collector's heap of one run may have.
 ///
 /// Only in-flight exceptions of C code live there, a few bytes each; a guest that throws in a
 /// loop must not grow the worker.

@@ -136,7 +136,7 @@ impl Slot {
         bytes_in(&self.private)
     }
 
-    /// The most bytes that the guest could have.
+    /// The maximum number of bytes that the guest could have.
     pub(super) const fn room(&self) -> usize {
         room_in(self.reservation)
     }
@@ -550,7 +550,7 @@ mod tests {
         assert_eq!(offers_huge_pages(), is_built_in.unwrap());
     }
 
-    /// True if this kernel makes huge pages when it is told to.
+    /// True if this kernel makes huge pages when asked to.
     fn offers_huge_pages() -> bool {
         let mapping = Mapping::reserve(2 * HUGE).unwrap();
         mapping.open(0, 2 * HUGE).unwrap();

@@ -8,8 +8,9 @@ use crate::preview1::memory::Span;
 use crate::preview1::process::{MAX_RANDOM, RANDOM_FUEL};
 use crate::vfs::{Errno, FileKind, Whence};
 
-/// Most bytes that one call reads or writes, 32 MiB. A caller sees a short transfer and continues.
-/// Copying 32 MiB takes some ten milliseconds, during which no deadline can stop the guest.
+/// Maximum number of bytes that one call reads or writes, 32 MiB. A caller sees a short transfer
+/// and continues. Copying 32 MiB takes some ten milliseconds, during which no deadline can stop the
+/// guest.
 const MAX_TRANSFER: u32 = 32 << 20;
 
 /// Fuel for each byte that is read or written: what a byte costs the host is what some

@@ -22,7 +22,7 @@ impl GuestPath {
     }
 }
 
-/// The arguments of `path_open` beside the path.
+/// The arguments of `path_open` besides the path.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenRequest {
     pub(crate) lookup_flags: u32,

@@ -54,7 +54,7 @@ impl WasiCall<'_> {
         loop {
             let waited = self.wait_for_first(subscriptions, count)?;
             let reported = self.report(subscriptions, events, count, waited)?;
-            // The time of day may have been set back meanwhile; then the wait goes on.
+            // The time of day may have been set back meanwhile; then the wait continues.
             if reported > 0 {
                 return Ok(self.memory.put_u32(out, reported)?);
             }

@@ -35,7 +35,7 @@ impl<'a> RawText<'a> {
         Some(Self { width, bytes, is_cut: length > MAX_LETTERS })
     }
 
-    /// The text, with a replacement for what is no letter or controls a terminal.
+    /// The text, with a replacement for what is not a letter or controls a terminal.
     fn text(self) -> String {
         let letters = self.bytes.chunks(usize::from(self.width).max(1)).map(|letter| {
             let number = letter.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
@@ -68,7 +68,7 @@ impl<'a> RawFunction<'a> {
         })
     }
 
-    /// The function with names of its own.
+    /// The function with its own names.
     pub(crate) fn to_function(self) -> ProfiledFunction {
         let Self { name, file, line } = self;
         ProfiledFunction { name: name.text(), file: file.text(), line }

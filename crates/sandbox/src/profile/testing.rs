@@ -1,4 +1,4 @@
-//! A memory with just as much of an interpreter as samples read.
+//! A fake guest memory with only the interpreter fields that the sampler reads.
 
 use crate::profile::layout::{COOKIE, VERSION, words};
 

@@ -76,7 +76,7 @@ struct Telling {
     pending: String,
     told: u32,
     last: Instant,
-    /// The reports of progress that were told, and the time of the last one.
+    /// The progress reports that were delivered, and the time of the last one.
     reports: u32,
     reported: Option<Instant>,
     /// The newest report, if it was not told.

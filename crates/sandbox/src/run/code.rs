@@ -26,7 +26,7 @@ pub struct CodeSpec {
     pub declared_pages: usize,
 }
 
-/// Code in use, with an engine of its own.
+/// Code in use, with its own engine.
 ///
 /// All images share it, because an image is only memory. So images can be attached after the
 /// lock-down, when no code can be loaded any more.
@@ -87,9 +87,8 @@ impl LoadedCode {
         let (made, pages) =
             self.memories.assign_image(image.pool(), || self.template.instantiate(store));
         let instance = made?;
-        let pages = pages.ok_or_else(|| {
-            wasmtime::Error::msg("the guest has another memory than the one of its image")
-        })?;
+        let pages = pages
+            .ok_or_else(|| wasmtime::Error::msg("the guest's memory is not that of its image"))?;
         let interrupter = match self.checks.interruption {
             Interruption::Polls => Interrupter::Pages(Arc::clone(&pages)),
             Interruption::Epochs => Interrupter::Epoch(self.engine.clone()),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// The reason why a run must not go on.
+/// The reason why a run must not continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// Its time is over.
@@ -58,7 +58,7 @@ impl Deadline {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Checks that the run may go on.
+    /// Checks that the run may continue.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Deadline {
     ///
     /// # Errors
     ///
-    /// The reason why the run must not go on.
+    /// The reason why the run must not continue.
     pub fn sleep(&self, time: Duration) -> Result<(), Stopped> {
         let now = Instant::now();
         let wake = now.checked_add(time).map_or(self.end, |wake| wake.min(self.end));

@@ -68,7 +68,7 @@ pub(crate) fn failure_of(
         (Some(Trap::StackOverflow), _) => RunFailure::StackOverflow,
         (Some(Trap::MemoryOutOfBounds), _) => match fault_address(error) {
             Some(address) if BELOW_STACK.contains(&address) => RunFailure::StackOverflow,
-            _ => crash("the interpreter used memory that it does not have"),
+            _ => crash("the interpreter accessed memory out of bounds"),
         },
         _ if refused_memory => RunFailure::MemoryLimit { limit: limits.memory, traceback: None },
         (Some(Trap::UnreachableCodeReached), _) => crash("the interpreter aborted"),

@@ -17,7 +17,7 @@ pub(crate) enum Interrupter {
 }
 
 impl Interrupter {
-    /// Stops the guest, which cannot go on after that. A guest that is in a host call is stopped
+    /// Stops the guest, which cannot continue after that. A guest that is in a host call is stopped
     /// after its return.
     pub(crate) fn interrupt(&self) -> Result<(), MemoryError> {
         match self {

@@ -105,7 +105,7 @@ fn prepare(
     watch: Stopwatch,
 ) -> Result<TurnState, SandboxError> {
     let mut seed = [0; 8];
-    let refused = |cause| SandboxError::System { what: "give random bytes", cause };
+    let refused = |cause| SandboxError::System { what: "provide random bytes", cause };
     let clocks = &mut guest.store()?.data_mut().lasting.process.clock_and_random;
     clocks.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);

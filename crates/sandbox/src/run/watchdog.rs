@@ -106,7 +106,7 @@ impl Bell {
 const FASTEST_SIGNALS: Duration = Duration::from_millis(1);
 
 impl Alarm {
-    /// Stops the run if it must not go on, and sets the time of the next check.
+    /// Stops the run if it must not continue, and sets the time of the next check.
     ///
     /// An interruption can fail if the process has too many mappings. It is tried again, until the
     /// gateway kills the process.

@@ -29,7 +29,7 @@ pub struct At<'a> {
 /// How the name of a blob is seen in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameInWorkspace {
-    /// It is no file there.
+    /// It is not a file there.
     Absent,
     /// It can be opened.
     Unlisted,
@@ -182,8 +182,8 @@ impl FileSystem {
         (self.quota.used_bytes(), self.quota.used_entries())
     }
 
-    /// The most bytes that the workspace ever took up. The allocator keeps freed memory, so its
-    /// heap is trimmed after a run with a large workspace.
+    /// The peak number of bytes that the workspace took up. The allocator keeps freed memory,
+    /// so its heap is trimmed after a run with a large workspace.
     #[must_use]
     pub(crate) const fn workspace_peak(&self) -> u64 {
         self.quota.peak_bytes()

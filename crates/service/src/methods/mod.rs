@@ -43,7 +43,8 @@ pub trait Methods: Send + Sync + 'static {
         self.call_listening(caller, call, None)
     }
 
-    /// As [`Self::call`]. What the program of a call prints is told to the listener while it runs.
+    /// As [`Self::call`]. What the program of a call prints is reported to the listener while it
+    /// runs.
     fn call_listening(
         &self,
         caller: &Caller,

@@ -30,11 +30,12 @@ use wardian_vocabulary::units::ByteCount;
 /// Nobody waits for such a run, so nothing else bounds how long it holds its memory.
 pub(crate) const HELD: ByteCount = ByteCount::mebibytes(16);
 
-/// The most blobs that one tenant's runs in the background read together. They are open until the
-/// runs end.
+/// Maximum number of blobs that one tenant's runs in the background read together. They are open
+/// until the runs end.
 pub(crate) const BLOBS: usize = 512;
 
-/// The most blobs that all runs in the background read together: a quarter of those that may be open.
+/// Maximum number of blobs that all runs in the background read together: a quarter of those that
+/// may be open.
 pub(crate) const ALL_BLOBS: usize = OPEN_BLOBS / 4;
 
 /// A few blobs, for which there is room when runs with many have taken all of theirs.
@@ -155,7 +156,7 @@ pub struct ActiveRunView {
     pub progress: Option<ProgressReport>,
 }
 
-/// A run that goes on as long as this value lives.
+/// A run that lasts as long as this value lives.
 #[derive(Debug)]
 pub struct RunInProgress(Arc<ActiveRun>);
 
@@ -176,7 +177,7 @@ pub(crate) struct DetachedSeat {
 }
 
 impl ActiveRuns {
-    /// Enters a run, which goes on until the first value is dropped and is found until the second is.
+    /// Enters a run, which lasts until the first value is dropped and is found until the second is.
     pub fn enter(&self, run: ActiveRun) -> (RunInProgress, ActivePlace) {
         let (id, run) = (run.id.clone(), Arc::new(run));
         self.0.runs.lock().insert(id.clone(), Arc::clone(&run));
@@ -198,7 +199,7 @@ impl ActiveRuns {
         run.is_seen_by(tenant, kind).then_some(run)
     }
 
-    /// The newest runs of a tenant that go on, of this kind if one is given.
+    /// The newest runs in progress of a tenant, of this kind if one is given.
     pub fn list(
         &self,
         tenant: &TenantId,
@@ -263,7 +264,7 @@ impl ActiveRuns {
         *self.0.count.borrow()
     }
 
-    /// Resolves when no run in the background goes on.
+    /// Resolves when no background run is in progress.
     pub async fn detached_ended(&self) {
         // The sender lives as long as `self`, so an error cannot happen here.
         self.0.count.subscribe().wait_for(|count| *count == 0).await.ok();

@@ -13,7 +13,7 @@ use wardian_vocabulary::ids::{BlobId, SkillName, TenantId};
 pub struct RunListOrder<'a> {
     /// `next_cursor` of the page before.
     pub cursor: Option<&'a str>,
-    /// Most runs of the page.
+    /// Maximum number of runs of the page.
     pub limit: u64,
     /// Only runs with this end.
     pub outcome: Option<&'a str>,

@@ -26,7 +26,7 @@ use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::quotas::FairShare;
 use wardian_vocabulary::units::ByteCount;
 
-/// Most runs of one page of the list.
+/// Maximum number of runs of one page of the list.
 const MAX_PAGE: u64 = 1_000;
 
 /// Memory for one run of a page: its members, a title of 800 bytes among them, and their JSON.
@@ -38,8 +38,8 @@ const RECORD: ByteCount = ByteCount::kibibytes(512);
 /// Copies of a result while it is answered: as it was read, and in the record.
 const COPIES: u64 = 2;
 
-/// Most bytes of the content of a run, as JSON: its code and its arguments, of which a byte takes up to
-/// six with its escapes, and the rest.
+/// Maximum number of bytes of the content of a run, as JSON: its code and its arguments, of which a
+/// byte takes up to six with its escapes, and the rest.
 const MAX_CONTENT: u64 = 13 << 20;
 
 /// The time in which the record of a run that is over is usually written.
@@ -51,8 +51,8 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 /// How often a call that waits for the end of a run looks at it again.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// Most calls that read the database at one time; further ones wait. One of its connections stays
-/// free for the writer.
+/// Maximum number of calls that read the database at one time; further ones wait. One of its
+/// connections stays free for the writer.
 const READERS: usize = 3;
 
 /// Where a server records what happens. The runs of commands leave nothing.
@@ -82,7 +82,7 @@ pub struct RunHistory {
 /// A run that was found.
 #[derive(Debug)]
 pub enum FoundRun {
-    /// It goes on.
+    /// It is in progress.
     Active(ActiveRunView),
     /// It is over: its record as JSON, with the result if it ran in the background.
     Ended(String),
@@ -99,7 +99,7 @@ pub struct CancelledRun {
     pub outcome: Option<String>,
 }
 
-/// A page of the runs that go on.
+/// A page of the runs in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActiveRunList {
     /// The runs, newest first.
@@ -119,8 +119,8 @@ struct ReproducibleOfRecord {
 }
 
 /// Why the document of a reproducible run may not be kept.
-const NOT_KEPT: &str = "its end may not repeat, it used secrets or blobs of a tenant with keys, had \
-                        code or arguments of more than 256 KiB, or is too old";
+const NOT_KEPT: &str = "its outcome may not repeat, it used secrets or blobs of a tenant with \
+    keys, its code or arguments exceed 256 KiB, or it is too old";
 
 /// A page of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -231,7 +231,7 @@ impl RunHistory {
         Ok(RunList { runs: page.runs, next_cursor })
     }
 
-    /// Lists the newest runs of the caller's tenant that go on.
+    /// Lists the newest runs in progress of the caller's tenant.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl RunHistory {
         Ok(ActiveRunList { runs: self.active.list(&caller.tenant, kind, most) })
     }
 
-    /// Finds a run of the caller's tenant. Waits for the end of a run that goes on, for as long as
+    /// Finds a run of the caller's tenant. Waits for the end of a run in progress, for as long as
     /// `patience`; not at all if as many requests of the tenant wait as may.
     ///
     /// # Errors
@@ -283,7 +283,7 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, it goes on, this is not kept, or the database failed.
+    /// The caller has no such run, it is in progress, this is not kept, or the database failed.
     pub async fn content(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
         let kind = visible_kind(caller)?;
         let run = parsed(id)?;
@@ -298,7 +298,10 @@ impl RunHistory {
         let content = table.read_content(&caller.tenant, &run).await?;
         content.ok_or_else(|| ServiceError::ContentNotKept {
             reason: match self.recorder().is_some_and(|recorder| recorder.config().keeps_programs) {
-                true => "it is of an earlier version, its log was too old, or there was no memory",
+                true => {
+                    "it was written by an earlier version, its log was too old, or memory was \
+                    short"
+                }
                 false => "this server keeps no programs: `records.programs`",
             },
         })
@@ -332,7 +335,7 @@ impl RunHistory {
             reason: match (is_reproducible, keeps) {
                 (false, _) => "it was not reproducible",
                 (true, false) => {
-                    "this server keeps no code and no arguments of runs: `records.documents`"
+                    "this server keeps neither code nor arguments of runs: `records.documents`"
                 }
                 (true, true) => NOT_KEPT,
             },
@@ -398,7 +401,8 @@ impl RunHistory {
         self.wait_for_end(caller, kind, run, patience).await
     }
 
-    /// Waits until a run is over and its record is written. Returns the run if it still goes on after
+    /// Waits until a run is over and its record is written. Returns the run if it is still in
+    /// progress after
     /// `patience`.
     async fn wait_for_end(
         &self,
@@ -464,7 +468,8 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, it goes on, its log is not kept any more, or the database failed.
+    /// The caller has no such run, it is in progress, its log is not kept any more, or the database
+    /// failed.
     pub async fn log(&self, caller: &Caller, id: &str) -> Result<RunLogText, ServiceError> {
         let kind = visible_kind(caller)?;
         let run = parsed(id)?;

@@ -92,21 +92,18 @@ impl RunHistory {
             match table.end_lost(tenant, &goes_on).await {
                 Ok(0) => {}
                 Ok(lost) => {
-                    warn!(tenant.id = %tenant, "runs in the background whose ends were lost: {lost}");
+                    warn!(tenant.id = %tenant, "background runs whose outcomes were lost: {lost}");
                 }
                 Err(fault) => {
-                    warn!(
-                        "the ends of runs that were lost cannot be written: {}",
-                        CauseChain(&fault)
-                    );
+                    warn!("the outcomes of lost runs cannot be written: {}", CauseChain(&fault));
                 }
             }
         }
         Ok(table.note_detached(record, key).await?)
     }
 
-    /// Waits until a run that another server has is over. Returns the run if it still goes on after
-    /// `patience`. Any other run is not waited for.
+    /// Waits until a run that another server has is over. Returns the run if it is still in progress
+    /// after `patience`. Any other run is not waited for.
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ use wardian_vocabulary::ids::TenantId;
 pub struct Gate {
     discovery: Arc<Discovery>,
     service: OnceLock<Arc<Service>>,
-    /// Empty once the service is there.
+    /// Empty once the service exists.
     preparation: watch::Sender<Option<Preparation>>,
     asked: Notify,
 }

@@ -70,7 +70,7 @@ impl fmt::Display for Preparation {
             }
             Self::Failed { reason, retry } => write!(
                 f,
-                "the engine could not be prepared, and is tried again in {} s: {reason}",
+                "the engine could not be prepared; next attempt in {} s: {reason}",
                 retry.as_secs().max(1)
             ),
         }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(failed.retry(), retry);
         assert_eq!(
             failed.to_string(),
-            "the engine could not be prepared, and is tried again in 240 s: no network"
+            "the engine could not be prepared; next attempt in 240 s: no network"
         );
         assert_eq!(Preparation::of("the workers").to_string(), "waiting for the workers");
     }

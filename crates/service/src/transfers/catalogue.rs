@@ -14,7 +14,7 @@ use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most blobs of one page of the list.
+/// Maximum number of blobs of one page of the list.
 const MAX_PAGE: usize = 1_000;
 
 /// Memory for one blob of a page: its id twice, its kind, its name, and their JSON.

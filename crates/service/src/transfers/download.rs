@@ -14,7 +14,7 @@ use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most bytes of a piece of a transfer.
+/// Maximum number of bytes of a piece of a transfer.
 pub const PIECE: usize = 128 << 10;
 
 /// Memory of a download: a piece that is being read, and two that a client is taking. Verifying the

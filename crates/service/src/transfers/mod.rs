@@ -64,7 +64,7 @@ fn begin(transfers: &Arc<Semaphore>) -> Result<TransferPermit, ServiceError> {
     permit.map(Arc::new).map_err(|_full| ServiceError::TooManyTransfers)
 }
 
-/// Checks that the caller may use blobs, and parses an id. A text that is no id names no blob.
+/// Checks that the caller may use blobs, and parses an id. A text that is not an id names no blob.
 fn find(caller: &Caller, id: &str) -> Result<BlobId, ServiceError> {
     ensure_has(caller, Right::Blobs)?;
     BlobId::parse(id).map_err(|_invalid| ServiceError::NoSuchBlob { id: id.to_owned() })

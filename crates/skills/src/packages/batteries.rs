@@ -1,4 +1,4 @@
-//! The batteries: popular packages of pure Python that every run has beside those of the engine.
+//! The batteries: popular packages of pure Python that every run has besides those of the engine.
 //!
 //! They are locked in `wasm/batteries`, which is built into the program, and fetched with the
 //! engine.
@@ -44,7 +44,7 @@ pub fn lock() -> Result<Lock, LockError> {
         toml::from_str(DATA).map_err(|error| LockError::Malformed(error.message().to_owned()))?;
     for DataWheel { name, url, size, sha256, folders } in data.wheels {
         let sha256 = Digest::parse(&sha256)
-            .map_err(|_invalid| LockError::Malformed("`sha256` is no digest".to_owned()))?;
+            .map_err(|_invalid| LockError::Malformed("`sha256` is not a digest".to_owned()))?;
         let wheel = WheelName::parse(&name)?;
         lock.packages.push(LockedPackage { wheel, url: Some(url), size, sha256, folders });
     }

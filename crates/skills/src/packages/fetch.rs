@@ -20,7 +20,7 @@ use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
 use wardian_vocabulary::files::regular_file::open_now;
 use wardian_vocabulary::ids::Digest;
 
-/// The reason why wheels cannot be had.
+/// The reason why wheels are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// A wheel is not in the folder.
@@ -30,7 +30,7 @@ pub enum FetchError {
         file: String,
     },
     /// A wheel was locked from a folder, so no registry has it.
-    #[error("`{file}` was locked from a folder: sync with `--from` and a folder that has it")]
+    #[error("`{file}` was locked from a folder: sync with `--from` and a folder that contains it")]
     OnlyInFolder {
         /// The wheel.
         file: String,
@@ -46,7 +46,7 @@ pub enum FetchError {
         found: Digest,
     },
     /// A wheel has another length than the locked one, or is too large.
-    #[error("`{file}` is not the locked one: it has {found} bytes, the lock says {locked}")]
+    #[error("`{file}` is not the locked one: it has {found} bytes, the lock {locked}")]
     Size {
         /// The wheel.
         file: String,
@@ -57,8 +57,8 @@ pub enum FetchError {
     },
     /// The registry does not have a wheel any more.
     #[error(
-        "the registry does not have `{file}` any more: lock again, or sync with `--from` and a folder \
-         that has it"
+        "the registry no longer has `{file}`: lock again, or sync with `--from` and a \
+        folder that contains it"
     )]
     NotInRegistry {
         /// The wheel.
@@ -85,7 +85,7 @@ pub enum FetchError {
 ///
 /// # Errors
 ///
-/// A wheel cannot be had, or must not be unpacked.
+/// A wheel is not available, or must not be unpacked.
 pub fn lock_wheels(
     wheels: &[ChosenWheel],
     guest: &GuestPlatform,
@@ -112,7 +112,7 @@ pub fn lock_wheels(
 ///
 /// # Errors
 ///
-/// A wheel cannot be had, is another one, or must not be unpacked.
+/// A wheel is not available, is another one, or must not be unpacked.
 pub fn sync_wheels(
     packages: &[LockedPackage],
     guest: &GuestPlatform,
@@ -278,7 +278,8 @@ mod tests {
         );
         assert_eq!(
             said(missing, &[]),
-            "the registry does not have `a_b-1.0-py3-none-any.whl` any more: lock again, or sync with `--from` and a folder that has it"
+            "the registry no longer has `a_b-1.0-py3-none-any.whl`: lock again, or sync \
+            with `--from` and a folder that contains it"
         );
         assert_eq!(said(missing, &[fault]), "the registry https://x fails: 500");
         assert_eq!(said("ERROR: no space", &[]), "pip failed: ERROR: no space");

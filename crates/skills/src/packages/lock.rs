@@ -27,7 +27,7 @@ pub(crate) const MAX_WHEEL: u64 = 64 << 20;
 /// The reason why a lock cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The text is no lock.
+    /// The text is not a lock.
     #[error("pylock.toml cannot be read: {0}")]
     Malformed(String),
     /// The lock was made by another program.
@@ -143,7 +143,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// The text is no lock of this program, or locks something else than wheels of pure Python.
+    /// The text is not a lock of this program, or locks something else than wheels of pure Python.
     pub fn parse(bytes: &[u8]) -> Result<Self, LockError> {
         let malformed = |problem: &str| LockError::Malformed(problem.to_owned());
         if bytes.len() > MAX_LOCK {
@@ -160,7 +160,8 @@ impl Lock {
         }
         let digest = own.requirements.strip_prefix("sha256:").map(Digest::parse);
         let requirements = digest.and_then(Result::ok);
-        let requirements = requirements.ok_or_else(|| malformed("`requirements` is no digest"))?;
+        let requirements =
+            requirements.ok_or_else(|| malformed("`requirements` is not a digest"))?;
         let mut packages = file.packages.into_iter().map(locked).collect::<Result<Vec<_>, _>>()?;
         packages.sort_by(|one, other| one.wheel.package.cmp(&other.wheel.package));
         let twice = packages.windows(2).find_map(|pair| match pair {
@@ -173,7 +174,8 @@ impl Lock {
         }
         let mut engine = Vec::new();
         for text in &own.engine {
-            engine.push(pinned(text).ok_or_else(|| malformed("`engine` is no list of versions"))?);
+            engine
+                .push(pinned(text).ok_or_else(|| malformed("`engine` is not a list of versions"))?);
         }
         engine.sort();
         Ok(Self { packages, python: own.python, requirements, engine })
@@ -221,14 +223,14 @@ impl Lock {
     pub(crate) fn outdated(&self, guest: &GuestPlatform) -> Option<String> {
         if self.python != guest.python_version() {
             let here = guest.python_version();
-            return Some(format!("it is for Python {}, the engine has {here}", self.python));
+            return Some(format!("it is for Python {}, but the engine has {here}", self.python));
         }
         let other =
             self.engine.iter().find(|one| guest.version_of(&one.name) != Some(&one.version));
         if let Some(package) = other {
             let here = guest.version_of(&package.name);
             let here = here.map_or("none".to_owned(), ToString::to_string);
-            return Some(format!("it was made with {package}, the engine has {here}"));
+            return Some(format!("it was made with {package}, but the engine has {here}"));
         }
         let doubled =
             self.packages.iter().find(|one| guest.version_of(&one.wheel.package).is_some());
@@ -348,7 +350,7 @@ mod tests {
         };
         assert!(with(&|lock| lock.python = "3.14".into()).contains("Python 3.14"));
         let numpy = with(&|lock| lock.engine[0].version = Version::from_str("2.4.0").unwrap());
-        assert_eq!(numpy, "it was made with numpy 2.4.0, the engine has 2.5.2");
+        assert_eq!(numpy, "it was made with numpy 2.4.0, but the engine has 2.5.2");
         let gone = with(&|lock| lock.engine[0].name = PackageName::from_str("scipy").unwrap());
         assert!(gone.ends_with("the engine has none"), "{gone}");
         let name = WheelName::parse("PyYAML-6-py3-none-any.whl").unwrap();
@@ -378,7 +380,7 @@ mod tests {
             (
                 "name = \"a_b-1.0-py3-none-any.whl\"",
                 "name = \"../a_b-1.0-py3-none-any.whl\"",
-                "is no wheel",
+                "is not a wheel",
             ),
             (
                 "name = \"a_b-1.0-py3-none-any.whl\"",
@@ -396,7 +398,7 @@ mod tests {
             ("name = \"c\"", "name = \"a-b\"", "the wheel of another package"),
             ("[[packages.wheels]]", "[packages.sdist]", "has only a source distribution"),
             ("[[packages.wheels]]", "[packages.vcs]", "is locked as sources"),
-            ("sha256:", "md5:", "`requirements` is no digest"),
+            ("sha256:", "md5:", "`requirements` is not a digest"),
         ] {
             let error = change(from, to);
             assert!(error.contains(expected), "{from} -> {to}: {error}");

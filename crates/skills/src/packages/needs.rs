@@ -34,8 +34,8 @@ pub enum NeedsError {
     Lock(#[from] LockError),
     /// A requirement is not fulfilled by what every run has, and there is no lock.
     #[error(
-        "requirements.txt needs {requirement}, and there is no code/pylock.toml: \
-         `wardian skills deps lock FOLDER` makes it"
+        "requirements.txt needs {requirement}, but code/pylock.toml does not exist: `wardian \
+        skills deps lock FOLDER` creates it"
     )]
     NotLocked {
         /// The first such requirement.

@@ -124,11 +124,13 @@ fn parse_line(line: &str) -> Result<Requirement, String> {
         ));
     }
     if line.contains(" --") {
-        return Err("options and hashes do not belong here: the lock has the hashes".to_owned());
+        return Err("options and hashes do not belong here: the lock file has the \
+            hashes"
+            .to_owned());
     }
     if line.contains("://") || line.contains('@') || is_path(word) {
         return Err(format!(
-            "`{}` names a place; a package is required by its name, such as `idna>=3`, and \
+            "`{}` is a location; packages are required by name, such as `idna>=3`, and \
              `wardian skills deps lock --from FOLDER` finds its wheel in a folder",
             shown(word)
         ));
@@ -136,7 +138,7 @@ fn parse_line(line: &str) -> Result<Requirement, String> {
     let requirement = parse_requirement(line)
         .map_err(|problem| format!("`{}` is not a requirement: {problem}", shown(line)))?;
     match requirement.version_or_url {
-        Some(VersionOrUrl::Url(_)) => Err("a package is required by its name".to_owned()),
+        Some(VersionOrUrl::Url(_)) => Err("packages are required by name".to_owned()),
         _ => Ok(requirement),
     }
 }
@@ -146,7 +148,7 @@ fn parse_line(line: &str) -> Result<Requirement, String> {
 /// those of ASCII in two.
 pub(super) fn parse_requirement(text: &str) -> Result<Requirement, String> {
     if !text.is_ascii() {
-        return Err("requirements have no letters beyond ASCII".to_owned());
+        return Err("requirements must be ASCII".to_owned());
     }
     let plain = text.split(';').next().unwrap_or_default();
     let in_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
@@ -281,11 +283,11 @@ mod tests {
             ("--index-url=https://x/simple", "line 1: `--index-url` is an option"),
             ("-e .", "`-e` is an option"),
             ("a==1 --hash=sha256:00", "hashes do not belong here"),
-            ("a @ https://example.com/a.whl", "names a place"),
-            ("git+https://example.com/a", "names a place"),
-            ("./a.whl", "names a place"),
-            ("a-1-py3-none-any.whl", "names a place"),
-            ("../../etc/passwd", "names a place"),
+            ("a @ https://example.com/a.whl", "is a location"),
+            ("git+https://example.com/a", "is a location"),
+            ("./a.whl", "is a location"),
+            ("a-1-py3-none-any.whl", "is a location"),
+            ("../../etc/passwd", "is a location"),
             ("a b", "`a b` is not a requirement"),
             ("a>=", "is not a requirement"),
             ("a; nonsense", "is not a requirement"),

@@ -336,7 +336,7 @@ mod tests {
         let list: &[(&str, &str, &[&str])] = &[("a", "1", &["numpy<2"])];
         let error = walked("a", list).unwrap_err();
         assert!(
-            error.contains("another version of numpy 2.5.2")
+            error.contains("a version of numpy 2.5.2 other than")
                 && error.contains("`a` requires `numpy<2`"),
             "{error}"
         );
@@ -349,7 +349,7 @@ mod tests {
             resolve(&requirements, &guest(), Path::new("/no/python"), WheelSource::Registry)
         };
         let error = resolved("NumPy<2").unwrap_err().to_string();
-        assert!(error.starts_with("`numpy<2` excludes numpy 2.5.2 of the engine"), "{error}");
+        assert!(error.starts_with("`numpy<2` excludes the engine's numpy 2.5.2"), "{error}");
         let engine = resolved("numpy>=2\nPyYAML").unwrap();
         assert_eq!((engine.wheels.len(), engine.engine.len()), (0, 2));
     }

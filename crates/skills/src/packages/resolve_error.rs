@@ -11,8 +11,8 @@ use crate::packages::wheel::WheelError;
 pub enum ResolveError {
     /// A requirement excludes the version that the engine contains.
     #[error(
-        "`{requirement}` excludes {package} of the engine, which no other version can replace: \
-         require a range that has it, or `{}` alone", .package.name
+        "`{requirement}` excludes the engine's {package}, which cannot be replaced: require a \
+        range that includes it, or just `{}`", .package.name
     )]
     ExcludesEngine {
         /// The requirement.
@@ -21,7 +21,7 @@ pub enum ResolveError {
         package: PackageVersion,
     },
     /// A package requires another version than the engine contains.
-    #[error("a package requires another version of {packages} than the engine contains:\n{said}")]
+    #[error("a package requires a version of {packages} other than the engine's:\n{said}")]
     EngineConflict {
         /// The engine's packages in question, with their versions.
         packages: String,

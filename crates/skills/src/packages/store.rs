@@ -21,7 +21,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Beginning of the names of unfinished files.
 const UNFINISHED: &str = ".unfinished-";
 
-/// Ending of the note beside a file that says which file had the right digest.
+/// Ending of the note next to a file that says which file had the right digest.
 const SEEN: &str = ".seen";
 
 /// Layers cannot be kept.
@@ -61,7 +61,7 @@ impl LayerStore {
         Self { folder }
     }
 
-    /// True if the layer is there, unchecked.
+    /// True if the layer exists, unchecked.
     #[must_use]
     pub fn has(&self, key: LayerKey) -> bool {
         fs::symlink_metadata(self.layer_path(key)).is_ok_and(|found| found.is_file())
@@ -165,7 +165,7 @@ impl LayerStore {
         self.folder.join(format!("{layer}-{engine}.bytecode"))
     }
 
-    /// Writes a file under a name of its own, flushes it to the disk, and gives it its name.
+    /// Writes a file under its own name, flushes it to the disk, and gives it its name.
     fn keep_file<T>(
         &self,
         path: &Path,

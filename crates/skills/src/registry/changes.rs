@@ -16,7 +16,7 @@ use wardian_vocabulary::ids::TenantId;
 /// take longer than the skills.
 const MAX_LINES: usize = 20;
 
-/// Most folders of one change whose problems are logged.
+/// Maximum number of folders of one change whose problems are logged.
 const MAX_REJECTED: usize = 100;
 
 /// A root as the log names it.
@@ -145,5 +145,5 @@ fn compare<'i>(before: Option<&'i Index>, after: &'i Index) -> Changes<'i> {
 
 /// Logs that a root cannot be read.
 pub(crate) fn log_unreadable(root: RootLabel<'_>, cause: &io::Error) {
-    error!("{root} of skills cannot be read, its skills stay as they are: {cause}");
+    error!("{root} of skills cannot be read, so its skills stay as they are: {cause}");
 }

@@ -36,7 +36,7 @@ pub struct TenantFolders {
     pub roots: BTreeMap<TenantId, Vec<PathBuf>>,
     /// Most skill folders of one root.
     pub max_folders: usize,
-    /// Most bytes of the files of all skills of one root, and of one tenant.
+    /// Maximum number of bytes of the files of all skills of one root, and of one tenant.
     pub max_size: ByteCount,
 }
 
@@ -67,7 +67,8 @@ pub struct BuiltIn {
 pub struct Watching {
     /// Most skill folders of one root. Further ones are ignored, with a warning.
     pub max_folders: usize,
-    /// Most folders with a kernel watch (inotify). Others are polled. With 0 all are polled.
+    /// Maximum number of folders with a kernel watch (inotify). Others are polled. With 0 all are
+    /// polled.
     pub max_watches: usize,
 }
 

@@ -46,7 +46,7 @@ impl CursorKey {
         Ok(Self(bytes))
     }
 
-    /// The key for the lists of a tenant with skills of its own. Its cursors hold names of them, so
+    /// The key for the lists of a tenant with its own skills. Its cursors hold names of them, so
     /// no other list accepts them.
     #[must_use]
     pub fn of_tenant(&self, tenant: &TenantId) -> Self {

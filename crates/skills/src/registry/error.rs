@@ -72,8 +72,8 @@ pub enum RegistryError {
     },
     /// A folder of a tenant's own skills has skills of others in it, or is among them.
     #[error(
-        "the folder {} with skills of the tenant `{tenant}` is, has inside or lies in {}, which is {of}: \
-         separate them",
+        "the folder {} with skills of the tenant `{tenant}` equals, contains or lies inside {}, \
+        which is {of}: separate them",
         path.display(),
         other.display()
     )]

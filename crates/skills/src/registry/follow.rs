@@ -153,7 +153,7 @@ impl Follower {
         }
     }
 
-    /// Takes other folders of tenants over, and begins anew with all places.
+    /// Takes other folders of tenants over, and starts again with all places.
     fn replace_tenants(&mut self) {
         let wanted = self.shared.wanted.lock().take();
         let Some(folders) = wanted else { return };
@@ -206,7 +206,8 @@ impl Follower {
                 Ok(false) => break,
                 Err(cause) => {
                     warn!(
-                        "the kernel's notices of changes cannot be read, everything is walked instead: {cause}"
+                        "the kernel's change notifications cannot be read, so all folders are \
+                        scanned instead: {cause}"
                     );
                     self.walk_at = now;
                     break;
@@ -482,8 +483,8 @@ fn release(notices: Option<&Notices>, watches: &[WatchId]) {
 fn tell_polled(folders: usize, has_notices: bool) {
     if has_notices {
         warn!(
-            "changes in {folders} folders of skills are noticed late: they lie on a remote file system, \
-             have more than 64 folders inside, or fs.inotify.max_user_watches is too low"
+            "changes in {folders} folders of skills are noticed late: they are on a remote file \
+             system, have more than 64 folders inside, or fs.inotify.max_user_watches is too low"
         );
     } else {
         info!("{folders} folders of skills are polled for changes");

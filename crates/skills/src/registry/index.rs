@@ -21,7 +21,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Most skills on one page.
 pub const MAX_PAGE: usize = 500;
 
-/// Most bytes of all shared skills together, because they are kept in memory.
+/// Maximum number of bytes of all shared skills together, because they are kept in memory.
 pub const MAX_SHARED: ByteCount = ByteCount::mebibytes(1_024);
 
 /// Most versions that a message lists.

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! <root>/acme.sales.report/          one version of a skill
-//! <root>/acme.sales.report@1.0.0/    others beside it
+//! <root>/acme.sales.report@1.0.0/    others next to it
 //! ```
 //!
 //! The manifest states the skill's name, and the folder's name must agree. Hidden files and
 //! `__pycache__` are left out. An invalid folder never hides another. Earlier roots win over later
 //! ones, and every root wins over the built-in skills, except for the guide.
 //!
-//! A tenant can have roots of its own. Their skills hide shared ones of the same names, for that tenant
-//! alone: see [`SkillView`]. They are an index beside the shared one, so a tenant without roots costs
-//! nothing.
+//! A tenant can have its own roots. Their skills hide shared ones of the same names, for that
+//! tenant alone: see [`SkillView`]. They are an index next to the shared one, so a tenant without
+//! roots costs nothing.
 //!
 //! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Code that
 //! holds an [`Index`](index::Index) or a [`Snapshot`](folders::snapshot::Snapshot) is not affected:

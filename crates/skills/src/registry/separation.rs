@@ -1,8 +1,8 @@
 //! Checks that the folders of tenants' own skills are apart from those of others.
 //!
-//! INVARIANT(folders-apart): a folder of a tenant is no shared folder, has none inside and lies in
-//! none; and it neither has a folder of another tenant inside nor lies in one. A skill has all files
-//! of its folder, so it would otherwise have the files of another tenant's skills.
+//! INVARIANT(folders-apart): a tenant's folder never equals, contains or lies inside a shared folder,
+//! and never contains or lies inside another tenant's. A skill has all files of its folder, so it
+//! would otherwise have the files of another tenant's skills.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use crate::registry::folders::handle::Dir;
 use crate::registry::folders::scan::FolderId;
 use wardian_vocabulary::ids::TenantId;
 
-/// Most folders that one may lie in.
+/// Maximum number of folders that one may lie in.
 const MAX_ABOVE: usize = 2_048;
 
 /// Checks that each folder of a tenant can be read and is apart from those of others. Folders are
@@ -145,26 +145,28 @@ mod tests {
         let check = |shared: &[&str], tenants: &[(&str, &str)]| check(base, shared, tenants);
         assert_eq!(check(&["s"], &[("acme", "s-1"), ("beta", "a"), ("beta", "a-b")]), Ok(()));
         assert_eq!(check(&["s"], &[("acme", "a"), ("beta", "a"), ("beta", "a/")]), Ok(()));
-        // Paths that nobody can read are no folders of skills, and stop the start by themselves.
+        // Paths that nobody can read are not folders of skills, and stop the start by themselves.
         assert_eq!(check(&["nowhere"], &[("acme", "a")]), Ok(()));
         for (shared, tenants, expected) in [
             (
                 &["s"][..],
                 &[("acme", "s")][..],
-                "/s with skills of the tenant `acme` is, has inside or lies in /s, which is a folder of `skills.roots`",
+                "/s with skills of the tenant `acme` equals, contains or lies inside /s, which is \
+                 a folder of `skills.roots`",
             ),
-            (&["s"], &[("acme", "s/t")], "/s/t with skills of the tenant `acme` is"),
-            (&["s"], &[("acme", "link")], "/link with skills of the tenant `acme` is"),
-            (&["s/t"], &[("acme", "s")], "lies in /s/t, which is a folder of `skills.roots`"),
+            (&["s"], &[("acme", "s/t")], "/s/t with skills of the tenant `acme` equals"),
+            (&["s"], &[("acme", "link")], "/link with skills of the tenant `acme` equals"),
+            (&["s/t"], &[("acme", "s")], "lies inside /s/t, which is a folder of `skills.roots`"),
             (
                 &["s", "z"],
                 &[("acme", "a"), ("beta", "a/b/c")],
-                "/a/b/c with skills of the tenant `beta` is, has inside or lies in /a, which is a folder of the tenant `acme`",
+                "/a/b/c with skills of the tenant `beta` equals, contains or lies inside /a, which \
+                 is a folder of the tenant `acme`",
             ),
             (
                 &[],
                 &[("acme", "a/b/c"), ("beta", "a"), ("gamma", "a-b")],
-                "lies in /a, which is a folder of the tenant `beta`",
+                "lies inside /a, which is a folder of the tenant `beta`",
             ),
             (&[], &[("acme", "a"), ("acme", "a/b")], "which is a folder of the tenant `acme`"),
             (

@@ -66,7 +66,7 @@ pub struct AuditEvent<'a> {
     pub run_id: Option<&'a str>,
     /// The scope, the limit or the host that the event is about.
     pub about: Option<&'a str>,
-    /// The number of events that the line stands for, beside the one that was written before.
+    /// The number of events that the line stands for, besides the one that was written before.
     pub repeats: Option<u64>,
 }
 

@@ -44,7 +44,7 @@ impl AuditFile {
         }
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
         let text = match self.is_torn {
-            // What follows a line that was cut short begins a line of its own.
+            // What follows a line that was cut short begins a separate line.
             true => format!("\n{line}"),
             false => line.to_owned(),
         };

@@ -1,4 +1,4 @@
-//! Takes events, and writes their lines on a thread of its own, so that no call waits for a disk.
+//! Takes events, and writes their lines on a separate thread, so that no call waits for a disk.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl OpenLog {
     fn send(&self, order: Order) {
         match self.orders.try_send(order) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => self.lost.add("too many lines wait"),
+            Err(TrySendError::Full(_)) => self.lost.add("too many lines are waiting"),
             Err(TrySendError::Disconnected(_)) => self.lost.add("its thread has ended"),
         }
     }
@@ -162,8 +162,8 @@ impl Writing {
         match received.recv_timeout(TICK) {
             Ok(Order::Write(line)) => self.write(&line),
             Ok(Order::Reopen) => match self.file.reopen() {
-                Ok(()) => info!("the file of the audit log was opened again"),
-                Err(fault) => error!("the file of the audit log cannot be opened again: {fault}"),
+                Ok(()) => info!("the audit log file was reopened"),
+                Err(fault) => error!("the audit log file cannot be reopened: {fault}"),
             },
             Ok(Order::Close(done)) => {
                 // The server may have stopped to wait.
@@ -190,7 +190,7 @@ impl Lost {
             *told = Some(Instant::now());
             error!(
                 audit.lost = count,
-                "a line of the audit log is lost: {why}; since the start {count} lines were lost"
+                "a line of the audit log was lost: {why}; {count} lines were lost since the start"
             );
         }
     }

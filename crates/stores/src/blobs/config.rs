@@ -12,9 +12,9 @@ pub struct BlobStoreConfig {
     pub root: PathBuf,
     /// Largest content of one blob.
     pub blob_max: ByteCount,
-    /// Most bytes of content of one tenant.
+    /// Maximum number of bytes of content of one tenant.
     pub tenant_bytes: ByteCount,
-    /// Most blobs of one tenant.
+    /// Maximum number of blobs of one tenant.
     pub tenant_blobs: u64,
     /// Time for which a blob is kept after its last use; `None` keeps it forever.
     pub ttl: Option<Duration>,

@@ -10,13 +10,13 @@ use wardian_vocabulary::units::ByteCount;
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The tenant has no such blob.
-    #[error("there is no blob `{id}`; it may have expired")]
+    #[error("the blob `{id}` does not exist; it may have expired")]
     NotFound {
         /// The requested id.
         id: BlobId,
     },
     /// The content is larger than a blob may be.
-    #[error("a blob may hold {limit}, this content has {size}")]
+    #[error("a blob may have at most {limit}, this content has {size}")]
     TooLarge {
         /// The content.
         size: ByteCount,
@@ -24,17 +24,15 @@ pub enum BlobError {
         limit: ByteCount,
     },
     /// The tenant's quota is used up.
-    #[error(
-        "the blobs of this tenant may hold {bytes} in {blobs} blobs, and there is no room left"
-    )]
+    #[error("this tenant may store {bytes} in {blobs} blobs, and its quota is used up")]
     QuotaExceeded {
-        /// Most bytes.
+        /// Maximum number of bytes.
         bytes: ByteCount,
-        /// Most blobs.
+        /// Maximum number of blobs.
         blobs: u64,
     },
     /// The disk is full. Nothing was changed.
-    #[error("the blob store has no room left")]
+    #[error("the blob store is full")]
     DiskFull(#[source] io::Error),
     /// A blob's file was found damaged and set aside.
     #[error("blob `{id}` is damaged")]
@@ -46,10 +44,10 @@ pub enum BlobError {
     #[error("could not read the content to store")]
     Content(#[source] io::Error),
     /// The content does not have the digest that was announced. Nothing was stored.
-    #[error("the content does not have the digest that was sent with it; nothing was stored")]
+    #[error("the content does not match the digest that was sent with it; nothing was stored")]
     WrongDigest,
     /// A folder could not be synced earlier, so durability can no longer be promised.
-    #[error("the blob store takes no more writes until the server is started again")]
+    #[error("the blob store accepts no more writes until the server is restarted")]
     Sealed,
     /// Another server has locked the store.
     #[error("the blob store is in use by another server")]

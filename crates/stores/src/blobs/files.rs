@@ -30,8 +30,7 @@ pub trait BlobFiles: Debug + Send + Sync + 'static {
     /// [`BlobError::Damaged`]: crate::blobs::BlobError::Damaged
     fn open<'a>(&'a self, tenant: &'a TenantId, id: &'a BlobId) -> BlobFuture<'a, OpenBlob<File>>;
 
-    /// Reads a whole blob and compares it with its id, even if it was verified before. Does not count
-    /// as a use.
+    /// Re-hashes a whole blob, bypassing the cache of verified ones. Does not count as a use.
     ///
     /// # Errors
     ///

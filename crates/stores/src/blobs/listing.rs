@@ -28,7 +28,7 @@ pub struct ListedBlob {
     pub described: Option<StoredBlob>,
 }
 
-/// Most blobs of a tenant that are listed in another order than that of their ids.
+/// Maximum number of blobs of a tenant that are listed in another order than that of their ids.
 pub const MAX_ORDERED: usize = 20_000;
 
 /// An order of blobs other than that of their ids.

@@ -13,17 +13,17 @@ pub struct RecordsConfig {
     pub max_age: Option<Duration>,
     /// Most records of one tenant; for a further one its oldest is removed. Default 100,000.
     pub max_count: u64,
-    /// Most bytes of the log of one run that are kept. Default 1 MiB.
+    /// Maximum number of bytes of the log of one run that are kept. Default 1 MiB.
     pub max_log: ByteCount,
-    /// Most bytes of all logs of one tenant; for further ones its oldest logs are removed, and their
-    /// records stay. Default 1 GiB.
+    /// Maximum number of bytes of all logs of one tenant; for further ones its oldest logs are
+    /// removed, and their records stay. Default 1 GiB.
     pub log_quota: ByteCount,
     /// Whether records hold the values of arguments. Default false.
     pub keeps_arguments: bool,
-    /// Whether the program, the arguments and the output of a run are kept beside its record, and
+    /// Whether the program, the arguments and the output of a run are kept next to its record, and
     /// whether a line of the program is its title. Default true.
     pub keeps_programs: bool,
-    /// Most bytes of a program, and of its arguments, that are kept. Default 64 KiB.
+    /// Maximum number of bytes of a program, and of its arguments, that are kept. Default 64 KiB.
     pub max_program: ByteCount,
     /// Whether the documents of reproducible runs are kept, which have their code, arguments, output
     /// and log. Default false.

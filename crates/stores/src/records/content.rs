@@ -1,6 +1,6 @@
 //! What a run was given and what it left, for people who look at its record.
 //!
-//! It is kept apart from the record, beside the log: it is longer, it goes with the log when the
+//! It is kept apart from the record, next to the log: it is longer, it goes with the log when the
 //! tenant has too much of them, and an operator can do without it.
 
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 
 use wardian_vocabulary::ids::BlobId;
 
-/// Most files of a run that are kept with its content; the rest are counted.
+/// Maximum number of files of a run that are kept with its content; the rest are counted.
 pub const MAX_FILES: usize = 100;
 
-/// Most bytes of the content of a run beside its code, its arguments and its output.
+/// Maximum number of bytes of the content of a run besides its code, its arguments and its output.
 pub const MAX_FILES_TEXT: usize = 64 << 10;
 
 /// What a run was given and what it left.

@@ -24,10 +24,10 @@
 //!
 //! # Why
 //!
-//! Records have a file of their own beside that of the keys. They are written all the time and take
-//! gigabytes, while keys change rarely and must survive a loss of power. With two files a record
-//! waits for no disk to be synchronised, a revocation waits for no batch of records, and a disk
-//! that is full of records damages no key.
+//! Records have their own file next to that of the keys. They are written all the time and
+//! take gigabytes, while keys change rarely and must survive a loss of power. With two files a
+//! record waits for no disk to be synchronised, a revocation waits for no batch of records, and a
+//! disk that is full of records damages no key.
 
 mod config;
 mod content;

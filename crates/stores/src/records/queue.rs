@@ -21,10 +21,10 @@ pub const QUEUE_MEMORY: ByteCount = ByteCount::mebibytes(32);
 /// The part of it that logs do not take, so that a flood of output costs no record.
 const FOR_RECORDS: u64 = QUEUE_MEMORY.as_u64() / 4;
 
-/// Memory of a record beside its texts, and of its JSON.
+/// Memory of a record besides its texts, and of its JSON.
 const RECORD: u64 = 4 << 10;
 
-/// Memory of a piece of a log beside its text.
+/// Memory of a piece of a log besides its text.
 const PIECE: usize = 64;
 
 /// The interval of saying in the log that records are lost.
@@ -180,7 +180,7 @@ impl Recorder {
                 return;
             }
         }
-        self.0.lose(1, "the server has stopped to write records");
+        self.0.lose(1, "the server has stopped writing records");
     }
 
     /// Reserves memory for a result or a document. Like a log, it leaves room for records, and is
@@ -292,7 +292,7 @@ impl QueueState {
     /// Counts records that are lost, and says so.
     pub(super) fn lose(&self, count: u64, reason: &str) {
         self.lost.fetch_add(count, Ordering::Relaxed);
-        self.tell(&format!("a record of a run is lost: {reason}"));
+        self.tell(&format!("a record of a run was lost: {reason}"));
     }
 
     /// Says that something was lost, unless the log has said so a moment ago.

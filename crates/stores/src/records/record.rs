@@ -1,7 +1,7 @@
 //! The record of one run.
 //!
 //! INVARIANT(records-without-secrets): no field can hold the value of a secret: texts of a run are
-//! covered before they get here, and arguments are digests unless the operator wants their values.
+//! redacted before they get here, and arguments are digests unless the operator wants their values.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,20 +10,20 @@ use wardian_formats::job::Reproducible;
 use wardian_formats::job::limits::RunLimits;
 use wardian_vocabulary::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
 
-/// Most blobs, skills or layers of a record that are named; the rest are counted.
+/// Maximum number of blobs, skills or layers of a record that are named; the rest are counted.
 pub const MAX_LISTED: usize = 320;
 
-/// Most bytes of the result of a run in the background that are kept, as JSON.
+/// Maximum number of bytes of the result of a run in the background that are kept, as JSON.
 pub const MAX_RESULT: usize = 512 << 10;
 
-/// Most bytes of the document of a run that are kept.
+/// Maximum number of bytes of the document of a run that are kept.
 pub const MAX_DOCUMENT_KEPT: usize = 4 << 20;
 
 /// The type of error of a run in the background that the server did not let end.
 pub const INTERRUPTED: &str = "Interrupted";
 
 /// The reason why such a run did not complete.
-pub const INTERRUPTION: &str = "the server stopped before the run had ended";
+pub const INTERRUPTION: &str = "the server stopped before the run ended";
 
 /// The record of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]

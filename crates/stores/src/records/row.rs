@@ -23,7 +23,7 @@ pub(crate) struct Row {
     pub(crate) record: String,
     /// The pieces of the log as JSON.
     pub(crate) pieces: Option<String>,
-    /// The result of a run in the background, as JSON.
+    /// The result of a background run, as JSON.
     pub(crate) result: Option<String>,
     /// The document of a reproducible run.
     pub(crate) document: Option<String>,

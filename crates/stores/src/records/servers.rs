@@ -214,7 +214,7 @@ impl ServerRecords {
             let count = renewal.interrupted;
             warn!(
                 count,
-                "runs in the background that the end of another server interrupted: {count}"
+                "background runs that were interrupted when another server stopped: {count}"
             );
         }
         Ok(renewal)

@@ -19,7 +19,7 @@ use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
-/// Most runs that are listed for one blob.
+/// Maximum number of runs that are listed for one blob.
 pub(crate) const MADE_BY: u64 = 1_000;
 
 /// A database of records: all statements.
@@ -267,7 +267,7 @@ pub(crate) enum RecordPart {
 pub struct StoredLog {
     /// Bytes of its text.
     pub bytes: u64,
-    /// Bytes of its JSON and of the result beside it; `None` if they are not kept any more.
+    /// Bytes of its JSON and of the result next to it; `None` if they are not kept any more.
     pub size: Option<u64>,
 }
 
@@ -291,7 +291,7 @@ pub(crate) struct RemovedLogs {
 pub struct RequestKey {
     /// The name.
     pub name: String,
-    /// Digest of the call, by which another call with the same name is told apart.
+    /// Digest of the call, by which another call with the same name is distinguished.
     pub call: Digest,
 }
 

@@ -1,4 +1,4 @@
-//! Writes the records that wait, in batches, on a thread of its own, and removes old ones.
+//! Writes the records that wait, in batches, on a separate thread, and removes old ones.
 
 use std::io;
 use std::sync::Arc;
@@ -235,7 +235,7 @@ impl Work {
     fn note_failure(&mut self, what: &str, error: &DatabaseError) {
         if !std::mem::replace(&mut self.is_failing, true) {
             let causes = CauseChain(error).to_string();
-            warn!("records of runs cannot be {what}, which is tried again: {causes}");
+            warn!("records of runs cannot be {what}; this is retried: {causes}");
         }
     }
 }

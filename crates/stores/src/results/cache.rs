@@ -11,7 +11,7 @@ use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
-/// Memory of an entry beside its value: keys, counts and places in the tables.
+/// Memory of an entry besides its value: keys, counts and places in the tables.
 const ENTRY: u64 = 512;
 
 /// Values of tenants. A tenant that keeps much takes no room of others: beyond the most of all, the

@@ -7,7 +7,7 @@ use wardian_vocabulary::units::ByteCount;
 /// The bounds of kept results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultsConfig {
-    /// Most bytes of all results; with 0 none is kept. Default 16 MiB.
+    /// Maximum number of bytes of all results; with 0 none is kept. Default 16 MiB.
     pub memory: ByteCount,
     /// How long a result is kept. Default one hour.
     pub max_age: Duration,

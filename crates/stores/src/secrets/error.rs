@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum SecretsError {
     /// No provider has them.
     #[error(
-        "the server has no secret {}: it looked in {}",
+        "the server has no secret {}; it searched {}",
         .names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         quoted_all(.looked_in)
     )]
@@ -49,13 +49,13 @@ pub enum SecretsError {
         fault: &'static str,
     },
     /// All values together are too large.
-    #[error("the secrets of the skill have more than 64 KiB together")]
+    #[error("the secrets of the skill have more than 64 KiB in total")]
     TooMuch,
 }
 
 fn quoted_all(providers: &[&str]) -> String {
     if providers.is_empty() {
-        return "no provider, since none has secrets of tenants".to_owned();
+        return "no provider, because none has secrets of tenants".to_owned();
     }
     let providers: Vec<String> = providers.iter().map(|name| format!("`{name}`")).collect();
     providers.join(", ")
@@ -106,7 +106,7 @@ pub enum ProviderFault {
     CommandStart(#[source] io::Error),
     /// The command failed. What it said is not shown: it may hold the value.
     #[error(
-        "the command ended with {status}; its output is not shown, since it may hold the value"
+        "the command failed with {status}; its output is not shown, since it may contain the value"
     )]
     CommandFailed {
         /// Its exit status.

@@ -5,7 +5,7 @@
 //! form of a key accept it. Prefixes that a service gives to all of its keys stay. A placeholder
 //! tells the shape of the value and nothing else of it.
 //!
-//! INVARIANT(fresh-placeholder): each run has placeholders of its own, which no other run knows.
+//! INVARIANT(fresh-placeholder): each run has its own placeholders, which no other run knows.
 
 use std::io;
 
@@ -90,10 +90,10 @@ pub enum PlaceholderError {
     #[error("it must be one line of visible ASCII characters")]
     Form,
     /// It is too short.
-    #[error("it must have at least 8 letters and digits behind a known prefix")]
+    #[error("it must have at least 8 letters and digits after a known prefix")]
     Short,
     /// The system gives no random bytes.
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     Random(#[source] io::Error),
 }
 

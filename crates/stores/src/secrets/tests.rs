@@ -135,12 +135,12 @@ fn a_file_is_read_only_if_it_is_private() {
 fn no_value_told_by_a_file_that_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     for (text, reason) in [
-        (format!("A = 1\nACME_KEY = \"{VALUE}\nB = 2"), "line 2 is not TOML"),
-        (format!("ACME_KEY = {VALUE}"), "line 1 is not TOML"),
-        (VALUE.to_owned(), "line 1 is not TOML"),
-        (format!("ACME_KEY = [\"{VALUE}\"]"), "`ACME_KEY` must be a text in quotes"),
-        (format!("[ACME_KEY]\nx = \"{VALUE}\""), "`ACME_KEY` must be a text in quotes"),
-        (format!("A = \"{VALUE}\"\nA = \"{VALUE}\""), "line 2 is not TOML"),
+        (format!("A = 1\nACME_KEY = \"{VALUE}\nB = 2"), "line 2 is not of the form"),
+        (format!("ACME_KEY = {VALUE}"), "line 1 is not of the form"),
+        (VALUE.to_owned(), "line 1 is not of the form"),
+        (format!("ACME_KEY = [\"{VALUE}\"]"), "`ACME_KEY` must be a quoted string"),
+        (format!("[ACME_KEY]\nx = \"{VALUE}\""), "`ACME_KEY` must be a quoted string"),
+        (format!("A = \"{VALUE}\"\nA = \"{VALUE}\""), "line 2 is not of the form"),
         ("x = 1 #".repeat(200_000), "larger than 1 MiB"),
     ] {
         let secrets = of_file(&private_file(folder.path(), &text));
@@ -170,8 +170,8 @@ fn a_command_gets_the_name_and_nothing_of_the_environment_of_secrets() {
 fn no_value_told_by_a_command_that_fails() {
     let print = format!("echo {VALUE}; echo {VALUE} >&2; ");
     for (script, reason) in [
-        (print.clone() + "exit 3", "ended with exit status: 3"),
-        (print.clone() + "kill -9 $$", "ended with signal: 9"),
+        (print.clone() + "exit 3", "failed with exit status: 3"),
+        (print.clone() + "kill -9 $$", "failed with signal: 9"),
         (format!("yes {VALUE}"), "is larger than 32 KiB"),
         ("printf 's3cr3t\\377'".to_owned(), "is not text in UTF-8"),
     ] {
@@ -188,7 +188,7 @@ fn no_value_told_by_a_command_that_fails() {
 fn a_command_that_hangs_is_stopped_with_all_that_it_has_started() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("child");
-    // The child keeps the output open and goes on alone.
+    // The child keeps the output open and continues alone.
     let script = format!("sleep 1000 & echo $! > {}; wait", mark.display());
     for script in [script.clone(), script.replace("; wait", "; exit 0"), script + "; exec >&-"] {
         let mut late = command(&["/bin/sh", "-c", &script]);
@@ -295,7 +295,7 @@ fn all_missing_names_are_told_at_once() {
     let error = Secrets::new(&SecretsConfig::default())
         .find_all(SecretScope::Server, ["A_KEY", "B_KEY"])
         .unwrap_err();
-    let told = "the server has no secret `A_KEY`, `B_KEY`: it looked in `environment`";
+    let told = "the server has no secret `A_KEY`, `B_KEY`; it searched `environment`";
     assert_eq!(error.to_string(), told);
 }
 
@@ -427,7 +427,7 @@ fn a_broken_place_of_a_tenant_hides_the_secret_of_the_server() {
     for (text, reason) in [
         (format!("tenants = \"{VALUE}\""), "`tenants` must be tables: `[tenants.NAME]`"),
         (format!("[tenants]\nacme = \"{VALUE}\""), "`tenants.acme` must be a table"),
-        (format!("[tenants.acme]\nKEY = [\"{VALUE}\"]"), "`KEY` must be a text in quotes"),
+        (format!("[tenants.acme]\nKEY = [\"{VALUE}\"]"), "`KEY` must be a quoted string"),
     ] {
         let file = private_file(&at("tenants"), &text);
         let config = SecretsConfig {

@@ -8,7 +8,7 @@ use wardian_vocabulary::secret_text::SecretText;
 /// Largest value, in bytes. Keys, tokens, certificates and service accounts have less than 8 KiB.
 pub const MAX_VALUE: usize = 32 << 10;
 
-/// Most bytes of all secrets of one run: masks take some hundred times as much memory.
+/// Maximum number of bytes of all secrets of one run: masks take some hundred times as much memory.
 pub const MAX_TOTAL: usize = 64 << 10;
 
 /// Checks a value. One line break at its end is dropped, because editors and `echo` add one.

@@ -49,10 +49,10 @@ impl CallerCredential {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCaller {
     /// No credential that is valid now.
-    #[error("a valid key is needed: `Authorization: Bearer wardian_...`")]
+    #[error("a valid key is required: `Authorization: Bearer wardian_...`")]
     Unauthorized,
     /// No credential that is valid now, on a server that takes tokens.
-    #[error("a valid token is needed: `Authorization: Bearer ...`")]
+    #[error("a valid token is required: `Authorization: Bearer ...`")]
     InvalidToken,
     /// The keys could not be read for too long.
     #[error("keys cannot be checked at this time; repeat the call a little later")]

@@ -32,7 +32,7 @@ const POLLS_PER_WRITE: u32 = 20;
 /// The longest time for which keys are trusted without the database having been read.
 pub(crate) const MOST_STALE: Duration = Duration::from_secs(30);
 
-/// Longest credential that is hashed. Longer ones are no keys.
+/// Longest credential that is hashed. Longer ones are not keys.
 const MAX_CREDENTIAL: usize = 256;
 
 /// The keys of a server.
@@ -276,7 +276,7 @@ impl Told {
         Self { what, is_failing: false }
     }
 
-    /// Returns true if the log was told something.
+    /// Returns true if something was logged.
     fn tell(&mut self, done: Result<(), DatabaseError>) -> bool {
         let was_failing = std::mem::replace(&mut self.is_failing, done.is_err());
         match done {

@@ -18,7 +18,7 @@ use wardian_vocabulary::ids::{Digest, TenantId};
 pub enum Revocation {
     /// The key was valid until now.
     Revoked,
-    /// It was revoked before.
+    /// It was already revoked.
     Already,
     /// There is no such key.
     Unknown,

@@ -18,13 +18,13 @@ use wardian_vocabulary::client_tls::{UnreadableAuthorities, client_tls};
 /// The time for a whole request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most bytes of an answer that are read.
+/// Maximum number of bytes of an answer that are read.
 const MAX_ANSWER: u64 = 64 << 10;
 
 /// Longest file with headers.
 const MAX_HEADERS: usize = 16 << 10;
 
-/// Why traces cannot begin.
+/// Why tracing cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file with headers cannot be read.
@@ -36,7 +36,7 @@ pub enum TraceError {
         #[source]
         cause: io::Error,
     },
-    /// A line of it is no header. The line may hold a secret, so it is only counted.
+    /// A line of it is not a header. The line may hold a secret, so it is only counted.
     #[error(
         "line {line} of `{}` (`telemetry.headers_file`) must be a header such as \
          `authorization: Bearer ...`",
@@ -51,7 +51,7 @@ pub enum TraceError {
     /// The headers would travel without encryption.
     #[error(
         "`telemetry.headers_file` is set, so `telemetry.otlp_endpoint` must begin with https:// or \
-         name this machine: its headers would be sent without encryption"
+         name this machine: its headers would be sent unencrypted"
     )]
     Unencrypted,
     /// The file with certificates cannot be read.
@@ -81,7 +81,7 @@ pub(super) enum SendFailure {
     #[error("`{url}` cannot be reached: {cause}")]
     Unreachable { url: String, cause: Box<ureq::Error> },
     /// The collector does not take them.
-    #[error("`{url}` answers with status {status}")]
+    #[error("`{url}` responded with status {status}")]
     Status { url: String, status: u16 },
 }
 

@@ -11,7 +11,7 @@ pub struct TracesConfig {
     pub collector: CollectorAddress,
     /// A file with headers of the requests to it, such as a key.
     pub headers: Option<PathBuf>,
-    /// A file with certificates of authorities that are trusted beside those of the system.
+    /// A file with certificates of authorities that are trusted besides those of the system.
     pub authorities: Option<PathBuf>,
     /// The share of the requests that are recorded, from 0 to 1. Default 1.
     pub ratio: f64,
@@ -24,7 +24,7 @@ pub struct TracesConfig {
 /// What the header `traceparent` of a request decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ParentTrust {
-    /// Nothing: the request begins a trace of its own, which names the client's as a link.
+    /// Nothing: the request begins its own trace, which names the client's as a link.
     Link,
     /// The trace that the request belongs to. The server decides whether it is recorded.
     #[default]

@@ -11,10 +11,10 @@ const FIELDS: usize = 55;
 /// The version that no header has.
 const FORBIDDEN: u8 = 0xff;
 
-/// The flag of a trace that is recorded. Other flags say nothing to this server.
+/// The flag of a trace that is recorded. Other flags are ignored.
 const SAMPLED: u8 = 1;
 
-/// Most members of `tracestate`; the specification refuses more.
+/// Maximum number of members of `tracestate`; the specification refuses more.
 const MAX_MEMBERS: usize = 32;
 
 /// Longest `tracestate` that is kept: the length that the specification asks for.

@@ -30,7 +30,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2
 /// Longest reason in a log line, in characters.
 const MAX_REASON: usize = 300;
 
-/// Takes spans, and sends them from a thread of its own.
+/// Takes spans, and sends them from a separate thread.
 #[derive(Debug)]
 pub(super) struct Exporter {
     queue: SyncSender<Message>,
@@ -120,10 +120,7 @@ impl Exporter {
         let ended = self.ended.lock().recv_timeout(patience);
         let left = self.counts().waiting;
         if ended == Err(RecvTimeoutError::Timeout) && left > 0 {
-            warn!(
-                spans.lost = left,
-                "{left} spans of traces were not sent before the server stopped"
-            );
+            warn!(spans.lost = left, "{left} spans were not sent before the server stopped");
         }
     }
 
@@ -143,12 +140,12 @@ impl SpanCounts {
         let ends =
             [("exported", self.exported), ("dropped", self.dropped), ("failed", self.failed)];
         let ends = ends.map(|(end, count)| (end, number_of(count)));
-        let help = "Spans of traces by what became of them";
+        let help = "Spans by outcome";
         vec![
             MetricReading::counter("wardian_trace_spans", help, 0.0).by("result", ends),
             MetricReading::gauge(
                 "wardian_trace_spans_waiting",
-                "Spans of traces that wait to be sent",
+                "Spans waiting to be sent",
                 number_of(self.waiting),
             ),
         ]
@@ -218,7 +215,7 @@ impl Sending {
                     self.shared.failed.fetch_add(rejected, Ordering::Relaxed);
                     self.shared.exported.fetch_add(count - rejected, Ordering::Relaxed);
                     if std::mem::take(&mut self.is_failing) {
-                        info!("spans of traces can be sent again");
+                        info!("spans can be sent again");
                     }
                     return;
                 }
@@ -237,7 +234,7 @@ impl Sending {
             // A certificate of the collector may have a part in the text.
             let failure: String = failure.to_string().chars().take(MAX_REASON).collect();
             let failure = failure.escape_debug();
-            warn!("spans of traces cannot be sent, and are lost until they can: {failure}");
+            warn!("spans cannot be sent, and are dropped until they can: {failure}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Traces in the form of OpenTelemetry: spans of requests, calls and runs, which a thread of its own
+//! Traces in the form of OpenTelemetry: spans of requests, calls and runs, which a separate thread
 //! sends to the collector that an operator names. Without one nothing is recorded and nothing is
 //! sent.
 //!

@@ -39,7 +39,7 @@ struct Place {
     tenant: Arc<TenantId>,
 }
 
-/// A span that goes on until it is dropped.
+/// A span that lasts until it is dropped.
 #[derive(Debug)]
 pub struct OpenSpan {
     scope: TraceScope,
@@ -91,7 +91,7 @@ impl Tracer {
         tenant: &TenantId,
     ) -> OpenSpan {
         let Some(tracing) = &self.0 else { return OpenSpan::none() };
-        // Without randomness there is no id, and the request goes on without a trace.
+        // Without randomness there is no id, and the request continues without a trace.
         let Some((own, id)) = new_ids() else { return OpenSpan::none() };
         let joined = parent.as_ref().filter(|_| tracing.parents != ParentTrust::Link);
         let is_sampled = match joined {

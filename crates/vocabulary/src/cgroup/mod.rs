@@ -5,7 +5,7 @@
 //! it really takes, in any way, and the kernel ends the worker alone when it takes too much.
 //!
 //! The place is the cgroup that the server was started in, if nothing else is in it. A cgroup with
-//! members of its own cannot have others below it, so the server moves itself to `gateway` first:
+//! members cannot have others below it, so the server moves itself to `gateway` first:
 //!
 //! ```text
 //! …/wardian.service      the place
@@ -15,8 +15,8 @@
 //!     worker-2           one worker
 //! ```
 //!
-//! INVARIANT(own-cgroup-only): a cgroup that has processes beside those of this server is left as it
-//! is, and so is a cgroup whose children have others.
+//! INVARIANT(own-cgroup-only): a cgroup that has processes besides those of this server is left as
+//! it is, and so is a cgroup whose children have others.
 //! INVARIANT(no-cgroup-left): the cgroup of a process is removed when the process has ended. What a
 //! killed server leaves behind is removed at the next start in the same place.
 //!

@@ -55,7 +55,7 @@ pub fn names_of(controllers: &[Controller]) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupUnavailable {
     /// There is no version 2.
-    #[error("this system shows no cgroups of version 2")]
+    #[error("this system has no cgroups of version 2")]
     NotMounted,
     /// The cgroup is not below any mount.
     #[error("the cgroup of this process is not visible here")]
@@ -72,7 +72,7 @@ pub enum CgroupUnavailable {
         kind: String,
     },
     /// Others are in the same cgroup.
-    #[error("the cgroup `{}` has {others} processes beside this one", .folder.display())]
+    #[error("the cgroup `{}` has {others} processes besides this one", .folder.display())]
     Shared {
         /// Its folder.
         folder: PathBuf,
@@ -122,19 +122,19 @@ impl CgroupUnavailable {
         match self {
             Self::NotMounted | Self::NoControllers { .. } => {
                 "start the server by a systemd unit with `Delegate=memory pids cpu`, such as \
-                 deploy/wardian.service; a system that uses version 1 changes to version 2 with \
+                 deploy/wardian.service; a system with version 1 switches to version 2 with \
                  `systemd.unified_cgroup_hierarchy=1` on the kernel's command line"
             }
-            Self::Hidden => "give the container a cgroup namespace of its own, mounted writable",
+            Self::Hidden => "give the container its own cgroup namespace, mounted writable",
             Self::Root | Self::Threaded { .. } | Self::Shared { .. } | Self::Occupied { .. } => {
-                "give the server a cgroup of its own: a systemd unit with `Delegate=memory pids \
+                "give the server its own cgroup: a systemd unit with `Delegate=memory pids \
                  cpu`, such as deploy/wardian.service"
             }
             Self::ReadOnly { .. } => {
                 "delegate it: `Delegate=memory pids cpu` in the systemd unit, and no \
                  `ProtectControlGroups=yes`; in a container, /sys/fs/cgroup mounted writable"
             }
-            Self::System { .. } => "`workers.cgroups = \"off\"` does without them",
+            Self::System { .. } => "`workers.cgroups = \"off\"` turns them off",
         }
     }
 }
@@ -219,7 +219,7 @@ pub(super) fn members(folder: &Path) -> Result<Vec<u32>, CgroupUnavailable> {
     Ok(text.split_whitespace().map(|number| number.parse().unwrap_or(0)).collect())
 }
 
-/// How many processes beside `process` are in a cgroup.
+/// How many processes besides `process` are in a cgroup.
 pub(super) fn others_in(folder: &Path, process: u32) -> Result<usize, CgroupUnavailable> {
     Ok(members(folder)?.into_iter().filter(|member| *member != process).count())
 }

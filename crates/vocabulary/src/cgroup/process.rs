@@ -17,7 +17,7 @@ pub struct CgroupLimits {
     pub memory: ByteCount,
     /// Processes and threads.
     pub processes: u32,
-    /// The share of the processors, relative to cgroups beside it: 100 is usual.
+    /// The share of the processors, relative to cgroups next to it: 100 is usual.
     pub weight: u32,
 }
 
@@ -77,7 +77,7 @@ impl ProcessCgroup {
     ///
     /// # Errors
     ///
-    /// The system refuses it. A process that has ended meanwhile is no error.
+    /// The system refuses it. A process that has ended meanwhile is not an error.
     pub fn enter(&self, process: u32) -> io::Result<()> {
         match self.write("cgroup.procs", u64::from(process)) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
@@ -97,7 +97,7 @@ impl ProcessCgroup {
         if self.shortage.get().is_some() {
             return;
         }
-        // Without the controller there is no such file. Once the cgroup is removed there is none
+        // Without the controller the file does not exist. Once the cgroup is removed there is none
         // either, and what it said was noted before.
         let events = fs::read_to_string(self.folder.join("memory.events"));
         if let Some(found) = events.ok().and_then(|events| shortage_in(&events)) {

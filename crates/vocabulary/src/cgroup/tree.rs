@@ -68,7 +68,7 @@ impl CgroupTree {
         if self.has_moved {
             create(&gateway)?;
             let moved = write(&gateway.join("cgroup.procs"), &self.process.to_string());
-            moved.map_err(refused("move this process to a cgroup of its own"))?;
+            moved.map_err(refused("move this process to its own cgroup"))?;
             let others = others_in(&self.folder, self.process)?;
             if others > 0 {
                 let folder = self.folder.clone();
@@ -135,7 +135,7 @@ impl CgroupTree {
         &self.controllers
     }
 
-    /// The controllers that are not there.
+    /// The missing controllers.
     #[must_use]
     pub fn missing(&self) -> Vec<Controller> {
         Controller::ALL.into_iter().filter(|one| !self.controllers.contains(one)).collect()
@@ -186,7 +186,7 @@ impl CgroupTree {
     /// one there. The processes of the server must have ended.
     pub fn leave(&self) {
         if let Err(error) = self.restore() {
-            warn!("the cgroup `{}` is not as it was before: {error}", self.folder.display());
+            warn!("the cgroup `{}` could not be restored: {error}", self.folder.display());
         }
     }
 
@@ -221,7 +221,7 @@ fn remove_soon(folder: &Path) -> io::Result<()> {
 fn create(folder: &Path) -> Result<(), CgroupUnavailable> {
     match fs::create_dir(folder) {
         Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => {
-            Err(refused("make a cgroup")(cause))
+            Err(refused("create a cgroup")(cause))
         }
         _ => Ok(()),
     }

@@ -144,7 +144,7 @@ fn processes_get_cgroups_of_their_own_and_no_cgroup_left_behind() {
     other.remove().unwrap();
     remove_soon(one.folder()).unwrap();
     assert!(!worker.is_alive(), "what was in it has not ended");
-    // A process that has ended meanwhile is no error.
+    // A process that has ended meanwhile is not an error.
     let late = tree.make_worker(&LIMITS).unwrap();
     let gone = worker.0.id();
     drop(worker);

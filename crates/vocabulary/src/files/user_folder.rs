@@ -31,10 +31,10 @@ const BENEATH: ResolveFlags =
 #[derive(Debug, thiserror::Error)]
 pub enum UserFileError {
     /// The name cannot be that of a file in the folder.
-    #[error("a file is named by its path below the folder, without `..`, links and hidden parts")]
+    #[error("name a file by its path below the folder, without `..`, links and hidden parts")]
     Name,
     /// Nothing has this name.
-    #[error("there is no such file")]
+    #[error("the file does not exist")]
     Missing,
     /// A folder, a pipe, a device.
     #[error("it is not a regular file")]
@@ -87,7 +87,7 @@ impl UserFolder {
         if !is_fine(name) {
             return Err(UserFileError::Name);
         }
-        // Opening a device can have an effect of its own, so the kind is looked at first.
+        // Opening a device can have side effects, so the kind is looked at first.
         let found = rustix::fs::openat2(
             &self.folder,
             name,
@@ -149,7 +149,7 @@ impl UserFolder {
     ///
     /// # Errors
     ///
-    /// The system refuses, or there are too many files of this name.
+    /// The system refuses, or there are already too many files with this name.
     pub fn create(&self, name: &str) -> Result<(File, String), UserFileError> {
         let name = fitting(name);
         let (stem, extension) = match name.rsplit_once('.') {
@@ -169,7 +169,7 @@ impl UserFolder {
                 Err(fault) => return Err(fault_of(fault)),
             }
         }
-        let message = format!("there are {MAX_NUMBER} files of this name");
+        let message = format!("there are already {MAX_NUMBER} files with this name");
         Err(io::Error::new(io::ErrorKind::AlreadyExists, message).into())
     }
 

@@ -12,8 +12,8 @@ pub const DETACHED: usize = 64;
 /// The limits of one tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TenantLimits {
-    /// The share of worker time beside other tenants that want more than there is: a tenant with
-    /// weight 2 gets twice the time of one with weight 1. Default 1.
+    /// The share of worker time relative to other tenants that want more than there is: a tenant
+    /// with weight 2 gets twice the time of one with weight 1. Default 1.
     pub weight: NonZeroU32,
     /// Runs at once. Default: as many as the server runs.
     pub running: usize,

@@ -26,7 +26,7 @@ pub(super) fn open(config: &Config, use_of_it: UseOfStore) -> Result<LocalBlobSt
         Err(assembly::AssemblyError::Blobs(BlobError::InUse)) => match use_of_it {
             UseOfStore::Reads => Ok(assembly::open_blobs_beside(config)),
             UseOfStore::Changes => Err(Failed::usage(
-                "a server is using the blob store: name it with `--server`, such as \
+                "a server is using the blob store: give its address with `--server`, such as \
                  `--server http://127.0.0.1:8080`, or stop it",
             )),
         },
@@ -203,7 +203,10 @@ mod tests {
         let config = config_in(folder.path(), &[("blobs.max_size", "1 KiB")]);
         let failed = stored(&config, Path::new("/dev/zero")).unwrap_err();
         assert_eq!(failed.exit, crate::cli::exit_code::Exit::WrongUsage);
-        assert!(failed.to_string().starts_with("/dev/zero: a blob may hold 1 KiB"), "{failed}");
+        assert!(
+            failed.to_string().starts_with("/dev/zero: a blob may have at most 1 KiB"),
+            "{failed}"
+        );
         let id = stored(&config, Path::new("/proc/sys/kernel/ostype")).unwrap();
         assert_eq!(content(&config, &id), b"Linux\n");
     }

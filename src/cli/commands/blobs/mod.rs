@@ -39,7 +39,7 @@ pub(crate) fn read_key(path: &Path) -> Result<Zeroizing<String>, Failed> {
     file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(unreadable)?;
     let key = text.trim();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Failed::usage(format!("{} must hold one key", path.display())));
+        return Err(Failed::usage(format!("{} must contain one key", path.display())));
     }
     Ok(Zeroizing::new(key.to_owned()))
 }

@@ -23,10 +23,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// verifies gigabytes before it sends them, and syncs them before it acknowledges them.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Most bytes of an answer of JSON.
+/// Maximum number of bytes of an answer of JSON.
 const MAX_JSON: u64 = 4 << 20;
 
-/// Most bytes of other answers: the log of a run as JSON, each byte escaped.
+/// Maximum number of bytes of other answers: the log of a run as JSON, each byte escaped.
 const MAX_TEXT: u64 = 128 << 20;
 
 /// Attempts at a call that a busy server refuses.
@@ -182,7 +182,7 @@ impl Remote {
         if is_part == (offset > 0) {
             return Ok(answer);
         }
-        Err(Failed::because("the server sent another part of the blob than the one asked for"))
+        Err(Failed::because("the server did not send the requested part of the blob"))
     }
 
     /// A page of the list of blobs.
@@ -227,7 +227,7 @@ impl Remote {
         let length = read.map_err(|error| Failed::at("read the answer", &error))?;
         match u64::try_from(length) {
             Ok(length) if length <= MAX_TEXT => Ok(text),
-            _ => Err(Failed::because(format!("{} sends an answer that is too long", self.url))),
+            _ => Err(Failed::because(format!("{} sent a response that is too long", self.url))),
         }
     }
 

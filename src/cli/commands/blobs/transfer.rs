@@ -31,7 +31,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Attempts to go on after a connection broke, without a byte having arrived in between.
+/// Attempts to continue after a connection broke, without a byte having arrived in between.
 const ATTEMPTS: u32 = 3;
 
 /// The description of a blob that the command line gives.
@@ -113,7 +113,7 @@ fn put_remote(
     // when all of it was sent.
     let is_same = remote.has_key() || hashed.finish() == stored.blob_id;
     if !is_same || stored.size_bytes != count.get() {
-        return Err(Failed::because("the server stored other bytes than were sent"));
+        return Err(Failed::because("the server stored different bytes than were sent"));
     }
     Ok((stored.blob_id, stored.size_bytes))
 }
@@ -201,19 +201,19 @@ fn folder_named(path: &Path) -> Option<&Path> {
     is_folder.then_some(path)
 }
 
-/// Makes a folder if it is not there.
+/// Makes a folder if it does not exist.
 fn ensure_folder(folder: &Path) -> Result<(), Failed> {
     if fs::metadata(folder.components().as_path()).is_ok_and(|found| !found.is_dir()) {
         return Err(Failed::usage(format!(
-            "{}: the slash at the end names a folder, and this is none",
+            "{}: a path that ends with a slash must be a folder, and this is not one",
             folder.display()
         )));
     }
     fs::create_dir_all(folder).map_err(|fault| Failed::named(folder.display(), &fault))
 }
 
-/// Copies a blob of a server, and goes on where a connection broke. The bytes are compared with the
-/// id at the end, unless the id is that of a tenant, which is keyed.
+/// Copies a blob of a server, and continues where a connection broke. The bytes are compared with
+/// the id at the end, unless the id is that of a tenant, which is keyed.
 fn fetch_remote(
     remote: &Remote,
     id: &BlobId,
@@ -223,7 +223,7 @@ fn fetch_remote(
     let kind = header(&answer, "content-type").and_then(|kind| BlobKind::parse(&kind).ok());
     let size = header(&answer, "content-length").and_then(|size| size.parse::<u64>().ok());
     let (Some(kind), Some(size)) = (kind, size) else {
-        return Err(Failed::because("the server did not name the kind and length of the blob"));
+        return Err(Failed::because("the server did not send the kind and length of the blob"));
     };
     let mut progress = TransferProgress::begin("reading", Some(size));
     let mut hasher = BlobHasher::new(&kind);
@@ -248,11 +248,11 @@ fn fetch_remote(
         if failures > ATTEMPTS {
             return Err(Failed::at("read the blob to its end", &fault));
         }
-        note(&format!("the connection broke ({fault}); going on at byte {done}"));
+        note(&format!("the connection was lost ({fault}); resuming at byte {done}"));
         body = body_of(remote.open(id, done)?);
     }
     if hasher.finish() != *id && !remote.has_key() {
-        return Err(Failed::because("the server sent other bytes than those of the blob"));
+        return Err(Failed::because("the server sent bytes that are not those of the blob"));
     }
     Ok(done)
 }

@@ -10,7 +10,7 @@ use crate::cli::terminal::output::note;
 /// Transfers that take less time show nothing.
 const LONG: Duration = Duration::from_secs(2);
 
-/// The interval of lines where standard error is no terminal.
+/// The interval of lines where standard error is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The progress of one transfer.

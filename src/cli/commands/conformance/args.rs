@@ -7,11 +7,11 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConformanceArgs {
-    /// The server, such as `http://127.0.0.1:8080/rpc` [default: one that is started for it]. The
-    /// key is taken from `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
+    /// Server to test, such as `http://127.0.0.1:8080/rpc` [default: a temporary one]. The key comes
+    /// from `--key-file` or the environment variable `WARDIAN_API_KEY`.
     #[arg(long = "server", alias = "url", value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// File with the key that is sent to the server as a bearer token.
+    /// File with the API key for the server.
     #[arg(long, value_name = "FILE", requires = "url")]
     key_file: Option<PathBuf>,
     /// Run the cases up to this level.
@@ -21,23 +21,23 @@ pub(crate) struct ConformanceArgs {
     /// Run only cases whose ids contain this text; can be given several times.
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
-    /// How long each request may take.
+    /// Timeout for each request.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
-    /// Write a report in Markdown.
+    /// Write a Markdown report.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write a report for services of continuous integration.
+    /// Write an XML report for continuous integration.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write a report for programs.
+    /// Write a JSON report.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Print the cases as Markdown, and run none.
+    /// Print the cases as Markdown without running them.
     #[arg(long)]
     list: bool,
-    /// Copy the skills that the cases need into the folder of a server.
+    /// Copy the skills that the cases need to a server's skill folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "list")]
     install: Option<PathBuf>,
 }

@@ -48,7 +48,7 @@ pub(crate) fn conformance(
     args: &ConformanceArgs,
     key: Option<&str>,
 ) -> Result<Exit, Failed> {
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let suite = unpack(folder.path()).map_err(|fault| Failed::at("write the suite", &fault))?;
     let mut command = suite_command(&config.engine.python, &suite, args);
     if let Some(key) = key.filter(|_| args.url.is_some()) {
@@ -104,9 +104,10 @@ fn ensure_python(python: &Path) -> Result<(), Failed> {
 
 fn no_python(python: &Path, fault: &io::Error) -> Failed {
     Failed::usage(format!(
-        "the conformance suite needs Python 3.9 or newer on this machine, and `{}` cannot be run: {fault}; \
-         install it, name another one with `--set engine.python=FILE`, or run the suite where there is one: \
-         `python3 -m skills_protocol_conformance --url URL` in the folder `conformance` of Wardian's source",
+        "the conformance suite needs Python 3.9 or newer on this machine, and `{}` cannot be run: \
+         {fault}; install it, name another one with `--set engine.python=FILE`, or run the suite \
+         on a machine that has it: `python3 -m skills_protocol_conformance --url URL` in the \
+         folder `conformance` of Wardian's source",
         python.display()
     ))
 }

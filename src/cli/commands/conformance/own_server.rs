@@ -12,7 +12,7 @@ use crate::cli::failed::Failed;
 use wardian_config::Config;
 use wardian_vocabulary::subprocess::hide_own_variables;
 
-/// A server in a process of its own. Dropping it stops the server.
+/// A server in a separate process. Dropping it stops the server.
 pub(crate) struct OwnServer {
     process: Child,
     url: String,
@@ -57,7 +57,7 @@ impl OwnServer {
 }
 
 fn no_start() -> Failed {
-    Failed::because("the server does not start: see the messages above")
+    Failed::because("the server did not start: see the messages above")
 }
 
 impl Drop for OwnServer {

@@ -178,7 +178,7 @@ impl BridgeParts {
         for (name, value) in &message.headers {
             request = request.header(*name, value);
         }
-        request.send(line).map_err(|fault| format!("the server cannot be asked: {fault}"))
+        request.send(line).map_err(|fault| format!("the server cannot be reached: {fault}"))
     }
 
     fn pass_back(&self, answer: Response<Body>, message: &BridgedMessage) -> Result<(), String> {
@@ -192,7 +192,10 @@ impl BridgeParts {
         let text = body.with_config().limit(MAX_ANSWER).read_to_string();
         let text = text.map_err(|fault| format!("the answer cannot be read: {fault}"))?;
         if status == 401 {
-            note("warning: the server refuses the key: `--key-file` or WARDIAN_API_KEY names one");
+            note(
+                "warning: the server refuses the key: set it with `--key-file` or \
+                WARDIAN_API_KEY",
+            );
         }
         if kind.starts_with("application/json") {
             self.pass(&text, message);
@@ -200,7 +203,7 @@ impl BridgeParts {
         }
         match (status, &message.id) {
             (200..300, None) => Ok(()),
-            _ => Err(format!("the server answers with status {status}: {}", text.trim())),
+            _ => Err(format!("the server responded with status {status}: {}", text.trim())),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use wardian_edges::mcp::{LocalFolders, SameName};
 
-/// Most files that are warned of one by one.
+/// Maximum number of files that are warned of one by one.
 const TOLD_NAMES: usize = 5;
 
 /// Opens the folders, and warns of files that have one name.
@@ -28,13 +28,16 @@ fn warn_of_same_names(local: &LocalFolders) {
     let same = local.same_names();
     for SameName { name, other } in same.iter().take(TOLD_NAMES) {
         note(&format!(
-            "warning: two folders of `--files` have a file `{name}`: `file:{name}` is that of the \
-             first, `file:{other}` the other"
+            "warning: two folders of `--files` have a file `{name}`: `file:{name}` is the first \
+            one, `file:{other}` the other"
         ));
     }
     if same.len() > TOLD_NAMES {
         let more = same.len().saturating_sub(TOLD_NAMES);
-        note(&format!("warning: {more} more files have a name that an earlier folder has"));
+        note(&format!(
+            "warning: {more} more files have names that also exist in an earlier \
+            folder"
+        ));
     }
 }
 
@@ -43,11 +46,11 @@ fn warn_of_same_names(local: &LocalFolders) {
 fn ensure_out(folder: &Path) -> Result<(), Failed> {
     if fs::metadata(folder).is_ok_and(|found| !found.is_dir()) {
         return Err(Failed::usage(format!(
-            "`--out` names a folder, and `{}` is none",
+            "`--out` must be a folder, and `{}` is not one",
             folder.display()
         )));
     }
     fs::create_dir_all(folder).map_err(|fault| {
-        Failed::usage(format!("the folder `{}` cannot be made: {fault}", folder.display()))
+        Failed::usage(format!("the folder `{}` cannot be created: {fault}", folder.display()))
     })
 }

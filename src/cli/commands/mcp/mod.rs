@@ -49,7 +49,7 @@ pub(crate) fn mcp(
         return bridge.serve();
     }
     let limits = limits_of(&config);
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let local = local_folders(args)?;
     let protocol = (config.mcp, local);
     let config = on_its_own(config, &folder);
@@ -90,7 +90,7 @@ async fn prepare(
             Ok(runtime) => return runtime,
             Err(failed) => failed,
         };
-        let reason = format!("{failed}; `wardian engine install` in a terminal tries it as well");
+        let reason = format!("{failed}; you can also run `wardian engine install` in a terminal");
         let failure = Preparation::Failed { reason, retry: pause };
         note(&format!("warning: {failure}"));
         gate.report(failure);

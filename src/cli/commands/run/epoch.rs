@@ -22,7 +22,7 @@ fn of_variable(value: Option<OsString>) -> Result<u64, Failed> {
     epoch.filter(|epoch| *epoch <= MAX_EPOCH).ok_or_else(|| {
         Failed::usage(format!(
             "the environment variable `{SOURCE_DATE_EPOCH}` must be a number of seconds from 0 to \
-             {MAX_EPOCH}: remove it, or give `--epoch`"
+             {MAX_EPOCH}: unset it, or pass `--epoch`"
         ))
     })
 }

@@ -48,7 +48,7 @@ use wardian_vocabulary::units::ByteCount;
 /// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
-/// Most files that a sentence names.
+/// Maximum number of files that a sentence names.
 const MAX_NAMED: usize = 3;
 
 /// Runs a file, or code.
@@ -70,7 +70,7 @@ pub(crate) fn run_code(
             read = Some(file);
             (text, name)
         }
-        (None, None) => return Err(Failed::usage("there is no file and no code to run")),
+        (None, None) => return Err(Failed::usage("give a file or code to run")),
     };
     let program = LocalProgram::File { source, file_name };
     let order = Order { program, file: read, entrypoint, mount_skills: mount_skill };
@@ -117,7 +117,7 @@ fn run(
 ) -> Result<Exit, Failed> {
     let args = arguments(options.args.as_deref())?;
     ensure_set_once(&args, &options.blob)?;
-    // What cannot be signed or written is told before the run.
+    // What cannot be signed or written is reported before the run.
     if let Some(key) = &options.sign {
         private_key(key)?;
     }
@@ -158,7 +158,7 @@ fn run(
         ..LocalRun::new(program)
     };
     let lock = SkillsLock::read_named(options.locked.as_ref())?;
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, metered).await?;
@@ -181,8 +181,7 @@ fn everything(config: &Config) -> KeepFiles {
     KeepFiles::Usual(KeepBounds { count, max_size: all.min(PAYLOAD_MAX), total_size: all })
 }
 
-/// Prints the problems of the skills that a run asks for. Those of other skills are no concern of
-/// it.
+/// Prints the problems of the skills that a run asks for. Those of other skills do not concern it.
 fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
     let executed = match &request.program {
         LocalProgram::Skill { name, .. } => Some(name.as_str()),
@@ -302,9 +301,12 @@ fn finish(
 fn note_saved(saved: &SavedFile) {
     let path = shown(&saved.path.display().to_string());
     note(&match saved {
-        SavedFile { is_unchanged: true, .. } => format!("{path} has this content already"),
+        SavedFile { is_unchanged: true, .. } => format!("{path} already has this content"),
         SavedFile { is_renamed: true, .. } => {
-            format!("wrote {path}: the file of this name has other content and was left alone")
+            format!(
+                "wrote {path}: a file with the original name has different content and was \
+                not replaced"
+            )
         }
         _ => format!("wrote {path}"),
     });
@@ -327,7 +329,7 @@ fn dropped(result: &RunResult, printed: Option<&BlobId>) -> Option<String> {
     };
     let list = first.join(", ");
     (!names.is_empty())
-        .then(|| format!("made and dropped: {list}{more}; keep them with `--out FOLDER`"))
+        .then(|| format!("created and dropped: {list}{more}; keep them with `--out FOLDER`"))
 }
 
 /// Writes the record of a run, unless its end does not repeat.
@@ -393,7 +395,7 @@ fn ensure_set_once(args: &Arguments, blobs: &[NamedFile]) -> Result<(), Failed> 
         if args.has(name) || !names.insert(name) {
             let name = shown(name);
             return Err(Failed::usage(format!(
-                "`--blob` sets the argument `{name}`, which is set"
+                "`--blob` sets the argument `{name}`, which is already set"
             )));
         }
     }
@@ -408,7 +410,8 @@ fn ensure_names_differ(options: &RunOptions) -> Result<(), Failed> {
         if BlobName::parse(&name.to_string_lossy()).is_err() || name.to_str().is_none() {
             let path = shown(&path.display().to_string());
             return Err(Failed::usage(format!(
-                "{path} has no name by which a program could open it: rename it, or use `--blob`"
+                "{path} has a name under which a program cannot open it: rename it, or use \
+                `--blob`"
             )));
         }
         if !names.insert(name) {

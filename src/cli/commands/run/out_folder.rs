@@ -33,7 +33,7 @@ pub(crate) struct SavedFile {
     pub(crate) id: BlobId,
     /// The file.
     pub(crate) path: PathBuf,
-    /// True if the file was there already, with this content.
+    /// True if the file already existed, with this content.
     pub(crate) is_unchanged: bool,
     /// True if a file of the same name and other content was left alone.
     pub(crate) is_renamed: bool,
@@ -112,7 +112,7 @@ fn save(
             Err(fault) => return Err(Failed::named(path.display(), &fault)),
         }
     }
-    Err(Failed::usage(format!("{} has too many files of this name", folder.display())))
+    Err(Failed::usage(format!("{} has too many files with this name", folder.display())))
 }
 
 /// Makes a folder below the one that the user named. A link there could lead anywhere.

@@ -63,7 +63,7 @@ fn converted_line(result: &RunResult) -> Option<String> {
         return None;
     }
     let more = match result.converted.len() > SHOWN || result.converted_total.is_some() {
-        true => "; `--json` has more",
+        true => "; `--json` shows all",
         false => "",
     };
     Some(format!("converted: {}{more}", first.join("; ")))

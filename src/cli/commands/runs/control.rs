@@ -1,4 +1,4 @@
-//! Runs of a running server that go on: the list of them, the wait for one, and its cancellation.
+//! Runs in progress on a running server: the list of them, the wait for one, and its cancellation.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::RunId;
 
 /// The time for which one request waits for the end of a run, in milliseconds. In between, the
-/// progress of the run is told.
+/// progress of the run is reported.
 const WAIT_MS: u64 = 2_000;
 
 /// An answer that comes sooner was not waited for: as many requests of the tenant wait as may.
@@ -49,11 +49,14 @@ struct KeptResult {
 /// The server that the command names.
 fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
     remote_of(at, api_key)?.ok_or_else(|| {
-        Failed::usage("only a running server knows the runs that go on: name it with `--server`")
+        Failed::usage(
+            "only a running server knows the runs in progress: give its address with \
+            `--server`",
+        )
     })
 }
 
-/// Lists the runs that go on.
+/// Lists the runs in progress.
 pub(super) fn list_active(
     at: &ServerOption,
     api_key: Option<&str>,
@@ -63,7 +66,7 @@ pub(super) fn list_active(
     if as_json {
         print_json(&list.runs);
     } else if list.runs.is_empty() {
-        print_line("no run goes on");
+        print_line("no runs are in progress");
     } else {
         let columns = ["run", "asked for", "program", "status", "progress"];
         print_table(&columns, list.runs.iter().map(row).collect());
@@ -150,9 +153,9 @@ pub(super) fn cancel(at: &ServerOption, api_key: Option<&str>, id: &RunId) -> Re
     print_line(&match (cancelled.status, outcome) {
         (RunProgress::Ended, Some("cancelled")) => format!("run `{id}` is cancelled"),
         (RunProgress::Ended, Some(outcome)) => {
-            format!("run `{id}` had ended before: {}", shown(outcome))
+            format!("run `{id}` had already ended: {}", shown(outcome))
         }
-        (RunProgress::Ended, None) => format!("run `{id}` is over"),
+        (RunProgress::Ended, None) => format!("run `{id}` has ended"),
         (RunProgress::Queued | RunProgress::Running, _) => format!("run `{id}` is being stopped"),
     });
     Ok(())

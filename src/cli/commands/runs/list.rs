@@ -49,12 +49,12 @@ pub(super) async fn list_of_one(
     others.truncate(SHOWN_TENANTS);
     let shown: Vec<&str> = others.iter().map(TenantId::as_str).collect();
     print_line(&match shown.as_slice() {
-        [one] => format!(
-            "there are no such runs of tenant `{tenant}`; tenant `{one}` has runs: `--tenant {one}`"
-        ),
+        [one] => {
+            format!("tenant `{tenant}` has no such runs; tenant `{one}` does: `--tenant {one}`")
+        }
         [first, ..] => format!(
-            "there are no such runs of tenant `{tenant}`; tenants {} have runs: `--tenant {first}`, \
-             or `--all-tenants`",
+            "tenant `{tenant}` has no such runs; tenants {} do: `--tenant {first}`, or \
+            `--all-tenants`",
             listed(&shown, "and")
         ),
         _ => "there are no such runs".to_owned(),
@@ -62,10 +62,10 @@ pub(super) async fn list_of_one(
     Ok(())
 }
 
-/// Most tenants that are named when another one has no runs.
+/// Maximum number of tenants that are named when another one has no runs.
 const SHOWN_TENANTS: usize = 5;
 
-/// Most tenants whose runs are listed together.
+/// Maximum number of tenants whose runs are listed together.
 const ALL_TENANTS: usize = 10_000;
 
 /// A run with its tenant.

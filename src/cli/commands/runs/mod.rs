@@ -1,5 +1,5 @@
 //! `wardian runs`: records of runs in the data folder of this machine, or of a running server, and
-//! the runs of a server that go on.
+//! the runs in progress on a server.
 
 mod control;
 mod list;

@@ -20,10 +20,10 @@ use wardian_stores::records::{
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::{RunId, SkillName, TenantId};
 
-/// Most runs of one page.
+/// Maximum number of runs of one page.
 const PAGE: usize = 1_000;
 
-/// Most tenants in which a run is looked for.
+/// Maximum number of tenants in which a run is looked for.
 const SEARCHED_TENANTS: usize = 10_000;
 
 /// The source of records.
@@ -107,8 +107,8 @@ impl RecordSource {
         let path = assembly::records_path(config);
         if !path.try_exists().unwrap_or(true) {
             return Err(Failed::usage(format!(
-                "there are no records of runs in `{}`: name the data folder of a server with \
-                 `--data-dir` (`data_dir`), or a running server with `--server`",
+                "`{}` has no records of runs: give the data folder of a server with `--data-dir` \
+                (`data_dir`), or a running server with `--server`",
                 config.data_dir.display()
             )));
         }
@@ -214,8 +214,8 @@ impl RecordSource {
                     return Ok(text);
                 }
                 Err(Failed::refused(format!(
-                    "run `{id}` goes on: it has a record when it is over, and `wardian runs wait` \
-                     waits for that"
+                    "run `{id}` is in progress: its record is written when it ends, and `wardian \
+                    runs wait` waits for that"
                 )))
             }
         }
@@ -249,7 +249,7 @@ impl RecordSource {
                 let Some(text) = table.read_log(tenant, id).await? else {
                     return match found.bytes {
                         0 => Ok(Vec::new()),
-                        _ => Err(Failed::usage("the log of this run is not kept any more")),
+                        _ => Err(Failed::usage("the log of this run is no longer kept")),
                     };
                 };
                 serde_json::from_str(&text).map_err(|fault| Failed::at("read the log", &fault))
@@ -279,7 +279,7 @@ async fn no_such_run(table: &RecordTable, id: &RunId) -> Failed {
     for tenant in table.tenants(SEARCHED_TENANTS).await.unwrap_or_default() {
         if let Ok(Some(_)) = table.find_log(&tenant, None, id).await {
             return Failed::usage(format!(
-                "{missing} of this tenant; tenant `{tenant}` has it: `--tenant {tenant}`"
+                "{missing} of this tenant; it belongs to tenant `{tenant}`: `--tenant {tenant}`"
             ));
         }
     }

@@ -30,7 +30,7 @@ impl Drop for TakenCgroups {
     }
 }
 
-/// Checks whether cgroups that are required can be had, before anything is changed.
+/// Checks whether cgroups that are required are available, before anything is changed.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub(crate) fn check_cgroups(config: &Config) -> Result<(), Failed> {
 ///
 /// # Errors
 ///
-/// The configuration requires them, and they cannot be had.
+/// The configuration requires them, and they are not available.
 pub(crate) fn take_cgroups(config: &Config) -> Result<TakenCgroups, Failed> {
     let is_required = config.workers.cgroups == CgroupUse::Require;
     if config.workers.cgroups == CgroupUse::Off {
@@ -63,10 +63,10 @@ pub(crate) fn take_cgroups(config: &Config) -> Result<TakenCgroups, Failed> {
             }
             let (names, folder) = (names_of(tree.controllers()), tree.folder().display());
             if missing.is_empty() {
-                info!("each worker has a cgroup of its own in `{folder}`: {names}");
+                info!("each worker has its own cgroup in `{folder}`: {names}");
             } else {
                 let missing = names_of(&missing);
-                info!("each worker has a cgroup of its own in `{folder}`: {names}; not {missing}");
+                info!("each worker has its own cgroup in `{folder}`: {names}; not {missing}");
             }
             Ok(TakenCgroups(Some(Arc::new(tree))))
         }
@@ -75,9 +75,9 @@ pub(crate) fn take_cgroups(config: &Config) -> Result<TakenCgroups, Failed> {
             let (cause, advice) = (CauseChain(&error), error.advice());
             // Who shares nothing between tenants expects them to be apart in this way too.
             if config.isolation == Isolation::Process {
-                warn!("workers have no cgroups of their own: {cause}; {advice}");
+                warn!("workers have no cgroups: {cause}; {advice}");
             } else {
-                info!("workers have no cgroups of their own: {cause}; {advice}");
+                info!("workers have no cgroups: {cause}; {advice}");
             }
             Ok(TakenCgroups(None))
         }
@@ -90,7 +90,7 @@ fn missing_of(there: &[Controller]) -> Vec<Controller> {
 
 fn required(error: &CgroupUnavailable) -> Failed {
     Failed::usage(format!(
-        "`workers.cgroups` is \"require\", and workers can have no cgroups of their own: {}; {}",
+        "`workers.cgroups` is \"require\", but workers cannot have cgroups: {}; {}",
         CauseChain(error),
         error.advice()
     ))
@@ -98,7 +98,7 @@ fn required(error: &CgroupUnavailable) -> Failed {
 
 fn incomplete(missing: &[Controller]) -> Failed {
     Failed::usage(format!(
-        "`workers.cgroups` is \"require\", and the cgroup of this process lacks controllers: {}; \
+        "`workers.cgroups` is \"require\", but the cgroup of this process lacks controllers: {}; \
          start the server by a systemd unit with `Delegate=memory pids cpu`, such as \
          deploy/wardian.service",
         names_of(missing)

@@ -106,18 +106,18 @@ fn in_use(folder: &Path, file: &mut File) -> Failed {
     let is_number = read.is_ok() && number.parse::<u32>().is_ok();
     let process = if is_number { format!(" (process {number})") } else { String::new() };
     Failed::usage(format!(
-        "another server{process} is using the data folder `{}`: stop it, or give this one a folder \
-         of its own with `--data-dir` (`data_dir`)",
+        "another server{process} is using the data folder `{}`: stop it, or give this one another \
+        folder with `--data-dir` (`data_dir`)",
         folder.display()
     ))
 }
 
-/// The lock is there and cannot be opened: another user made it, or it is no file.
+/// The lock is there and cannot be opened: another user made it, or it is not a file.
 fn unusable_lock(path: &Path, fault: &io::Error) -> Failed {
     let user = rustix::process::geteuid().as_raw();
     Failed::usage(format!(
         "the lock `{}` of the data folder cannot be used: {fault}; it must be a file that user \
-         {user} can write to: give it to that user, or name another folder with `--data-dir` \
+        {user} can write to: change its owner, or use another folder with `--data-dir` \
          (`data_dir`)",
         path.display()
     ))
@@ -127,7 +127,7 @@ fn unusable_lock(path: &Path, fault: &io::Error) -> Failed {
 fn unusable_id(folder: &Path, fault: &io::Error) -> Failed {
     Failed::usage(format!(
         "the id of this server, `{}`, cannot be used: {fault}; it must be a file with one line that \
-         Wardian wrote and that this user can write to: remove it to get a new id, or name another \
+         Wardian wrote and that this user can write to: remove it to get a new id, or use another \
          folder with `--data-dir` (`data_dir`)",
         folder.join(SERVER).display()
     ))
@@ -142,7 +142,7 @@ fn unusable(what: &str, folder: &Path, fault: &(dyn Error + 'static), setting: &
     let user = rustix::process::geteuid().as_raw();
     Failed::usage(format!(
         "the {what} `{}` cannot be used: {}; it must be a folder that user {user} can write to: \
-         change that, or name another folder with {setting}",
+        change that, or use another folder with {setting}",
         folder.display(),
         CauseChain(fault)
     ))
@@ -165,9 +165,9 @@ pub(crate) fn check_unchanged(config: &Config) -> Result<(), Failed> {
     let is_there = cache.try_exists().map_err(|fault| unusable_cache(cache, &fault))?;
     if !is_there || !assembly::open_engine(config)?.is_ready(Variant::Metered)? {
         return Err(Failed::usage(
-            "`limits.fuel` is set, the engine's code that counts fuel is not installed, and \
-             `engine.compile_metered` is \"never\": run `wardian engine install --metered`, or \
-             leave one of the settings out",
+            "`limits.fuel` is set, the metered code is not installed, and \
+            `engine.compile_metered` is \"never\": run `wardian engine install --metered`, or \
+            remove one of the settings",
         ));
     }
     Ok(())

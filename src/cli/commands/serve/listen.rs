@@ -73,8 +73,8 @@ pub(crate) fn serve(
     let lock = SkillsLock::read_named(args.locked.as_ref())?;
     if lock.is_some() && !config.tenant_skills.roots.is_empty() {
         return Err(Failed::usage(
-            "`--locked` has no digests of the skills of tenants: leave it out, or remove \
-             `tenants.skills` from the configuration",
+            "`--locked` does not cover the skills of tenants: omit it, or remove `tenants.skills` \
+            from the configuration",
         ));
     }
     // What callers publish has no digest in the lock.
@@ -335,14 +335,14 @@ fn open_discovery(
     if lock.is_none()
         && let Err(fault) = registry.follow()
     {
-        warn!("changes of skills are not followed: {fault}");
+        warn!("changes of skills cannot be watched: {fault}");
     }
     discovery.runs().open(journal);
     announced.open(discovery);
 }
 
-/// What clients are told of the preparation. It may have begun before there is a gate, while the
-/// skills are still read, and a long step is told once.
+/// What clients learn about the preparation. It may have begun before there is a gate, while the
+/// skills are still read, and a long step is reported once.
 struct Announced {
     readiness: Arc<Readiness<Arc<Gate>>>,
     last: Mutex<Preparation>,
@@ -362,7 +362,7 @@ impl Announced {
         }
     }
 
-    /// Answers calls that execute nothing, and the others with what was told last.
+    /// Answers calls that execute nothing, and the others with the last report.
     fn open(&self, discovery: &Arc<Discovery>) {
         let last = self.last.lock();
         self.readiness.open(Gate::closed(Arc::clone(discovery), last.clone()));

@@ -49,7 +49,7 @@ impl OpenRecords {
         let table = assembly::open_records(config).await?;
         let (table, count) = ServerRecords::join(table, server.clone()).await?;
         if count > 0 {
-            warn!(count, "runs in the background that the end of the server interrupted: {count}");
+            warn!(count, "background runs that were interrupted when the server stopped: {count}");
         }
         let writer = RecordWriter::start((*table).clone(), config.records.clone(), Clock::System);
         let writer = writer.map_err(|fault| Failed::at("start a thread", &fault))?;
@@ -73,8 +73,8 @@ impl ServerJournal {
         let audit = AuditLog::open(&config.audit).map_err(|fault| {
             let file = config.audit.file.clone().unwrap_or_default();
             Failed::usage(format!(
-                "the audit log `{}` cannot be opened: {fault}; name a file in a folder that exists \
-                 and that the server may write to with `audit.file`",
+                "the audit log `{}` cannot be opened: {fault}; set `audit.file` to a file in an \
+                existing folder that the server may write to",
                 file.display()
             ))
         })?;

@@ -111,7 +111,7 @@ impl Reloader {
         self.file_read = self.running.file.as_deref().and_then(PathStamp::of);
         self.file_seen = self.file_read;
         if self.read_configuration() == Changes::None {
-            info!("the configuration is as it was");
+            info!("the configuration has not changed");
         }
         if let (Some(tls), Some(files)) = (&self.tls, &self.running.http.tls) {
             report(&tls.reload(files, Clock::System.now()));
@@ -176,7 +176,7 @@ impl Reloader {
         self.http.replace(self.running.http.clone());
         logging::set_level(level.max(self.running.log.level));
         for key in changed {
-            info!("`{key}` is {} now", value_of(&self.running, key));
+            info!("`{key}` is now {}", value_of(&self.running, key));
         }
         logging::set_level(self.running.log.level);
     }
@@ -187,24 +187,24 @@ impl Reloader {
             Ok(read) => read,
             Err(error) => {
                 let why = one_line(&CauseChain(&error).to_string());
-                warn!("the configuration stays as it was: {why}");
+                warn!("the configuration is kept: {why}");
                 return Changes::Refused;
             }
         };
         if let (Some(file), None) = (&self.running.file, &read.file) {
-            warn!("the configuration stays as it was: the file {} is gone", file.display());
+            warn!("the configuration is kept: the file {} no longer exists", file.display());
             return Changes::Refused;
         }
         let file = read.file.clone();
         let ReloadedConfig { config, changed, waiting } = self.running.taking_over(&read);
         if let Some(error) = self.unusable_certificate(&config) {
             let why = one_line(&CauseChain(&error).to_string());
-            warn!("the configuration stays as it was: {why}; SIGHUP reads it again");
+            warn!("the configuration is kept: {why}; SIGHUP reads it again");
             return Changes::Refused;
         }
         if let Some(error) = self.unusable_skills(&config) {
             let why = one_line(&CauseChain(&error).to_string());
-            warn!("the configuration stays as it was: {why}; SIGHUP reads it again");
+            warn!("the configuration is kept: {why}; SIGHUP reads it again");
             return Changes::Refused;
         }
         self.has_other_tenants |= self.running.tenant_skills != config.tenant_skills;
@@ -216,7 +216,7 @@ impl Reloader {
         }
         if !waiting.is_empty() && waiting != self.told {
             let keys: Vec<String> = waiting.iter().map(|key| format!("`{key}`")).collect();
-            warn!("changes of {} need a restart of the server", keys.join(", "));
+            warn!("changes of {} require a restart of the server", keys.join(", "));
         }
         let is_new = !changed.is_empty() || waiting != self.told;
         self.told = waiting;
@@ -243,10 +243,10 @@ fn survive(work: impl FnOnce()) -> std::thread::Result<()> {
 fn report(reloaded: &ReloadedCertificate) {
     match reloaded {
         ReloadedCertificate::Unchanged => {}
-        ReloadedCertificate::Replaced => info!("new connections get the new TLS certificate"),
+        ReloadedCertificate::Replaced => info!("new connections use the new TLS certificate"),
         ReloadedCertificate::Kept(error) => {
             let why = one_line(&CauseChain(error).to_string());
-            error!("the TLS certificate stays as it was, the new one is refused: {why}");
+            error!("the TLS certificate is kept, because the new one is invalid: {why}");
         }
     }
 }

@@ -49,7 +49,7 @@ fn mistakes_of(case: &TestCase) -> Vec<String> {
     let ids: BTreeMap<String, String> =
         case.blobs.keys().map(|name| (name.clone(), name.clone())).collect();
     if let Err(name) = with_ids(case.args.get(), &ids) {
-        mistakes.push(format!("there is no blob `{name}`"));
+        mistakes.push(format!("the blob `{name}` does not exist"));
     }
     for (at, exchange) in case.network.iter().enumerate() {
         let read = |path: &str| resource(path).map(|_| Vec::new());
@@ -80,7 +80,7 @@ pub(crate) fn resource(path: &str) -> Result<String, String> {
         let name = name.as_os_str().to_string_lossy();
         if is_left_out(&name) {
             return Err(format!(
-                "`{path}` is no file of the skill: names such as `{name}` are left out"
+                "`{path}` is not a file of the skill: names such as `{name}` are excluded"
             ));
         }
         whole.extend(["/", &name]);
@@ -118,13 +118,14 @@ pub(crate) fn check_tests(snapshot: &Snapshot) -> Vec<Diagnostic> {
                     snapshot.read_file(&path).is_err()
                 };
                 for path in files_of(&case).into_iter().filter(lacks) {
-                    let message = format!("the test needs `resources/{path}`, which is not there");
+                    let message =
+                        format!("the test needs `resources/{path}`, which does not exist");
                     warn("test-file-missing", message, "without it the test fails");
                 }
             }
             Ok(Err(mistakes)) => {
                 for mistake in mistakes {
-                    let help = "`wardian test` runs no test until it is mended";
+                    let help = "`wardian test` runs no tests until it is fixed";
                     warn("test-malformed", mistake, help);
                 }
             }
@@ -147,7 +148,7 @@ mod tests {
             (r#"{"expect": {"status": "completed"}, "expect": {}}"#, "expect"),
             (
                 r#"{"args": {"a": "{{blob:x}}"}, "expect": {"status": "completed"}}"#,
-                "there is no blob `x`",
+                "the blob `x` does not exist",
             ),
             (
                 r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "../a"}}, "expect": {"status": "failed"}}"#,
@@ -175,7 +176,7 @@ mod tests {
             assert!(resource(outside).is_err(), "{outside}");
         }
         for left_out in [".x/a", "a/.x", "a/__pycache__/b", "__pycache__", "a.pyc", "a.pyc/b"] {
-            assert!(resource(left_out).unwrap_err().contains("are left out"), "{left_out}");
+            assert!(resource(left_out).unwrap_err().contains("are excluded"), "{left_out}");
         }
     }
 

@@ -96,7 +96,7 @@ impl CaseExchange {
             (None, Some(WrittenFailure::UnknownHost)) => RecordedAnswer::UnknownHost,
             (None, Some(WrittenFailure::Reset)) => RecordedAnswer::Reset,
             (None, Some(WrittenFailure::Timeout)) => RecordedAnswer::Timeout,
-            _ => return Err("an exchange has either `response` or `failure`".to_owned()),
+            _ => return Err("an exchange must have either `response` or `failure`".to_owned()),
         };
         Ok(RecordedExchange { request: self.request.recorded()?, answer })
     }
@@ -116,7 +116,7 @@ impl WrittenRequest {
             (None, None) => None,
             (Some(text), None) => Some(ExpectedBody::Bytes(Bytes::from(text.clone()))),
             (None, Some(json)) => Some(ExpectedBody::Json(json.clone())),
-            _ => return Err("a request has either `text` or `json`".to_owned()),
+            _ => return Err("a request must have either `text` or `json`".to_owned()),
         };
         Ok(RecordedRequest { method, target, headers, body })
     }
@@ -150,7 +150,7 @@ impl WrittenResponse {
             }
             (None, Some(json), None) => (json.to_string().into_bytes(), Some("application/json")),
             (None, None, Some(path)) => (read(path)?, None),
-            _ => return Err("a response has one of `text`, `json` and `file`".to_owned()),
+            _ => return Err("a response must have one of `text`, `json` and `file`".to_owned()),
         };
         if let Some(kind) = kind.filter(|_| !headers.contains_key(CONTENT_TYPE)) {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -60,7 +60,7 @@ pub(crate) async fn run_case(
     for (blob, content) in &case.blobs {
         match store(place, skill, content) {
             Ok(id) => drop(ids.insert(blob.clone(), id)),
-            // A file that is not there fails this case, and not the others.
+            // A file that does not exist fails this case, and not the others.
             Err(failed) if failed.exit == Exit::WrongUsage => {
                 return Ok(CaseRun::impossible(&format!("blob {blob}: {failed}")));
             }
@@ -69,7 +69,7 @@ pub(crate) async fn run_case(
     }
     let args = match with_ids(case.args.get(), &ids) {
         Ok(args) => args,
-        Err(blob) => return Ok(CaseRun::impossible(&format!("there is no blob `{blob}`"))),
+        Err(blob) => return Ok(CaseRun::impossible(&format!("the blob `{blob}` does not exist"))),
     };
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
@@ -141,7 +141,7 @@ fn compared(place: &OwnBlobs, ended: &LocalResult) -> Result<CaseResult, Failed>
     let mut output = result.output.as_ref().map(|output| output.get().to_owned());
     for id in &result.output_blobs {
         let content = read_blob(&*place.blobs, id)?;
-        // An output that was too large for the result is no blob that the skill made.
+        // An output that was too large for the result is not a blob that the skill made.
         if ended.output_blob.as_ref() == Some(id) {
             output = String::from_utf8(content).ok();
             continue;

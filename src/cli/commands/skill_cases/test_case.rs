@@ -73,13 +73,13 @@ impl TryFrom<WrittenBlob> for CaseBlob {
         let content = match (written.file, written.text) {
             (Some(file), None) => BlobContent::File(file),
             (None, Some(text)) => BlobContent::Text(text),
-            _ => return Err("a blob has either `file` or `text`"),
+            _ => return Err("a blob must have either `file` or `text`"),
         };
         Ok(Self { mime_type: written.mime_type, content })
     }
 }
 
-/// The expected result. Members that are not there are not checked.
+/// The expected result. Missing members are not checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expectation {
@@ -96,7 +96,7 @@ pub(crate) struct Expectation {
     pub(crate) blobs: Option<Vec<ExpectedBlob>>,
 }
 
-/// Reads a member that is there. `null` is a value like any other: it does not leave the member out,
+/// Reads a member that exists. `null` is a value like any other: it does not leave the member out,
 /// which would turn an expectation into none.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<T>, D::Error> {
     T::deserialize(reader).map(Some)

@@ -95,12 +95,12 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
     match is_ready {
         Ok(true) => {}
         Ok(false) => {
-            let why = "the engine is not installed; `wardian engine install` does that";
+            let why = "the engine is not installed: run `wardian engine install`";
             return Ok(Looked::No(why.to_owned()));
         }
         Err(fault) => return Ok(Looked::No(Failed::from(fault).to_string())),
     }
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let mut config = on_its_own(config, &folder);
     // The check does not need the served skills.
     config.skills.roots = Vec::new();
@@ -130,7 +130,8 @@ fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let lists = lists.filter(|file| file.path != REQUIREMENTS_FILE);
     let told = lists.map(|file| {
         let message = "nothing is installed from it";
-        let help = "list packages in `code/requirements.txt`, and lock them with `wardian skills deps lock FOLDER`";
+        let help = "add its packages to `code/requirements.txt`, and lock them with `wardian \
+            skills deps lock FOLDER`";
         let problem = Problem::new("requirements-ignored", message).help(help);
         Diagnostic::about(Severity::Warning, &file.path, problem)
     });
@@ -147,12 +148,12 @@ fn needs(config: &Config, guest: &GuestPlatform, snapshot: &Snapshot) -> Option<
                 NeedsError::Stale | NeedsError::OtherEngine { .. } => "lock-stale",
                 _ => "lock-malformed",
             };
-            let help = "without its packages the skill does not run";
+            let help = "the skill does not run without its packages";
             (Severity::Error, code, error.to_string(), help)
         }
         SkillNeeds::Layer { key, .. } if assembly::layer_store(config).has(key) => return None,
         SkillNeeds::Layer { .. } => {
-            let message = "its packages are not on this machine".to_owned();
+            let message = "its packages are not installed on this machine".to_owned();
             (Severity::Warning, "layer-missing", message, "`wardian skills deps sync` fetches them")
         }
     };
@@ -174,7 +175,7 @@ fn provided(store: &LayerStore, check: &FolderCheck) -> Vec<String> {
     let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
     let layer = lock.and_then(|lock| lock.layer()).and_then(|key| store.open(key).ok().flatten());
     let Some(index) = layer.and_then(|layer| layer.content.index().ok()) else {
-        // What is not there cannot be told from what is misspelt.
+        // What is not there cannot be distinguished from what is misspelt.
         return vec!["*".to_owned()];
     };
     let tops = index.files.iter().filter_map(|(path, _)| {

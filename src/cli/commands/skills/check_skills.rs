@@ -68,7 +68,8 @@ pub(crate) fn check_skills(
             let missing = missing_secrets(check, &secrets).join(", ");
             if !missing.is_empty() {
                 note(&format!(
-                    "{folder}: it cannot be executed here: `wardian secrets list` has no {missing}"
+                    "{folder}: it cannot be executed here: `wardian secrets list` does not list \
+                    {missing}"
                 ));
             }
         }
@@ -85,14 +86,14 @@ fn bundled_name(check: &FolderCheck) -> Option<Diagnostic> {
     let name = check.snapshot.as_ref()?.name();
     is_bundled(name.as_str()).then(|| {
         let message = format!("this skill replaces the bundled skill `{name}`");
-        let help = "give it another name unless this is intended";
+        let help = "rename it unless this is intended";
         let problem = Problem::new("bundled-name", message).help(help);
         Diagnostic::about(Severity::Warning, ".", problem)
     })
 }
 
-/// Names of the secrets that the skill declares and that no provider has. That is no mistake of the
-/// skill: its author need not have them.
+/// Names of the secrets that the skill declares and that no provider has. That is not a mistake of
+/// the skill: its author need not have them.
 fn missing_secrets(check: &FolderCheck, secrets: &Secrets) -> Vec<String> {
     let names = check.snapshot.iter().flat_map(|skill| skill.manifest().permissions.secret_names());
     let is_missing = |name: &&str| !matches!(secrets.has(name), Ok(true));
@@ -118,7 +119,7 @@ fn report(folder: &str, check: &FolderCheck) {
     let errors = check.diagnostics.iter().filter(|finding| finding.is_error()).count();
     let warnings = counted(check.diagnostics.len().saturating_sub(errors), "warning");
     match name_of(check) {
-        Some(skill) => print_line(&format!("{folder}: `{skill}` is good ({warnings})")),
+        Some(skill) => print_line(&format!("{folder}: `{skill}` is valid ({warnings})")),
         None => note(&format!("{folder}: {}, {warnings}", counted(errors, "error"))),
     }
 }

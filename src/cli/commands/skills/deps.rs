@@ -100,7 +100,7 @@ fn source(from: Option<&Path>) -> Result<WheelSource<'_>, Failed> {
     match from {
         None => Ok(WheelSource::Registry),
         Some(folder) if folder.is_dir() => Ok(WheelSource::Folder(folder)),
-        Some(other) => Err(Failed::usage(format!("{}: is no folder", other.display()))),
+        Some(other) => Err(Failed::usage(format!("{}: is not a folder", other.display()))),
     }
 }
 
@@ -110,7 +110,7 @@ fn lock(
     from: Option<&Path>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    // pip works in a folder of its own.
+    // pip works in a separate folder.
     let from = from.map(std::path::absolute).transpose();
     let from = from.map_err(|fault| Failed::at("find the folder of `--from`", &fault))?;
     let place = source(from.as_deref())?;
@@ -252,14 +252,14 @@ fn report_sync(result: &Synced) {
     let says = match (result.state, &result.problem) {
         (State::Failed, Some(problem)) => problem.as_str(),
         (State::Fetched, _) => "its packages were fetched",
-        (State::Present, _) => "its packages are there",
+        (State::Present, _) => "its packages are installed",
         (State::Nothing | State::Failed, _) => "needs no packages beyond those of every run",
     };
     let lines: Vec<String> = says.lines().map(shown).collect();
     print_line(&format!("{}: {}", result.skill, lines.join("\n  ")));
 }
 
-/// Makes the layer of a lock unless it is there.
+/// Makes the layer of a lock unless it exists.
 fn ensure(
     config: &Config,
     store: &LayerStore,
@@ -302,7 +302,7 @@ pub(crate) fn on_a_runtime(
     config: &Config,
     work: impl AsyncFnOnce(&Runtime) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let count = config.workers.count;
     let mut config = on_its_own(config.clone(), &folder);
     config.workers.count = count;
@@ -335,7 +335,7 @@ fn served(config: &Config) -> Result<Vec<Listed>, Failed> {
 fn listed(folders: &[PathBuf]) -> Result<Vec<Listed>, Failed> {
     let one = |folder: &PathBuf| {
         if !folder.is_dir() {
-            return Err(Failed::usage(format!("{}: is no folder", folder.display())));
+            return Err(Failed::usage(format!("{}: is not a folder", folder.display())));
         }
         Ok(Listed {
             name: folder.display().to_string(),
@@ -362,7 +362,7 @@ fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
 
 fn quiet(_wheel: &WheelName) {}
 
-/// What the user required cannot be had, or the machine failed.
+/// What the user required is not available, or the machine failed.
 fn unresolved(error: &ResolveError) -> Failed {
     if error.is_about_packages() {
         Failed::refused(CauseChain(error).to_string())

@@ -92,7 +92,7 @@ fn note_rejected(index: &Index) {
         note(&format!("not served: {folder}{why}"));
     }
     if !index.rejected().is_empty() {
-        note("`wardian skills check FOLDER` tells more");
+        note("`wardian skills check FOLDER` shows details");
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Resu
     let folder = parent.join(name.as_str());
     let failed = |fault: io::Error| match fault.kind() {
         io::ErrorKind::AlreadyExists => {
-            Failed::usage(format!("{} is there already", folder.display()))
+            Failed::usage(format!("{} already exists", folder.display()))
         }
         _ => Failed::at("write the skill", &fault),
     };
@@ -75,7 +75,7 @@ fn manifest(name: &SkillName, description: &str, kind: &str) -> String {
 
 fn action(name: &SkillName) -> Vec<(&'static str, String)> {
     let title = title(name);
-    let description = "Greets somebody. Say in one line what this skill does.";
+    let description = "Greets somebody. Describe in one line what this skill does.";
     let head = manifest(name, description, "action");
     let manifest = format!("{head}{ACTION_MANIFEST}");
     let document = ACTION_DOCUMENT.replace("{title}", &title).replace("{name}", name.as_str());
@@ -88,7 +88,7 @@ fn action(name: &SkillName) -> Vec<(&'static str, String)> {
 
 fn instruction(name: &SkillName) -> Vec<(&'static str, String)> {
     let title = title(name);
-    let description = "Say in one line what a reader learns here.";
+    let description = "Describe in one line what a reader learns here.";
     let document = INSTRUCTION_DOCUMENT.replace("{title}", &title);
     vec![
         ("skill.toml", manifest(name, description, "instruction")),

@@ -32,8 +32,8 @@ struct Published {
 fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
     remote_of(at, api_key)?.ok_or_else(|| {
         Failed::usage(
-            "a skill is published on a running server: name it with `--server`. On this machine, \
-             put its folder into one of `skills.roots`",
+            "a skill is published on a running server: give its address with `--server`. On this \
+             machine, put its folder into one of `skills.roots`",
         )
     })
 }
@@ -54,7 +54,7 @@ pub(crate) fn publish(
         note(&format!("{}: nothing was sent", folder.display()));
         return Ok(Exit::GuestFailed);
     };
-    let mut package = NamedTempFile::new().map_err(|e| Failed::at("make a package", &e))?;
+    let mut package = NamedTempFile::new().map_err(|e| Failed::at("create a package", &e))?;
     let files = skill.files().iter().map(|file| {
         let content = skill.read_file(&file.path).map_err(|e| Failed::at("read the skill", &e))?;
         Ok((file.path.as_str(), content))
@@ -62,7 +62,7 @@ pub(crate) fn publish(
     let files = files.collect::<Result<Vec<_>, Failed>>()?;
     pack(&files, &mut package)
         .and_then(|()| package.flush())
-        .map_err(|fault| Failed::at("make a package", &fault))?;
+        .map_err(|fault| Failed::at("create a package", &fault))?;
     let blob = put_file(&server, package.path(), KIND)?;
     let path = format!("/v1/skills/{}/{}?blob={blob}", skill.name(), skill.version());
     let done: Published = server.put_at(&path)?;
@@ -72,9 +72,9 @@ pub(crate) fn publish(
     }
     done.warnings.iter().for_each(|warning| note(&shown(&format!("warning: {warning}"))));
     let state = match (done.is_new, done.is_visible) {
-        (true, true) => "is published",
-        (true, false) => "is published, and is found within seconds",
-        (false, _) => "was published before, with the same content",
+        (true, true) => "was published",
+        (true, false) => "was published, and is available within seconds",
+        (false, _) => "was already published, with the same content",
     };
     print_line(&shown(&format!("`{}@{}#{}` {state}", done.name, done.version, done.digest)));
     Ok(Exit::Done)
@@ -92,6 +92,6 @@ pub(crate) fn unpublish(
     })?;
     let (name, version) = (SkillName::parse(name)?, SkillVersion::parse(version)?);
     server.delete_at(&format!("/v1/skills/{name}/{version}"))?;
-    print_line(&format!("`{name}@{version}` is removed"));
+    print_line(&format!("`{name}@{version}` was removed"));
     Ok(Exit::Done)
 }

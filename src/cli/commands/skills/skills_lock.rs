@@ -1,6 +1,6 @@
 //! `skills.lock`: the versions and the digests of skills, and the refusal of others.
 //!
-//! Bundled skills are no part of it: they are part of the program.
+//! Bundled skills are not part of it: they are part of the program.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -68,7 +68,10 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
         )));
     }
     let skills = one_of_each(skills_of(&index)).map_err(|wrong| {
-        Failed::usage(format!("nothing was locked: {wrong}; remove one, a lock has one of each"))
+        Failed::usage(format!(
+            "nothing was locked: {wrong}; remove one, because a lock file has one version of each \
+             skill"
+        ))
     })?;
     let lock = WrittenLock { format: FORMAT, skill: skills.into_values().collect() };
     let text = toml::to_string(&lock).map_err(|fault| Failed::at("write the lock", &fault))?;
@@ -83,7 +86,7 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
     Ok(Exit::Done)
 }
 
-/// The skills of an index that are no part of the program.
+/// The skills of an index that are not part of the program.
 fn skills_of(index: &Index) -> Vec<LockedSkill> {
     let is_own = |name: &SkillName| !is_bundled(name.as_str()) || index.replaced().contains(name);
     let own = index.snapshots().filter(|skill| is_own(skill.name()));
@@ -101,7 +104,7 @@ fn one_of_each(skills: Vec<LockedSkill>) -> Result<BTreeMap<SkillName, LockedSki
     for skill in skills {
         if let Some(other) = found.get(&skill.name) {
             let LockedSkill { name, version, .. } = &skill;
-            return Err(format!("`{name}` is there twice, as {} and {version}", other.version));
+            return Err(format!("`{name}` appears twice, as {} and {version}", other.version));
         }
         found.insert(skill.name.clone(), skill);
     }
@@ -119,7 +122,7 @@ impl SkillsLock {
             .read_to_string(&mut text)
             .map_err(|fault| named(&fault))?;
         let skills = parse(&text).map_err(|wrong| {
-            Failed::usage(format!("{shown_path}: {wrong}; `wardian skills lock` writes it anew"))
+            Failed::usage(format!("{shown_path}: {wrong}; `wardian skills lock` rewrites it"))
         })?;
         Ok(Self { path: path.to_owned(), skills })
     }
@@ -138,7 +141,8 @@ impl SkillsLock {
         let is_there = |name: &SkillName| found.iter().any(|skill| skill.name == *name);
         match self.skills.values().find(|locked| !is_there(&locked.name)) {
             Some(LockedSkill { name, version, .. }) => {
-                Err(self.drift(&format!("`{name}` {version} is locked, and not there")))
+                Err(self
+                    .drift(&format!("`{name}` {version} is in the lock file but does not exist")))
             }
             None => Ok(()),
         }
@@ -152,7 +156,7 @@ impl SkillsLock {
         digest: Digest,
     ) -> Result<(), Failed> {
         let Some(locked) = self.skills.get(name) else {
-            return Err(self.drift(&format!("`{name}` {version} is there, and not locked")));
+            return Err(self.drift(&format!("`{name}` {version} is not in the lock file")));
         };
         if locked.version != *version {
             let expected = &locked.version;
@@ -187,7 +191,7 @@ fn parse(text: &str) -> Result<BTreeMap<SkillName, LockedSkill>, String> {
     let LockFormat { format } = toml::from_str(text).map_err(|fault| wrong(&fault))?;
     if format != FORMAT {
         return Err(format!(
-            "is of format {format}, and this version of Wardian reads format {FORMAT}"
+            "has format {format}, but this version of Wardian reads format {FORMAT}"
         ));
     }
     let lock: WrittenLock = toml::from_str(text).map_err(|fault| wrong(&fault))?;
@@ -211,13 +215,13 @@ mod tests {
         assert_eq!(parse("format = 1").unwrap().len(), 0);
         for (text, expected) in [
             (String::new(), "missing field `format`"),
-            ("format = 2\nnew = 1".to_owned(), "is of format 2, and this version"),
+            ("format = 2\nnew = 1".to_owned(), "has format 2, but this version"),
             ("format = 1\nnew = 1".to_owned(), "line 2: unknown field `new`"),
             ("format = ".to_owned(), "line 1: "),
             (good.replace(&digest, "00"), "digest must be 64 lowercase"),
             (good.replace("\"b\"", "\"../b\""), "skill name"),
             (good.replace("\"1.0.0\"", "\"1\""), "version"),
-            (format!("{good}{}", skill("a", "2.0.0")), "`a` is there twice, as 1.0.0 and 2.0.0"),
+            (format!("{good}{}", skill("a", "2.0.0")), "`a` appears twice, as 1.0.0 and 2.0.0"),
         ] {
             let wrong = parse(&text).unwrap_err();
             assert!(wrong.contains(expected), "{text}: {wrong}");

@@ -24,7 +24,8 @@ const ENDING: &str = ".result";
 /// Largest entry, in bytes.
 const MAX_ENTRY: u64 = 2 << 20;
 
-/// Most entries, and most bytes of all of them. Beyond it those go that were used least recently.
+/// Maximum number of entries, and of bytes of all of them. Beyond it those go that were used least
+/// recently.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_TOTAL: u64 = 128 << 20;
 

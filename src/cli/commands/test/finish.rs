@@ -66,7 +66,7 @@ fn list(reports: &[UnitReport], args: &TestArgs) -> Exit {
 
 pub(crate) fn nothing_found(args: &TestArgs) -> Result<Exit, Failed> {
     if let Some(keyword) = &args.keyword {
-        note(&format!("there is no test whose name contains `{}`", shown(keyword)));
+        note(&format!("no test has a name that contains `{}`", shown(keyword)));
         return Ok(Exit::GuestFailed);
     }
     let paths: Vec<String> =
@@ -83,7 +83,7 @@ pub(crate) fn ensure_folder_of_report(report: Option<&Path>) -> Result<(), Faile
     let folder = report.parent().filter(|folder| !folder.as_os_str().is_empty());
     if report.is_dir() || !folder.is_none_or(Path::is_dir) {
         let report = shown(&report.display().to_string());
-        return Err(Failed::usage(format!("{report}: no file can be written there")));
+        return Err(Failed::usage(format!("{report}: the report cannot be written there")));
     }
     Ok(())
 }

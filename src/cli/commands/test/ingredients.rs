@@ -41,7 +41,7 @@ pub(crate) struct Ingredients {
     wasmtime: String,
     /// Digest of the memory that runs begin as.
     image: String,
-    /// The packages of all runs, if they are there.
+    /// The packages of all runs, if they exist.
     batteries: String,
     limits: String,
     timeout_ms: u64,

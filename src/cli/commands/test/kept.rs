@@ -57,7 +57,7 @@ impl KeptResults {
             return Ok(other_than_kept(&found, &new));
         }
         if let Err(fault) = self.cache.keep(&key, &new) {
-            note(&format!("warning: a result cannot be kept in the cache folder: {fault}"));
+            note(&format!("warning: a result cannot be stored in the cache folder: {fault}"));
         }
         Ok(new)
     }
@@ -80,8 +80,8 @@ impl KeptResults {
 
 /// The report about a kept result that is not what a new execution gives.
 fn other_than_kept(found: &UnitReport, new: &UnitReport) -> UnitReport {
-    let message = "the result that was kept is not that of a new execution, which must not be: it is \
-                   forgotten";
+    let message = "the cached result differs from that of a new execution, which must never \
+        happen: it was discarded";
     let fuel = |unit: &UnitReport| unit.fuel.map_or("none".to_owned(), |fuel| fuel.to_string());
     let details = format!("fuel then: {}\nfuel now: {}", fuel(found), fuel(new));
     let mut test = TestReport::new(&new.suite, TestEnd::Error, message, &details);

@@ -1,6 +1,6 @@
 //! `wardian test`: runs the tests of skills and of Python files.
 //!
-//! Every file and every case has a run of its own, reproducible unless the machine refuses something,
+//! Every file and every case has its own run, reproducible unless the machine refuses something,
 //! and all workers take part.
 
 mod cache;
@@ -50,9 +50,10 @@ use wardian_vocabulary::ids::{SkillName, SkillVersion};
 /// Runs the tests below some paths.
 pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Result<Exit, Failed> {
     ensure_folder_of_report(args.junit.as_deref())?;
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let copies = folder.path().join("skills");
-    std::fs::create_dir(&copies).map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    std::fs::create_dir(&copies)
+        .map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let plan = Plan::of(&args.paths, args.root.as_deref(), args.keyword.as_deref(), &copies)?;
     if let Some(lock) = SkillsLock::read_named(args.locked.as_ref())? {
         for skill in &plan.skills {

@@ -12,7 +12,7 @@ use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 
-/// Most files and cases of one command.
+/// Maximum number of files and cases of one command.
 const MAX_UNITS: usize = 20_000;
 
 /// The manifest that makes a folder a skill.
@@ -143,7 +143,7 @@ impl Finder<'_> {
             if self.files.len() > MAX_UNITS || pending.len() > MAX_UNITS {
                 let given = shown(&given.display().to_string());
                 return Err(Failed::usage(format!(
-                    "{given}: has too many files with tests: name smaller folders"
+                    "{given}: has too many files with tests: give smaller folders"
                 )));
             }
         }
@@ -153,7 +153,7 @@ impl Finder<'_> {
     fn add_file(&mut self, path: &Path, folder: &Path) -> Result<(), Failed> {
         if path.extension().is_none_or(|ending| ending != "py") {
             let path = shown(&path.display().to_string());
-            return Err(Failed::usage(format!("{path}: is no Python file and no folder")));
+            return Err(Failed::usage(format!("{path}: is neither a Python file nor a folder")));
         }
         self.files.entry(path.to_owned()).or_insert_with(|| folder.to_owned());
         Ok(())

@@ -13,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
 
-/// Most files of a project.
+/// Maximum number of files of a project.
 const MAX_FILES: usize = 5_000;
 
-/// Most bytes of all files of a project.
+/// Maximum number of bytes of all files of a project.
 const MAX_TOTAL: u64 = 64 << 20;
 
 /// Deepest folder of a project.
@@ -216,7 +216,7 @@ impl Project {
 fn too_large(root: &Path, what: &str) -> Failed {
     let root = shown(&root.display().to_string());
     Failed::usage(format!(
-        "{root}: the tests of this folder could read {what}: name a smaller folder with `--root`"
+        "{root}: the tests of this folder could read {what}: give a smaller folder with `--root`"
     ))
 }
 

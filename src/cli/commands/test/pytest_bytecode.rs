@@ -34,7 +34,7 @@ const MAKER: &str = include_str!("pytest_bytecode.py");
 /// The file in the cache folder. There is one: another engine or program replaces it.
 pub(crate) const FILE: &str = "pytest.bytecode";
 
-/// Most bytes. pytest and the plugins among the batteries have seven million.
+/// Maximum number of bytes. pytest and the plugins among the batteries have seven million.
 pub(crate) const MAX_BYTECODE: ByteCount = ByteCount::mebibytes(64);
 
 /// The time after which the run that makes it is stopped, in milliseconds: twenty times what it takes.
@@ -78,7 +78,7 @@ impl PytestBytecode {
                     let made = made.map(PackedFiles::new)?;
                     if let Some(Err(fault)) = self.keeping.get().map(|one| one.keep(&made)) {
                         note(&format!(
-                            "warning: bytecode cannot be kept in the cache folder: {fault}"
+                            "warning: bytecode cannot be stored in the cache folder: {fault}"
                         ));
                     }
                     Some(Arc::new(made))

@@ -1,7 +1,7 @@
 //! Runs the tests of one Python file in the sandbox.
 //!
 //! The tests share an interpreter with the program that runs them, so a file that sets out to forge
-//! the report about its own tests can. It cannot reach anything else: each file has a run of its own,
+//! the report about its own tests can. It cannot reach anything else: each file has its own run,
 //! and this process decides about its end.
 
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,7 @@ fn reported(
             None => ("", result.summary.as_str()),
         };
         let during = last.map(|test| format!(" during `{test}`")).unwrap_or_default();
-        let message = format!("the run ended{during}, and the tests did not: {kind}: {text}");
+        let message = format!("the run ended{during} before the tests did: {kind}: {text}");
         let traceback = result.error.as_ref().and_then(|error| error.traceback.clone());
         let details = format!("{}\n{}", traceback.unwrap_or_default(), result.logs_preview);
         return Ok(unit(vec![whole_file(&message, details.trim())], false));

@@ -65,7 +65,7 @@ pub(crate) async fn run_skill_case(
             true => report(TestEnd::Passed, UPDATED, &changes, false),
             false => {
                 let details = [remaining.as_str(), changes.as_str()].join("\n");
-                report(TestEnd::Failed, "`--update` changes outputs alone", details.trim(), false)
+                report(TestEnd::Failed, "`--update` changes only outputs", details.trim(), false)
             }
         }
     } else {
@@ -109,7 +109,7 @@ fn accept(
     file.take(MAX_CASE).read_to_string(&mut text).map_err(|fault| named(&fault))?;
     if Digest::of(text.as_bytes()) != digest {
         let path = shown(&path.display().to_string());
-        return Err(Failed::usage(format!("{path}: has changed while its test ran")));
+        return Err(Failed::usage(format!("{path}: changed while its test ran")));
     }
     let Some(new) = updated(&text, &ended.output) else { return Ok(None) };
     let mut changes = String::new();

@@ -20,7 +20,7 @@ use wardian_config::Config;
 /// The time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most bytes of metrics: a thousand tenants have some ten thousand lines.
+/// Maximum number of bytes of metrics: a thousand tenants have some ten thousand lines.
 const MAX_METRICS: u64 = 16 << 20;
 
 /// Moves the cursor to the beginning and clears what is behind it.
@@ -33,8 +33,8 @@ pub(crate) fn top(config: &Config, args: &TopArgs) -> Result<Exit, Failed> {
         (None, Some(address)) => format!("http://{address}"),
         (None, None) => {
             return Err(Failed::usage(
-                "the address for operators is not known: start the server with `--admin-listen \
-                 127.0.0.1:9090`, and name it here with `--server http://127.0.0.1:9090`",
+                "the address for operators is unknown: start the server with `--admin-listen \
+                127.0.0.1:9090`, and give it here with `--server http://127.0.0.1:9090`",
             ));
         }
     };
@@ -69,14 +69,14 @@ fn sample_of(agent: &Agent, url: &str) -> Result<Sample, Failed> {
     let address = format!("{url}/metrics");
     let unreachable = |fault: ureq::Error| {
         Failed::usage(format!(
-            "{address} cannot be read: {fault}; is a server with `--admin-listen` there?"
+            "{address} cannot be read: {fault}; is a server with `--admin-listen` running there?"
         ))
     };
     let mut answer = agent.get(&address).call().map_err(unreachable)?;
     let text = answer.body_mut().with_config().limit(MAX_METRICS).read_to_string();
     let sample = Sample::read(&text.map_err(unreachable)?);
     if sample.value("wardian_http_connections").is_none() {
-        return Err(Failed::usage(format!("{address} shows no metrics of Wardian")));
+        return Err(Failed::usage(format!("{address} does not serve metrics of Wardian")));
     }
     Ok(sample)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::commands::top::sample::Sample;
 
-/// Most tenants that are shown: those with the most runs.
+/// Maximum number of tenants that are shown: those with the most runs.
 const TENANTS: usize = 15;
 
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -153,7 +153,7 @@ fn rates_of(
     let earlier = before.by(name, label);
     let rate = |(label, count): (String, f64)| {
         let more = count - earlier.get(&label).copied().unwrap_or_default();
-        // A server that was started anew counts from zero.
+        // A server that was restarted counts from zero.
         (label, more.max(0.0) / seconds)
     };
     now.by(name, label).into_iter().map(rate).collect()
@@ -265,7 +265,7 @@ mod tests {
         let rates: Vec<_> = acme.split_whitespace().skip(1).collect();
         assert_eq!(rates, ["45.0", "5.0", "0.0"]);
         assert!(text.lines().last().unwrap().starts_with("idle"), "{text}");
-        // A server that was started anew.
+        // A server that was restarted.
         let again = View::between(&now, &sample(1, 0));
         assert!(again.runs.values().all(|rate| *rate >= 0.0));
     }

@@ -13,10 +13,10 @@ use wardian_stores::blobs::LocalBlobStore;
 use wardian_stores::blobs::content::blob_id::BlobHasher;
 use wardian_stores::blobs::content::kind::BlobKind;
 
-/// Most files and folders that are looked at.
+/// Maximum number of files and folders that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Most files and folders beside a record that are looked at without being named.
+/// Maximum number of files and folders next to a record that are looked at without being named.
 const MAX_BESIDE: usize = 20_000;
 
 /// Longest text that is read, in bytes: programs and arguments are no longer.
@@ -30,13 +30,13 @@ const CHUNK: usize = 256 << 10;
 pub(crate) struct FoundFiles(Vec<(PathBuf, u64)>);
 
 impl FoundFiles {
-    /// One file; none if it is not there.
+    /// One file; none if it does not exist.
     pub(crate) fn one(path: &Path) -> Self {
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
         Self(found.map(|found| (path.to_owned(), found.len())).into_iter().collect())
     }
 
-    /// Adds a file, if it is there.
+    /// Adds a file, if it exists.
     pub(crate) fn add(&mut self, path: &Path) {
         self.0.extend(Self::one(path).0);
     }
@@ -52,7 +52,7 @@ impl FoundFiles {
                 count = count.saturating_add(1);
                 if count > MAX_ENTRIES {
                     return Err(Failed::usage(format!(
-                        "the folders have more than {MAX_ENTRIES} files: name smaller ones"
+                        "the folders have more than {MAX_ENTRIES} files: give smaller ones"
                     )));
                 }
                 let sort = entry.file_type().map_err(unreadable)?;
@@ -67,9 +67,9 @@ impl FoundFiles {
         Ok(Self(found))
     }
 
-    /// Looks for files beside a record and below its folder, as far as that is quick: the inputs of
-    /// a run that was recorded a moment ago are mostly there. What cannot be read is left out, and
-    /// so are links and hidden folders.
+    /// Looks for files next to a record and below its folder, as far as that is quick: the inputs
+    /// of a run that was recorded a moment ago are mostly there. What cannot be read is left out,
+    /// and so are links and hidden folders.
     pub(crate) fn beside(record: &Path) -> Self {
         let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut pending = vec![folder.unwrap_or(Path::new(".")).to_owned()];
@@ -122,7 +122,8 @@ impl FoundFiles {
             }
         }
         Err(Failed::usage(format!(
-            "the blob `{}` ({}, {} bytes) is in none of the folders: name its folder with `--blobs`",
+            "the blob `{}` ({}, {} bytes) is in none of the folders: give its folder with \
+            `--blobs`",
             blob.id,
             shown(&blob.kind),
             blob.size_bytes
@@ -140,7 +141,7 @@ impl FoundFiles {
         if stored.id == blob.id {
             return Ok(());
         }
-        Err(Failed::usage(format!("{}: has changed while it was read", path.display())))
+        Err(Failed::usage(format!("{}: changed while it was being read", path.display())))
     }
 
     /// A text of a record: by value, or from a file.
@@ -159,8 +160,8 @@ impl FoundFiles {
             }
         }
         Err(Failed::usage(format!(
-            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the record, and in \
-             none of the folders: name the folder of its file with `--blobs`",
+            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the record, and \
+            is in none of the folders: give the folder of its file with `--blobs`",
             text.sha256, text.size_bytes
         )))
     }

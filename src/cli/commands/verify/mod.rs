@@ -69,9 +69,9 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
 fn note_signature(file: &Path, signature: SignatureState) {
     let told = match signature {
         SignatureState::None => return,
-        SignatureState::Verified => "the signature holds",
+        SignatureState::Verified => "the signature is valid",
         SignatureState::Unverified => {
-            "the signature was not verified: `--key` names the public key"
+            "the signature was not verified: give the public key with `--key`"
         }
     };
     note(&format!("{}: {told}", file.display()));

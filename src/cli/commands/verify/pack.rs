@@ -47,7 +47,7 @@ impl Read for FromStart<'_> {
 pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed> {
     let (record, unpacked) = read_document(&args.file, None)?;
     if unpacked.is_some() {
-        return Err(Failed::usage(format!("{}: is a bundle already", args.file.display())));
+        return Err(Failed::usage(format!("{}: is already a bundle", args.file.display())));
     }
     ensure_no_input(args, &record.document.inputs)?;
     let mut files = FoundFiles::below(&args.blobs)?;
@@ -62,10 +62,10 @@ pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed>
 /// Refuses an output that is there and has the record, or a content that the record names.
 fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> {
     let refused = |why: &str| Err(Failed::usage(format!("{}: {why}", args.output.display())));
-    // A link would be replaced, so it is refused like all that is no plain file.
+    // A link would be replaced, so it is refused like all that is not a regular file.
     let Ok(there) = fs::symlink_metadata(&args.output) else { return Ok(()) };
     if !there.is_file() {
-        return refused("is there and is no file");
+        return refused("exists and is no file");
     }
     let record =
         fs::metadata(&args.file).map_err(|fault| Failed::named(args.file.display(), &fault))?;
@@ -73,7 +73,7 @@ fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> 
     let is_input = (there.dev(), there.ino()) == (record.dev(), record.ino())
         || inputs.contents().any(|blob| output.of_blob(blob).is_ok())
         || long_texts(inputs).iter().any(|(what, text)| output.text(what, text).is_ok());
-    if is_input { refused("is one of the files to pack: name another output") } else { Ok(()) }
+    if is_input { refused("is one of the files to pack: choose another output") } else { Ok(()) }
 }
 
 fn contents(
@@ -101,12 +101,13 @@ fn contents(
     let snapshots: Vec<_> = snapshots.into_iter().map(|(_, snapshot)| snapshot).collect();
     let found = layers_of(config, &snapshots)?;
     for digest in layers(inputs) {
-        let (key, layer) = found.iter().find(|(_, layer)| layer.digest == digest).ok_or_else(|| {
-            Failed::usage(format!(
-                "the layer of packages {digest} is not on this machine: `wardian skills deps sync` \
-                 may get it"
-            ))
-        })?;
+        let (key, layer) =
+            found.iter().find(|(_, layer)| layer.digest == digest).ok_or_else(|| {
+                Failed::usage(format!(
+                    "the layer of packages {digest} is not on this machine: `wardian skills deps \
+                sync` may fetch it"
+                ))
+            })?;
         let content = Content::Open(Arc::clone(&layer.file), layer.length.as_u64());
         contents.insert(layer_name(&key.to_string()), content);
     }
@@ -126,7 +127,7 @@ fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapsh
             return Ok((skill_folder(skill), Arc::clone(snapshot)));
         }
         Err(Failed::usage(format!(
-            "{} of `{}` is another one here: the record names {}, and here is {}",
+            "{} of `{}` differs here: the record has {}, and this machine has {}",
             skill.version,
             skill.name,
             skill.digest,
@@ -136,8 +137,8 @@ fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapsh
     found.collect()
 }
 
-/// Writes a bundle beside its place, and moves it there once it is whole. Returns the number of its
-/// files.
+/// Writes a bundle next to its place, and moves it there once it is whole. Returns the number of
+/// its files.
 fn write(path: &Path, contents: &BTreeMap<String, Content>) -> Result<usize, Failed> {
     let named = |fault: io::Error| Failed::named(path.display(), &fault);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -42,7 +42,7 @@ pub(super) async fn repeated(
     unpacked: Option<&UnpackedBundle>,
 ) -> Result<Repetition, Failed> {
     let request = order(&recorded.inputs, files)?;
-    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let mut config = on_its_own(config.clone(), &folder);
     if let Some(unpacked) = unpacked {
         config.skills.roots = vec![unpacked.folder("skills")];

@@ -32,7 +32,7 @@ pub(super) fn unpack(
     key: Option<&PublicKey>,
 ) -> Result<(ReadDocument, UnpackedBundle), ProvenanceError> {
     let failed = |what| move |cause| ProvenanceError::File { what, cause };
-    let folder = TempDir::new().map_err(failed("make a temporary folder"))?;
+    let folder = TempDir::new().map_err(failed("create a temporary folder"))?;
     for name in ["blobs", "layers", "skills", "texts"] {
         fs::create_dir(folder.path().join(name)).map_err(failed("unpack the bundle"))?;
     }

@@ -105,7 +105,7 @@ class AsyncBlobs:
             if error.http_status != 404:
                 raise
             raise BlobNotFound(
-                f"there is no blob `{blob_id}`", request_id=error.request_id, http_status=404
+                f"the blob `{blob_id}` does not exist", request_id=error.request_id, http_status=404
             ) from error
         size, kind = int(headers.get("content-length", "0")), headers.get("content-type")
         raw: JsonObject = {"blob_id": str(blob_id), "size_bytes": size, "kind": kind}

@@ -59,7 +59,7 @@ function keyForm(draw) {
       if (Number(end.value)) order.expires_ms = Number(end.value);
       const made = await (await request("/v1/keys", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order) })).json();
       const secret = h("code", { class: "secret" }, made.key);
-      fill(answer, h("div", { class: "boxed stack" }, h("p", {}, h("strong", {}, `The key of ${made.tenant}. `), "It is shown this once: only its hash is stored."), secret,
+      fill(answer, h("div", { class: "boxed stack" }, h("p", {}, h("strong", {}, `The key of ${made.tenant}. `), "It is shown only once: only its hash is stored."), secret,
         h("div", { class: "actions" }, button("Copy the key", () => copy(made.key, "The key")), button("Done", () => fill(answer)))));
       name.value = "";
       await draw();

@@ -2,7 +2,7 @@
 //! adds the headers that let a website read an answer.
 //!
 //! INVARIANT(allowed-origins-only): these headers are only sent to an origin that the operator
-//! allowed. None of them allows credentials: cookies of a browser are no part of a call.
+//! allowed. None of them allows credentials: cookies of a browser are not part of a call.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;

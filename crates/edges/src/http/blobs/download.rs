@@ -120,7 +120,7 @@ async fn prepare(
 }
 
 fn unsatisfiable(request: &BlobRequest<'_>, blob: &BlobDescription) -> Response {
-    let message = format!("no byte of the blob lies in this range: it has {} bytes", blob.size);
+    let message = format!("this range contains no byte of the blob, which has {} bytes", blob.size);
     let mut answer = request.refused(StatusCode::RANGE_NOT_SATISFIABLE, &message);
     insert(&mut answer, header::CONTENT_RANGE, format!("bytes */{}", blob.size));
     answer

@@ -35,8 +35,8 @@ use wardian_stores::audit::AuditLog;
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::ErrorKind;
 
-/// The id in the path of a request. One that is not UTF-8 stays as it was sent: like every text that
-/// is no id it names no blob.
+/// The id in the path of a request. One that is not UTF-8 stays as it was sent: like every text
+/// that is not an id it names no blob.
 pub(crate) struct BlobPath(String);
 
 impl<S: Send + Sync> FromRequestParts<S> for BlobPath {

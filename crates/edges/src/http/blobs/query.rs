@@ -13,7 +13,7 @@ impl Parameters {
             let Some(name) = known.iter().find(|known| **known == name) else {
                 let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
                 return Err(match known.is_empty() {
-                    true => "this path takes no parameters".to_owned(),
+                    true => "this path accepts no parameters".to_owned(),
                     false => format!("the parameters of this path are {}", known.join(", ")),
                 });
             };

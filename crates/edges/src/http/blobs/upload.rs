@@ -133,7 +133,7 @@ impl Announcement {
         let encoding = single(headers, &header::CONTENT_ENCODING).map_err(wrong)?;
         if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
             let message = "the content is stored as it is sent: send it without \
-                           `Content-Encoding`, and name the kind of the packed content";
+                           `Content-Encoding`, and give the kind of the compressed content";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message.to_owned()));
         }
         Ok(Self {
@@ -180,7 +180,7 @@ fn digest(headers: &HeaderMap) -> Result<Option<[u8; 32]>, String> {
     Ok(found)
 }
 
-/// The answer to a client that asks for an upload only if a blob is not there, and it is.
+/// The answer to a client that asks for an upload only if a blob does not exist, and it does.
 async fn answer_known(blobs: &BlobRequest<'_>, announcement: &Announcement) -> Option<Response> {
     let Some(Tags::Listed(tags)) = &announcement.known else { return None };
     for tag in tags {
@@ -260,7 +260,7 @@ fn refuse_fault(blobs: &BlobRequest<'_>, fault: UploadFault) -> Response {
                     blobs.refused(StatusCode::REQUEST_TIMEOUT, message)
                 }
                 BodyFault::Broken | BodyFault::TooLarge | BodyFault::NoRoom => {
-                    let message = "the content cannot be read to its end";
+                    let message = "the content could not be read completely";
                     blobs.refused(StatusCode::BAD_REQUEST, message)
                 }
             }

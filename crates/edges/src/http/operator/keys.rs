@@ -81,7 +81,7 @@ struct MadeKeyView<'a> {
 #[derive(Serialize)]
 struct RevokedKeyView<'a> {
     prefix: &'a str,
-    /// False if it was revoked before.
+    /// False if it was already revoked.
     revoked: bool,
 }
 
@@ -110,8 +110,8 @@ impl<M: Methods + Status> Inquiry<'_, M> {
         })?;
         let wrong = |reason: &str| {
             let message = format!(
-                "the body must be a JSON object with `tenant`, `name` and perhaps `scopes` and \
-                 `expires_ms`: {reason}"
+                "the body must be a JSON object with `tenant`, `name` and optionally `scopes` and \
+                `expires_ms`: {reason}"
             );
             Box::new(refuse(StatusCode::BAD_REQUEST, &message, &self.request_id))
         };

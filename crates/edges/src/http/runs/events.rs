@@ -1,7 +1,7 @@
 //! The answer to a run as a stream of events, for a client that accepts `text/event-stream`: what
 //! the program prints, how far it is, and at last the response.
 //!
-//! The run has a task of its own, so a client that reads slowly does not slow it down. Dropping the
+//! The run has a separate task, so a client that reads slowly does not slow it down. Dropping the
 //! body, as a connection does when its client leaves, cancels the run.
 
 use std::convert::Infallible;
@@ -34,7 +34,7 @@ use wardian_vocabulary::units::ByteCount;
 /// The media type of the answer.
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// Most bytes of output that wait for a client.
+/// Maximum number of bytes of output that wait for a client.
 pub(crate) const WAITING: ByteCount = ByteCount::kibibytes(64);
 
 /// The time after which the answer begins even if nothing was printed. A call that is refused

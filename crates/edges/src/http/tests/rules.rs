@@ -167,7 +167,7 @@ async fn a_body_beyond_the_limit_is_refused_unread() {
         let (answer, value) = send(&router, post(body)).await;
         assert_eq!(answer.status(), 413);
         assert_eq!(answer.headers()[header::CONNECTION], "close");
-        assert_eq!(value["error"]["message"], "a body may hold 1 KiB");
+        assert_eq!(value["error"]["message"], "a body may have at most 1 KiB");
         assert_eq!(value["error"]["data"]["kind"], "too_large");
     }
 }

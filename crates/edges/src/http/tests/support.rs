@@ -44,7 +44,7 @@ pub(crate) struct Fake {
     pub held: Arc<Mutex<Vec<CallMemory>>>,
     /// The calls that the tenant may still make.
     pub(crate) calls_left: Arc<AtomicUsize>,
-    /// Blobs in a folder of their own.
+    /// Blobs in a separate folder.
     pub transfers: Arc<OnceLock<BlobTransfers>>,
     pub folder: Arc<Mutex<Option<TempDir>>>,
     /// No records are kept.

@@ -75,7 +75,7 @@ impl TlsEndpoint {
     /// # Errors
     ///
     /// A file cannot be read or used, or the key does not belong to the certificate. An expired
-    /// certificate is no error: see [`warning`](Self::warning).
+    /// certificate is not an error: see [`warning`](Self::warning).
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = files.stamps();
@@ -266,7 +266,7 @@ mod tests {
         kept("is not PEM");
         fs::write(&files.certificate, first.cert.pem()).unwrap();
         fs::write(&files.key, first.cert.pem()).unwrap();
-        kept("no private key");
+        kept("no unencrypted private key");
         fs::remove_file(&files.key).unwrap();
         kept("cannot be read");
         write(folder.path(), &expired);

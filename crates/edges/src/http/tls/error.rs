@@ -32,8 +32,8 @@ pub enum TlsError {
     },
     /// There is no certificate in the file.
     #[error(
-        "`http.tls.certificate`: `{}` has no certificate; it must have the server's own, and then \
-         those of the authorities between (`-----BEGIN CERTIFICATE-----`)",
+        "`http.tls.certificate`: `{}` has no certificate; it must contain the server's \
+        certificate, followed by the intermediate certificates (`-----BEGIN CERTIFICATE-----`)",
         path.display()
     )]
     NoCertificate {
@@ -42,8 +42,7 @@ pub enum TlsError {
     },
     /// There is no key in the file, or an encrypted one.
     #[error(
-        "`http.tls.key`: `{}` has no private key that is not encrypted \
-         (`-----BEGIN PRIVATE KEY-----`)",
+        "`http.tls.key`: `{}` has no unencrypted private key (`-----BEGIN PRIVATE KEY-----`)",
         path.display()
     )]
     NoKey {

@@ -44,7 +44,7 @@ pub struct PathStamp {
 }
 
 impl PathStamp {
-    /// The stamp of the file that the path leads to; `None` if there is no such file.
+    /// The stamp of the file that the path leads to; `None` if the file does not exist.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|found| Self::of_metadata(&found))

@@ -207,11 +207,11 @@ fn of_skill(
     let is_tool = tool_of(&skill).is_some_and(|name| name == tool);
     let is_there = || match state.service()?.published_skill(caller, &skill) {
         Ok(skill) => Ok(skill.is_action()),
-        // A caller that may not see skills is told so by the call.
+        // A caller that may not see skills learns this from the call.
         Err(error) => Ok(error.kind() == ErrorKind::Forbidden),
     };
     if !state.config.skills_as_tools || !is_tool || !is_there()? {
-        return Err(ErrorData::invalid_params("there is no tool of this name", None));
+        return Err(ErrorData::invalid_params("there is no tool with this name", None));
     }
     let is_object = |given: &RawValue| matches!(Sort::of(given), Sort::Object | Sort::Null);
     if !arguments.as_deref().is_none_or(is_object) {

@@ -13,10 +13,10 @@ const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Most images of one answer.
 const MAX_IMAGES: usize = 4;
 
-/// Most blobs of a run that are looked at.
+/// Maximum number of blobs of a run that are looked at.
 const MAX_LOOKED_AT: usize = 16;
 
-/// Largest image, and most bytes of all images of an answer.
+/// Maximum number of bytes of one image, and of all images of an answer.
 const MAX_IMAGE: ByteCount = ByteCount::mebibytes(1);
 const MAX_TOGETHER: ByteCount = ByteCount::mebibytes(2);
 

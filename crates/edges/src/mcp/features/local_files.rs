@@ -25,17 +25,17 @@ use wardian_vocabulary::units::ByteCount;
 /// The scheme of the addresses of files.
 pub(crate) const FILE: &str = "file:";
 
-/// Most files that are listed as resources, and that the descriptions of tools name.
+/// Maximum number of files that are listed as resources, and that the descriptions of tools name.
 const MAX_LISTED: usize = 500;
 const MAX_NAMED: usize = 20;
 
 /// Maximum number of texts in arguments that are looked up as files, for advice.
 const MAX_LOOKED_UP: usize = 100;
 
-/// Most files of one run that are saved.
+/// Maximum number of files of one run that are saved.
 const MAX_SAVED: usize = 100;
 
-/// Most characters of the sentence about what was saved.
+/// Maximum number of characters of the sentence about what was saved.
 const MAX_TOLD: usize = 4_000;
 
 /// The folders of the user who started this program.
@@ -198,14 +198,14 @@ impl LocalFolders {
         let shown: Vec<String> =
             listed.iter().take(MAX_NAMED).map(|file| format!("`{FILE}{}`", file.name)).collect();
         let shown = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
-        format!("`{FILE}{name}`: the user's folder has no such file; there are {shown}")
+        format!("`{FILE}{name}`: the user's folder has no such file; it has {shown}")
     }
 
     /// Tells models in the description of a tool that runs programs which files there are.
     pub fn describe(&self, tool: &mut Tool) {
         let mut schema = (*tool.input_schema).clone();
         let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
-        // Nothing goes on after the program, and it keeps no records.
+        // Nothing continues after the program, and it keeps no records.
         let is_run = properties.remove("detach").is_some();
         if is_run
             && self.has_files()
@@ -261,7 +261,7 @@ impl LocalFolders {
         if let Some(bare) = blobs.iter().find(|blob| self.is_offered(blob)) {
             let bare = bare.escape_debug();
             let message = format!(
-                "`input_blobs` has `{bare}`, which is no id of a blob: did you mean `{FILE}{bare}`, \
+                "`input_blobs` has `{bare}`, which is not a blob id: did you mean `{FILE}{bare}`, \
                  the user's file?"
             );
             return Err(Failure::of_kind(ErrorKind::InvalidParams, message));
@@ -346,7 +346,7 @@ struct KeptBlob {
     id: BlobId,
     /// The name of the file that it was.
     file: Option<String>,
-    /// What its program calls it, if it was no file.
+    /// What its program calls it, if it was not a file.
     called: Option<String>,
 }
 
@@ -522,7 +522,7 @@ mod tests {
             assert_eq!(folders.find(address).unwrap().1, "a b.csv");
         }
         let told = |address: &str| folders.find(address).unwrap_err().body.message;
-        assert!(told("file:c.csv").contains("there are `file:a b.csv`"), "{}", told("file:c.csv"));
+        assert!(told("file:c.csv").contains("it has `file:a b.csv`"), "{}", told("file:c.csv"));
         assert!(told("file:%2e%2e/x").contains("without `..`"), "{}", told("file:%2e%2e/x"));
         let (path, _) = LocalFolders::open(&["/none/at/all".into()], None).unwrap_err();
         assert_eq!(path, Path::new("/none/at/all"));

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use wardian_service::{LogChunk, LogStream, PreparationStep, ProgressReport, Stream};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most bytes of output that wait to be told.
+/// Maximum number of bytes of output that wait to be told.
 pub(crate) const WAITING: ByteCount = ByteCount::kibibytes(64);
 
 /// The shortest time between two notifications. What comes in between is left out but for the last.
@@ -30,7 +30,7 @@ fn after(told: f64) -> f64 {
     if next < told.floor() + 1.0 { next } else { ((told * FINE).round() + 1.0) / FINE }
 }
 
-/// The progress of a preparation that is over: it is told in per cent.
+/// The progress of a preparation that is over: it is reported in per cent.
 const PREPARED: f64 = 100.0;
 
 /// The shortest time between two notifications of a preparation.
@@ -64,13 +64,13 @@ impl<'a> PreparationTold<'a> {
         self.peer.notify_progress(next).await.ok();
     }
 
-    /// The progress at which the run begins: beyond all that was told.
+    /// The progress at which the run begins: beyond everything that was reported.
     pub(crate) fn end(self) -> f64 {
         self.last.map_or(0.0, |_| PREPARED)
     }
 }
 
-/// How far the client was told that the run is.
+/// The progress that was reported to the client.
 #[derive(Debug)]
 struct ReportedProgress {
     token: ProgressToken,

@@ -29,7 +29,7 @@ pub(crate) async fn get(
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResult, ErrorData> {
     if params.name != GUIDE {
-        return Err(ErrorData::invalid_params("there is no prompt but `guide`", None));
+        return Err(ErrorData::invalid_params("the only prompt is `guide`", None));
     }
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let caller = &exchange.caller;

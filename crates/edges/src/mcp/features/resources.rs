@@ -128,7 +128,7 @@ fn read_file(
     uri: &str,
 ) -> Result<ResourceContents, ErrorData> {
     let (service, caller) = (state.service()?, &exchange.caller);
-    let place = place_of(uri).ok_or_else(|| not_found("there is no file at this address", uri))?;
+    let place = place_of(uri).ok_or_else(|| not_found("no file has this URI", uri))?;
     let found = service.published_skill(caller, &place.skill);
     let skill = found.map_err(|error| missing(state, caller, &error, uri))?;
     let mut document = String::new();

@@ -1,5 +1,5 @@
 //! What a bridge from the standard input to a server must know of a message: the headers that the
-//! protocol wants beside it over HTTP.
+//! protocol wants besides it over HTTP.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl BridgedMessage {
     ///
     /// # Errors
     ///
-    /// The answer to bytes that are no message.
+    /// The answer to bytes that are not a message.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let refused = |error: MessageError| answer_with("null", error.body());
         let text = strict::read(bytes).map_err(|fault| refused(fault.into()))?.text;

@@ -197,7 +197,7 @@ async fn handle_request(
     let exchange = match McpExchange::new(caller, &edge.budget, order) {
         Ok(exchange) => exchange,
         Err(fault) => {
-            error!(request.id = request_id, "a request was not begun: {fault}");
+            error!(request.id = request_id, "a request was not started: {fault}");
             return empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id);
         }
     };

@@ -18,7 +18,7 @@ pub(crate) struct Line {
 #[derive(Debug, thiserror::Error)]
 pub enum LineFault {
     /// The line is too long. It was skipped.
-    #[error("a message may hold {largest}")]
+    #[error("a message may have at most {largest}")]
     TooLong {
         /// The most that a line may have.
         largest: ByteCount,

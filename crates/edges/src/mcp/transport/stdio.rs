@@ -1,6 +1,6 @@
 //! The standard input and output: one message on each line.
 //!
-//! A thread of its own reads, since a read cannot be given up. The one client is the user who started
+//! A separate thread reads, since a read cannot be given up. The one client is the user who started
 //! the program.
 
 use std::collections::HashMap;
@@ -87,11 +87,11 @@ pub(crate) async fn serve<I: BufRead + Send + 'static>(
     match Box::pin(serve_server(server, transport)).await {
         Ok(running) => {
             if let Err(fault) = running.waiting().await {
-                error!("the messages were not handled to their end: {fault}");
+                error!("message handling was interrupted: {fault}");
             }
         }
         // The input has ended before the first request.
-        Err(fault) => debug!("no client has begun: {fault}"),
+        Err(fault) => debug!("no client has initialized a session: {fault}"),
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ impl Transport<RoleServer> for Stdio {
 }
 
 impl Stdio {
-    /// Reads a line; `None` if it is no message that needs to be handled.
+    /// Reads a line; `None` if it is not a message that needs to be handled.
     fn message(
         &mut self,
         line: Line,
@@ -239,7 +239,7 @@ fn write(output: &Output, message: &impl Serialize, exchange: Option<&McpExchang
     }
     // The client has gone away; the end of the input follows.
     if has_failed || output.write_all(b"\n").is_err() || output.flush().is_err() {
-        debug!("an answer was not taken");
+        debug!("an answer was not read");
     }
 }
 

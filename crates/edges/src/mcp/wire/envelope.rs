@@ -14,17 +14,18 @@ use wardian_formats::protocol::response::ErrorBody;
 use wardian_formats::protocol::strict::{self, RootKind, StrictError};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most bytes of a message beside the arguments of a tool. The protocol library makes a tree of it.
+/// Maximum number of bytes of a message besides the arguments of a tool. The protocol library makes
+/// a tree of it.
 pub(crate) const MAX_REST: usize = 16 << 10;
 
-/// Most memory of the tree of a rest, as a multiple of its size: an object with one short name takes
-/// some ninety times the memory of its text.
+/// Maximum memory of the tree of a rest, as a multiple of its size: an object with one short name
+/// takes some ninety times the memory of its text.
 const TREE_FACTOR: usize = 128;
 
 /// Memory of the tasks and channels by which the protocol library handles one message.
 const OF_A_MESSAGE: usize = 16 << 10;
 
-/// Most memory that the protocol library takes for a rest of this length.
+/// Maximum memory that the protocol library takes for a rest of this length.
 pub(crate) fn memory_of(rest: usize) -> ByteCount {
     rest.saturating_mul(TREE_FACTOR).saturating_add(OF_A_MESSAGE).into()
 }
@@ -79,7 +80,7 @@ pub(crate) enum MessageError {
     #[error(transparent)]
     Json(#[from] StrictError),
     /// An array.
-    #[error("a message is one object: batches are no part of this protocol")]
+    #[error("a message is one object: this protocol has no batches")]
     Batch,
     /// Something else than an object.
     #[error("a message is an object with the members `jsonrpc`, `id`, `method` and `params`")]
@@ -87,8 +88,11 @@ pub(crate) enum MessageError {
     /// A member that is missing or has a wrong value.
     #[error("`{member}` must be {expected}")]
     WrongMember { member: &'static str, expected: &'static str },
-    /// Too much beside the arguments.
-    #[error("a message may have {MAX_REST} bytes beside `arguments`, this one has {size}")]
+    /// Too much besides the arguments.
+    #[error(
+        "a message may have at most {MAX_REST} bytes besides `arguments`, this one has \
+        {size}"
+    )]
     TooLong { size: usize },
 }
 
@@ -107,7 +111,7 @@ impl MessageError {
 ///
 /// # Errors
 ///
-/// The bytes are no message of JSON-RPC, have two meanings, or are too long beside the arguments.
+/// The bytes are not a JSON-RPC message, have two meanings, or are too long besides the arguments.
 pub(crate) fn cut(bytes: &[u8]) -> Result<CutMessage, RefusedMessage> {
     let unnamed = |error| RefusedMessage { id: RequestId::Null, error };
     let document = strict::read(bytes).map_err(|fault| unnamed(fault.into()))?;
@@ -310,7 +314,7 @@ mod tests {
                 -32600,
                 "`params`",
             ),
-            (&long, RequestId::Text("i".into()), -32600, "beside `arguments`"),
+            (&long, RequestId::Text("i".into()), -32600, "besides `arguments`"),
         ] {
             let (found, number, text) = refusal(message);
             assert_eq!((found, number), (id, code), "{message:.80}: {text}");

@@ -1,5 +1,6 @@
-//! What belongs to one message while it is answered: who sent it, what was cut out of it, and what is
-//! laid into its answer. It travels beside the message, in the extensions of the protocol library.
+//! What belongs to one message while it is answered: who sent it, what was cut out of it, and what
+//! is laid into its answer. It travels next to the message, in the extensions of the protocol
+//! library.
 
 use std::io::Write as _;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use wardian_vocabulary::crypto::fill_random;
 
-/// Most contents of one answer.
+/// Maximum number of contents of one answer.
 pub(crate) const MAX_CONTENTS: usize = 256;
 
 /// Digits of the random part of a token.
@@ -28,7 +28,7 @@ const NULL: &[u8] = b":null";
 
 /// An answer has too many contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an answer may have {MAX_CONTENTS} contents")]
+#[error("an answer may have at most at most {MAX_CONTENTS} contents")]
 pub(crate) struct TooManyContents;
 
 /// The contents that are laid into one answer.

@@ -1,10 +1,10 @@
 //! Decides where a function charges its instructions, and how much at a time.
 //!
 //! Charges run ahead of the instructions: at each point of a function some of those that follow are
-//! *paid*. A way between two stretches charges the difference between what its end needs and what
-//! its beginning has left over, or gives back what is too much. So a charge is needed only on
-//! ways that the plan does not expect: each stretch pays for the most likely way until a loop
-//! repeats or the function ends.
+//! *paid*. An edge between two blocks charges the difference between what its target needs and what
+//! its source has left over, or refunds the excess. So a charge is needed only on edges that the
+//! plan does not expect: each block pays for the most likely edge until a loop repeats or the
+//! function ends.
 //!
 //! INVARIANT(paid-ahead): an instruction is paid before it is executed. On each way through a
 //! function the sum of all charges is the cost of its instructions.
@@ -15,7 +15,7 @@
 //! INVARIANT(charged-everywhere): every cycle in the control flow of a module has a charge, because
 //! it has instructions that cost something and are paid in each repetition. So has every recursion.
 
-use crate::code::metering::flow_graph::{FlowGraph, Stretch, StretchId, Way, WayPlace};
+use crate::code::metering::flow_graph::{BasicBlock, BlockId, EdgePlace, FlowEdge, FlowGraph};
 use crate::code::nan::float_operators::Lanes;
 
 /// An addition to a function: the place in its body, and the code to be added there.
@@ -77,26 +77,26 @@ pub(crate) fn additions(graph: &FlowGraph) -> Vec<Addition> {
     plan.additions()
 }
 
-/// For each stretch the number of loops to whose beginning it leads back. What a loop has before
+/// For each block the number of loops to whose beginning it leads back. What a loop has before
 /// its `end`, but after the branch that repeats it, is not repeated.
 fn depths(graph: &FlowGraph) -> Vec<i64> {
-    let mut before = vec![Vec::new(); graph.stretches.len()];
-    for (id, stretch) in graph.stretches.iter().enumerate() {
-        for way in stretch.next.iter().filter_map(|way| graph.ways.get(*way)) {
-            before.get_mut(way.to).into_iter().for_each(|of: &mut Vec<_>| of.push(id));
+    let mut before = vec![Vec::new(); graph.blocks.len()];
+    for (id, block) in graph.blocks.iter().enumerate() {
+        for edge in block.next.iter().filter_map(|edge| graph.edges.get(*edge)) {
+            before.get_mut(edge.to).into_iter().for_each(|of: &mut Vec<_>| of.push(id));
         }
     }
-    let mut depths = vec![0; graph.stretches.len()];
-    let mut last = vec![None; graph.stretches.len()];
-    for (head, stretch) in graph.stretches.iter().enumerate() {
-        let Some(number) = stretch.loops.last().filter(|_| stretch.loop_head.is_some()) else {
+    let mut depths = vec![0; graph.blocks.len()];
+    let mut last = vec![None; graph.blocks.len()];
+    for (head, block) in graph.blocks.iter().enumerate() {
+        let Some(number) = block.loops.last().filter(|_| block.loop_head.is_some()) else {
             continue;
         };
         let mut found = vec![head];
         while let Some(id) = found.pop() {
             for from in before.get(id).into_iter().flatten() {
-                let is_inside = graph.stretches.get(*from).is_some_and(|from| {
-                    from.loops.get(stretch.loops.len().saturating_sub(1)) == Some(number)
+                let is_inside = graph.blocks.get(*from).is_some_and(|from| {
+                    from.loops.get(block.loops.len().saturating_sub(1)) == Some(number)
                 });
                 let is_new = last.get(*from).is_some_and(|last| *last != Some(number));
                 if is_inside && is_new {
@@ -115,23 +115,23 @@ const ENDLESS: i64 = i64::MAX >> 2;
 
 struct Plan<'a> {
     graph: &'a FlowGraph,
-    /// The stretches, the last one of the function first.
-    backwards: Vec<StretchId>,
-    /// The least cost from the beginning of each stretch to the end of the function.
+    /// The blocks, the last one of the function first.
+    backwards: Vec<BlockId>,
+    /// The least cost from the beginning of each block to the end of the function.
     least: Vec<i64>,
-    /// The instructions that are paid at the beginning of each stretch, its own included.
+    /// The instructions that are paid at the beginning of each block, its own included.
     paid: Vec<i64>,
-    /// True for the stretches that always end in a trap or an exception.
+    /// True for the blocks that always end in a trap or an exception.
     is_fatal: Vec<bool>,
-    /// How many loops repeat each stretch.
+    /// How many loops repeat each block.
     depths: Vec<i64>,
 }
 
 impl<'a> Plan<'a> {
     fn new(graph: &'a FlowGraph) -> Self {
-        let count = graph.stretches.len();
+        let count = graph.blocks.len();
         let mut backwards: Vec<_> = (0..count).collect();
-        backwards.sort_by_key(|id| std::cmp::Reverse(graph.stretches.get(*id).map(|of| of.at)));
+        backwards.sort_by_key(|id| std::cmp::Reverse(graph.blocks.get(*id).map(|of| of.at)));
         Self {
             graph,
             backwards,
@@ -142,21 +142,21 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn ways<'b>(&'b self, stretch: &'b Stretch) -> impl Iterator<Item = &'b Way> {
-        stretch.next.iter().filter_map(|way| self.graph.ways.get(*way))
+    fn edges<'b>(&'b self, block: &'b BasicBlock) -> impl Iterator<Item = &'b FlowEdge> {
+        block.next.iter().filter_map(|edge| self.graph.edges.get(*edge))
     }
 
-    fn least(&self, stretch: StretchId) -> i64 {
-        self.least.get(stretch).copied().unwrap_or(0)
+    fn least(&self, block: BlockId) -> i64 {
+        self.least.get(block).copied().unwrap_or(0)
     }
 
-    fn is_fatal(&self, stretch: StretchId) -> bool {
-        self.is_fatal.get(stretch).copied().unwrap_or(false)
+    fn is_fatal(&self, block: BlockId) -> bool {
+        self.is_fatal.get(block).copied().unwrap_or(false)
     }
 
-    /// The least cost of all that follows a stretch.
-    fn least_after(&self, stretch: &Stretch) -> i64 {
-        self.ways(stretch).map(|way| self.least(way.to)).min().unwrap_or(0)
+    /// The least cost of all that follows a block.
+    fn least_after(&self, block: &BasicBlock) -> i64 {
+        self.edges(block).map(|edge| self.least(edge.to)).min().unwrap_or(0)
     }
 
     fn find_least(&mut self) {
@@ -165,11 +165,11 @@ impl<'a> Plan<'a> {
             has_changed = false;
             for index in 0..self.backwards.len() {
                 let Some(id) = self.backwards.get(index).copied() else { continue };
-                let Some(stretch) = self.graph.stretches.get(id) else { continue };
-                let least = stretch.cost.saturating_add(self.least_after(stretch)).min(ENDLESS);
-                let fatal = stretch.is_fatal
-                    || !stretch.next.is_empty()
-                        && self.ways(stretch).all(|way| self.is_fatal(way.to));
+                let Some(block) = self.graph.blocks.get(id) else { continue };
+                let least = block.cost.saturating_add(self.least_after(block)).min(ENDLESS);
+                let fatal = block.is_fatal
+                    || !block.next.is_empty()
+                        && self.edges(block).all(|edge| self.is_fatal(edge.to));
                 if let (Some(old), Some(was_fatal)) =
                     (self.least.get_mut(id), self.is_fatal.get_mut(id))
                 {
@@ -183,66 +183,63 @@ impl<'a> Plan<'a> {
     fn find_paid(&mut self) {
         for index in 0..self.backwards.len() {
             let Some(id) = self.backwards.get(index).copied() else { continue };
-            let Some(stretch) = self.graph.stretches.get(id) else { continue };
-            let paid = stretch.cost.saturating_add(self.left_over(stretch));
+            let Some(block) = self.graph.blocks.get(id) else { continue };
+            let paid = block.cost.saturating_add(self.left_over(block));
             self.paid.get_mut(id).into_iter().for_each(|old| *old = paid);
         }
     }
 
-    /// The instructions that have to be paid where a way arrives.
-    fn needed(&self, way: &Way) -> i64 {
-        match self.graph.stretches.get(way.to) {
+    /// The instructions that have to be paid where an edge arrives.
+    fn needed(&self, edge: &FlowEdge) -> i64 {
+        match self.graph.blocks.get(edge.to) {
             // It pays for nothing else, and all that repeats it charges something anyway.
-            Some(stretch) if stretch.is_dispatch() => stretch.cost,
-            Some(stretch) if stretch.is_bare => 0,
-            _ => self.paid.get(way.to).copied().unwrap_or(0),
+            Some(block) if block.is_dispatch() => block.cost,
+            Some(block) if block.is_bare => 0,
+            _ => self.paid.get(edge.to).copied().unwrap_or(0),
         }
     }
 
-    /// The instructions that are paid at the end of a stretch.
-    fn left_over(&self, stretch: &Stretch) -> i64 {
-        if self.ways(stretch).any(|way| way.place == WayPlace::Nowhere) {
+    /// The instructions that are paid at the end of a block.
+    fn left_over(&self, block: &BasicBlock) -> i64 {
+        if self.edges(block).any(|edge| edge.place == EdgePlace::Nowhere) {
             return 0;
         }
-        let most = if stretch.has_calls || stretch.needs_check {
-            self.least_after(stretch)
-        } else {
-            ENDLESS
-        };
-        let fits = self.ways(stretch).filter(|way| self.needed(way) <= most);
-        let likely = fits.max_by_key(|way| self.likelihood(stretch, way));
-        likely.map_or(0, |way| self.needed(way))
+        let most =
+            if block.has_calls || block.needs_check { self.least_after(block) } else { ENDLESS };
+        let fits = self.edges(block).filter(|edge| self.needed(edge) <= most);
+        let likely = fits.max_by_key(|edge| self.likelihood(block, edge));
+        likely.map_or(0, |edge| self.needed(edge))
     }
 
-    /// Compares the ways that lead on from a stretch. The most likely one has the largest number.
-    fn likelihood(&self, from: &Stretch, way: &Way) -> i64 {
-        if self.is_fatal(way.to) {
+    /// Compares the outgoing edges of a block. The most likely one has the largest number.
+    fn likelihood(&self, from: &BasicBlock, edge: &FlowEdge) -> i64 {
+        if self.is_fatal(edge.to) {
             return i64::MIN;
         }
-        let others = || self.ways(from).filter(|other| other.to != way.to);
-        let depth = self.depths.get(way.to).copied().unwrap_or(0);
+        let others = || self.edges(from).filter(|other| other.to != edge.to);
+        let depth = self.depths.get(edge.to).copied().unwrap_or(0);
         // Code that is left out because it is seldom needed, if it makes calls.
         let skips = others().any(|other| {
-            self.graph.stretches.get(other.to).is_some_and(|left_out| {
-                left_out.has_calls && self.ways(left_out).all(|next| next.to == way.to)
+            self.graph.blocks.get(other.to).is_some_and(|left_out| {
+                left_out.has_calls && self.edges(left_out).all(|next| next.to == edge.to)
             })
         });
-        let ends = self.ends_soon(way.to);
-        let falls = !matches!(way.place, WayPlace::Taken(..) | WayPlace::NewElse(_));
+        let ends = self.ends_soon(edge.to);
+        let falls = !matches!(edge.place, EdgePlace::Taken(..) | EdgePlace::NewElse(_));
         depth * 16 + i64::from(skips) * 8 - i64::from(ends) * 4 + i64::from(falls)
     }
 
-    /// True if a stretch leads to the end of the function without a choice.
-    fn ends_soon(&self, mut id: StretchId) -> bool {
+    /// True if a block leads to the end of the function without a choice.
+    fn ends_soon(&self, mut id: BlockId) -> bool {
         for _ in 0..8 {
-            let Some(stretch) = self.graph.stretches.get(id) else { return false };
-            if stretch.at == usize::MAX {
+            let Some(block) = self.graph.blocks.get(id) else { return false };
+            if block.at == usize::MAX {
                 return true;
             }
-            match stretch.next.as_slice() {
+            match block.next.as_slice() {
                 [] => return true,
-                [only] => match self.graph.ways.get(*only) {
-                    Some(way) => id = way.to,
+                [only] => match self.graph.edges.get(*only) {
+                    Some(edge) => id = edge.to,
                     None => return false,
                 },
                 _ => return false,
@@ -251,31 +248,30 @@ impl<'a> Plan<'a> {
         false
     }
 
-    /// The stretches that need a check, and that a way without one leads to from the beginning of
-    /// the function, or from the beginning of a repetition of an interpreter's loop.
+    /// The blocks that need a check and are reached without one from the entry of the function, or
+    /// from the start of an iteration of an interpreter loop.
     ///
-    /// Such a loop goes on for as long as a program does. Who wants to look at the guest now and then
-    /// is told of each repetition that makes calls, as those do that begin and end the program's own
-    /// functions.
-    fn unchecked(&self) -> Vec<StretchId> {
-        let dispatches = self.graph.stretches.iter().filter(|head| head.is_dispatch());
+    /// Such a loop runs for as long as a program does. A sampling profiler is called in every
+    /// iteration of an interpreter loop that makes calls, so it sees function entry and exit.
+    fn unchecked(&self) -> Vec<BlockId> {
+        let dispatches = self.graph.blocks.iter().filter(|head| head.is_dispatch());
         let interpreters: Vec<_> = dispatches.filter_map(|head| head.loops.last()).collect();
-        let mut is_checked = vec![true; self.graph.stretches.len()];
+        let mut is_checked = vec![true; self.graph.blocks.len()];
         let mut unchecked = Vec::new();
         for id in self.backwards.iter().rev() {
-            let Some(stretch) = self.graph.stretches.get(*id) else { continue };
-            let interprets = stretch.loops.iter().any(|number| interpreters.contains(&number));
-            let needs_check = stretch.needs_check || interprets && stretch.has_calls;
+            let Some(block) = self.graph.blocks.get(*id) else { continue };
+            let interprets = block.loops.iter().any(|number| interpreters.contains(&number));
+            let needs_check = block.needs_check || interprets && block.has_calls;
             let was_checked = *id != 0
-                && !stretch.is_handler
-                && !stretch.is_dispatch()
+                && !block.is_handler
+                && !block.is_dispatch()
                 && is_checked.get(*id).is_some_and(|is_checked| *is_checked);
             if needs_check && !was_checked {
                 unchecked.push(*id);
             }
             let after = was_checked || needs_check;
-            for way in self.ways(stretch) {
-                is_checked.get_mut(way.to).into_iter().for_each(|checked| *checked &= after);
+            for edge in self.edges(block) {
+                is_checked.get_mut(edge.to).into_iter().for_each(|checked| *checked &= after);
             }
         }
         unchecked
@@ -285,28 +281,28 @@ impl<'a> Plan<'a> {
         let mut additions = Vec::new();
         let mut add = |at, kind| additions.push(Addition { at, kind });
         for id in self.unchecked() {
-            let Some(stretch) = self.graph.stretches.get(id) else { continue };
-            add(stretch.at, AddedCode::CheckMark);
+            let Some(block) = self.graph.blocks.get(id) else { continue };
+            add(block.at, AddedCode::CheckMark);
         }
-        for (id, stretch) in self.graph.stretches.iter().enumerate() {
+        for (id, block) in self.graph.blocks.iter().enumerate() {
             let paid = self.paid.get(id).copied().unwrap_or(0);
-            if stretch.is_bare && !stretch.is_dispatch() && paid != 0 {
-                add(stretch.at, AddedCode::Charge { cost: paid });
+            if block.is_bare && !block.is_dispatch() && paid != 0 {
+                add(block.at, AddedCode::Charge { cost: paid });
             }
-            for way in self.ways(stretch) {
-                let cost = self.needed(way).saturating_sub(self.left_over(stretch));
-                // An end by force has no use for what is given back.
-                if cost == 0 || cost < 0 && self.is_fatal(way.to) {
+            for edge in self.edges(block) {
+                let cost = self.needed(edge).saturating_sub(self.left_over(block));
+                // No refund on an edge to a trap.
+                if cost == 0 || cost < 0 && self.is_fatal(edge.to) {
                     continue;
                 }
-                match &way.place {
-                    WayPlace::Before(at) => add(*at, AddedCode::Charge { cost }),
-                    WayPlace::NewElse(at) => add(*at, AddedCode::ChargeElse { cost }),
-                    WayPlace::Taken(range, depth) => {
+                match &edge.place {
+                    EdgePlace::Before(at) => add(*at, AddedCode::Charge { cost }),
+                    EdgePlace::NewElse(at) => add(*at, AddedCode::ChargeElse { cost }),
+                    EdgePlace::Taken(range, depth) => {
                         let (depth, until) = (*depth, range.end);
                         add(range.start, AddedCode::ChargeTaken { cost, depth, until });
                     }
-                    WayPlace::Nowhere => {}
+                    EdgePlace::Nowhere => {}
                 }
             }
         }

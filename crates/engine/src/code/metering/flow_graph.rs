@@ -1,7 +1,7 @@
-//! Divides a function into stretches of instructions, with the ways between them.
+//! Divides a function into basic blocks, with the edges between them.
 //!
-//! A stretch has no branches inside, and no branch leads into it. Calls count as instructions that
-//! return.
+//! A basic block has no branches inside, and no branch leads into it. Calls count as instructions
+//! that return.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use wasmparser::{BlockType, Catch, FunctionBody, Operator};
 
 use crate::code::split_data::SplitError;
 
-/// The position of a stretch in its graph.
-pub(crate) type StretchId = usize;
+/// The position of a basic block in its graph.
+pub(crate) type BlockId = usize;
 
-/// The stretches of a function. The first one is its beginning, and the second one its end.
+/// The basic blocks of a function. The first one is its entry, and the second one its exit.
 #[derive(Debug, Default)]
 pub(crate) struct FlowGraph {
-    pub(crate) stretches: Vec<Stretch>,
-    pub(crate) ways: Vec<Way>,
+    pub(crate) blocks: Vec<BasicBlock>,
+    pub(crate) edges: Vec<FlowEdge>,
     /// The offsets of the bulk operations that can be reached.
     pub(crate) bulk: Vec<usize>,
     /// The number of loops.
@@ -25,7 +25,7 @@ pub(crate) struct FlowGraph {
 
 /// Instructions that are executed one after the other.
 #[derive(Debug, Clone)]
-pub(crate) struct Stretch {
+pub(crate) struct BasicBlock {
     /// The offset of the first instruction from the beginning of the body.
     pub(crate) at: usize,
     /// The fuel of all instructions together.
@@ -39,7 +39,7 @@ pub(crate) struct Stretch {
     pub(crate) has_table: bool,
     /// True if it is entered by one, or in another way that can have no code of its own.
     pub(crate) is_entered_blindly: bool,
-    /// True if the stretch is entered in a way that can have no code of its own.
+    /// True if the block is entered in a way that can have no code of its own.
     pub(crate) is_bare: bool,
     /// True if its end traps or throws.
     pub(crate) is_fatal: bool,
@@ -47,20 +47,20 @@ pub(crate) struct Stretch {
     pub(crate) loop_head: Option<usize>,
     /// The loops that it begins in, by their numbers, the innermost one last.
     pub(crate) loops: Vec<usize>,
-    /// The ways that lead on.
+    /// The outgoing edges.
     pub(crate) next: Vec<usize>,
 }
 
-/// A way that leads from a stretch to another.
+/// An edge from one basic block to another.
 #[derive(Debug, Clone)]
-pub(crate) struct Way {
-    pub(crate) to: StretchId,
-    pub(crate) place: WayPlace,
+pub(crate) struct FlowEdge {
+    pub(crate) to: BlockId,
+    pub(crate) place: EdgePlace,
 }
 
-/// The place for code that is executed on a way and on no other.
+/// The place for code that is executed on one edge only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum WayPlace {
+pub(crate) enum EdgePlace {
     /// Before the instruction at this offset.
     Before(usize),
     /// Instead of the `br_if` that extends so far, which leads so many labels out.
@@ -75,8 +75,8 @@ pub(crate) enum WayPlace {
 enum FrameKind {
     Block,
     Loop,
-    /// An `if` without an `else` so far, and the stretch before it.
-    If(Option<StretchId>),
+    /// An `if` without an `else` so far, and the block before it.
+    If(Option<BlockId>),
     Try,
 }
 
@@ -84,11 +84,11 @@ enum FrameKind {
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     kind: FrameKind,
-    /// The stretch to which branches to the block's label lead.
-    label: StretchId,
+    /// The basic block to which branches to the label lead.
+    label: BlockId,
     /// True if branches carry values.
     carries: bool,
-    /// True if a way leads to the label.
+    /// True if an edge leads to the label.
     is_target: bool,
 }
 
@@ -96,15 +96,15 @@ struct Frame {
 struct Reader<'a> {
     graph: FlowGraph,
     frames: Vec<Frame>,
-    /// The stretch of the next instruction; `None` in code that is never reached.
-    current: Option<StretchId>,
+    /// The block of the next instruction; `None` in code that is never reached.
+    current: Option<BlockId>,
     /// Open loops by their numbers.
     open: Vec<usize>,
     /// True for functions whose direct calls a check has to come before.
     needs_check: &'a dyn Fn(u32) -> bool,
 }
 
-impl Stretch {
+impl BasicBlock {
     /// True for a loop that begins with a `br_table`, as the one of an interpreter does.
     pub(crate) const fn is_dispatch(&self) -> bool {
         self.loop_head.is_some() && self.has_table && !self.is_entered_blindly
@@ -125,10 +125,10 @@ impl FlowGraph {
         let mut operators = body.get_operators_reader()?;
         let (graph, frames, open) = (Self::default(), Vec::new(), Vec::new());
         let mut reader = Reader { graph, frames, current: None, open, needs_check };
-        let entry = reader.stretch(operators.original_position().saturating_sub(start));
-        let end = reader.stretch(usize::MAX);
+        let entry = reader.block(operators.original_position().saturating_sub(start));
+        let end = reader.block(usize::MAX);
         reader.current = Some(entry);
-        reader.graph.stretches.iter_mut().for_each(|stretch| stretch.is_bare = true);
+        reader.graph.blocks.iter_mut().for_each(|block| block.is_bare = true);
         let whole = Frame { kind: FrameKind::Block, label: end, carries: true, is_target: true };
         reader.frames.push(whole);
         while !operators.eof() {
@@ -142,8 +142,8 @@ impl FlowGraph {
 }
 
 impl Reader<'_> {
-    fn stretch(&mut self, at: usize) -> StretchId {
-        self.graph.stretches.push(Stretch {
+    fn block(&mut self, at: usize) -> BlockId {
+        self.graph.blocks.push(BasicBlock {
             at,
             cost: 0,
             has_calls: false,
@@ -157,41 +157,41 @@ impl Reader<'_> {
             loops: self.open.clone(),
             next: Vec::new(),
         });
-        self.graph.stretches.len().saturating_sub(1)
+        self.graph.blocks.len().saturating_sub(1)
     }
 
-    fn current(&mut self) -> Option<&mut Stretch> {
-        self.graph.stretches.get_mut(self.current?)
+    fn current(&mut self) -> Option<&mut BasicBlock> {
+        self.graph.blocks.get_mut(self.current?)
     }
 
-    fn connect(&mut self, from: Option<StretchId>, to: StretchId, place: WayPlace) {
+    fn connect(&mut self, from: Option<BlockId>, to: BlockId, place: EdgePlace) {
         let Some(from) = from else { return };
-        let number = self.graph.ways.len();
-        if place == WayPlace::Nowhere
-            && let Some(target) = self.graph.stretches.get_mut(to)
+        let number = self.graph.edges.len();
+        if place == EdgePlace::Nowhere
+            && let Some(target) = self.graph.blocks.get_mut(to)
         {
             target.is_bare = true;
             target.is_entered_blindly = true;
         }
-        self.graph.ways.push(Way { to, place });
-        if let Some(stretch) = self.graph.stretches.get_mut(from) {
-            stretch.next.push(number);
+        self.graph.edges.push(FlowEdge { to, place });
+        if let Some(block) = self.graph.blocks.get_mut(from) {
+            block.next.push(number);
         }
     }
 
-    /// Begins a stretch that is entered from one other.
-    fn go_on(&mut self, from: Option<StretchId>, at: usize) {
-        self.current = from.map(|_| self.stretch(at));
+    /// Begins a block that is entered from one other.
+    fn go_on(&mut self, from: Option<BlockId>, at: usize) {
+        self.current = from.map(|_| self.block(at));
         if let Some(to) = self.current {
-            self.connect(from, to, WayPlace::Before(at));
+            self.connect(from, to, EdgePlace::Before(at));
         }
     }
 
     /// Takes an instruction at its place in the body.
     fn take(&mut self, operator: &Operator<'_>, place: Range<usize>) -> Result<(), SplitError> {
         let Range { start: from, end: to } = place;
-        if let Some(stretch) = self.current() {
-            stretch.cost = stretch.cost.saturating_add(cost(operator));
+        if let Some(block) = self.current() {
+            block.cost = block.cost.saturating_add(cost(operator));
         }
         match operator {
             Operator::Block { blockty } => self.open(FrameKind::Block, *blockty),
@@ -207,30 +207,30 @@ impl Reader<'_> {
                 self.open(FrameKind::Try, try_table.ty);
             }
             Operator::Br { relative_depth } => {
-                self.branch(*relative_depth, WayPlace::Before(from));
+                self.branch(*relative_depth, EdgePlace::Before(from));
                 self.current = None;
             }
             Operator::BrIf { relative_depth } => {
                 let carries = self.frame(*relative_depth).is_none_or(|frame| frame.carries);
-                let taken = WayPlace::Taken(from..to, *relative_depth);
-                self.branch(*relative_depth, if carries { WayPlace::Nowhere } else { taken });
+                let taken = EdgePlace::Taken(from..to, *relative_depth);
+                self.branch(*relative_depth, if carries { EdgePlace::Nowhere } else { taken });
                 self.go_on(self.current, to);
             }
             Operator::BrTable { targets } => {
                 for target in targets.targets() {
-                    self.branch(target?, WayPlace::Nowhere);
+                    self.branch(target?, EdgePlace::Nowhere);
                 }
-                self.branch(targets.default(), WayPlace::Nowhere);
-                self.current().into_iter().for_each(|stretch| stretch.has_table = true);
+                self.branch(targets.default(), EdgePlace::Nowhere);
+                self.current().into_iter().for_each(|block| block.has_table = true);
                 self.current = None;
             }
             Operator::Return => {
                 let outermost = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
-                self.branch(outermost.saturating_sub(1), WayPlace::Before(from));
+                self.branch(outermost.saturating_sub(1), EdgePlace::Before(from));
                 self.current = None;
             }
             Operator::Throw { .. } | Operator::ThrowRef | Operator::Unreachable => {
-                self.current().into_iter().for_each(|stretch| stretch.is_fatal = true);
+                self.current().into_iter().for_each(|block| block.is_fatal = true);
                 self.current = None;
             }
             operator if is_unknown_branch(operator) => {
@@ -246,9 +246,9 @@ impl Reader<'_> {
             Operator::Call { function_index } => (self.needs_check)(*function_index),
             operator => is_call(operator),
         };
-        if let Some(stretch) = self.current() {
-            stretch.has_calls |= is_call(operator);
-            stretch.needs_check |= needs_check;
+        if let Some(block) = self.current() {
+            block.has_calls |= is_call(operator);
+            block.needs_check |= needs_check;
         }
         if is_bulk(operator) && self.current.is_some() {
             self.graph.bulk.push(at);
@@ -257,7 +257,7 @@ impl Reader<'_> {
 
     fn open(&mut self, kind: FrameKind, of: BlockType) {
         // The place of the label is known when the block ends.
-        let label = self.stretch(usize::MAX);
+        let label = self.block(usize::MAX);
         let carries = of != BlockType::Empty;
         self.frames.push(Frame { kind, label, carries, is_target: false });
     }
@@ -266,11 +266,11 @@ impl Reader<'_> {
         let number = self.graph.loops;
         self.graph.loops = number.saturating_add(1);
         self.open.push(number);
-        let label = self.stretch(place.end);
+        let label = self.block(place.end);
         self.open.pop();
-        self.connect(self.current, label, WayPlace::Before(place.start));
+        self.connect(self.current, label, EdgePlace::Before(place.start));
         self.open.push(number);
-        if let Some(head) = self.graph.stretches.get_mut(label).filter(|_| self.current.is_some()) {
+        if let Some(head) = self.graph.blocks.get_mut(label).filter(|_| self.current.is_some()) {
             head.loop_head = Some(place.start);
             head.is_bare = true;
         }
@@ -288,7 +288,7 @@ impl Reader<'_> {
             return;
         };
         frame.is_target |= end_of_first.is_some();
-        self.connect(end_of_first, label, WayPlace::Before(from));
+        self.connect(end_of_first, label, EdgePlace::Before(from));
         self.go_on(before, to);
     }
 
@@ -296,7 +296,7 @@ impl Reader<'_> {
         self.frames.iter_mut().rev().nth(usize::try_from(depth).ok()?)
     }
 
-    fn branch(&mut self, depth: u32, place: WayPlace) {
+    fn branch(&mut self, depth: u32, place: EdgePlace) {
         let Some(current) = self.current else { return };
         let Some(frame) = self.frame(depth) else { return };
         frame.is_target = true;
@@ -304,7 +304,7 @@ impl Reader<'_> {
         self.connect(Some(current), label, place);
     }
 
-    /// Takes the ways from a `try_table` to its handlers, which begin in its calls.
+    /// Takes the edges from a `try_table` to its handlers, which begin in its calls.
     fn catch(&mut self, catches: &[Catch]) {
         if self.current.is_none() {
             return;
@@ -317,7 +317,7 @@ impl Reader<'_> {
             let Some(frame) = self.frame(*label) else { continue };
             frame.is_target = true;
             let to = frame.label;
-            if let Some(handler) = self.graph.stretches.get_mut(to) {
+            if let Some(handler) = self.graph.blocks.get_mut(to) {
                 handler.is_bare = true;
                 handler.is_handler = true;
                 handler.is_entered_blindly = true;
@@ -325,7 +325,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes on after a block.
+    /// Continues after a block.
     fn close(&mut self, from: usize, to: usize) {
         let Some(Frame { kind, label, is_target, .. }) = self.frames.pop() else { return };
         if kind == FrameKind::Loop {
@@ -340,11 +340,11 @@ impl Reader<'_> {
         if self.current.is_none() && !is_target && before.is_none() {
             return;
         }
-        self.connect(self.current, label, WayPlace::Before(from));
-        self.connect(before, label, WayPlace::NewElse(from));
-        if let Some(stretch) = self.graph.stretches.get_mut(label) {
-            stretch.at = to;
-            stretch.is_bare |= kind == FrameKind::Try;
+        self.connect(self.current, label, EdgePlace::Before(from));
+        self.connect(before, label, EdgePlace::NewElse(from));
+        if let Some(block) = self.graph.blocks.get_mut(label) {
+            block.at = to;
+            block.is_bare |= kind == FrameKind::Try;
         }
         self.current = Some(label);
     }

@@ -1,6 +1,6 @@
 //! Metering: the module counts its own fuel.
 //!
-//! The counter is in a memory of its own, which no code of the guest names. It starts with the
+//! The counter is in a separate memory, which no code of the guest names. It starts with the
 //! budget and becomes less: the code subtracts its instructions
 //! [in few places](crate::code::metering::charges). A bulk operation also costs one unit for each
 //! 2^[`LENGTH_SHIFT`](crate::code::metering::body_writer::LENGTH_SHIFT) bytes or elements, which are subtracted before it begins.

@@ -53,7 +53,7 @@ fn counter_in(memory: &[u8]) -> i64 {
     parts[..COUNTERS].iter().map(|part| i64::from_le_bytes(*part)).sum()
 }
 
-/// A module that runs, whose host lets it go on as long as it has fuel.
+/// A module that runs, whose host lets it continue as long as it has fuel.
 struct Running {
     store: Store<u32>,
     instance: Instance,
@@ -91,7 +91,7 @@ impl Running {
             .unwrap();
     }
 
-    /// Calls a function, with the trap that ends it, if one does. An exception is no trap.
+    /// Calls a function, with the trap that ends it, if one does. An exception is not a trap.
     fn call(&mut self, export: &str) -> Result<(), Option<Trap>> {
         let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export).unwrap();
         let end = function.call(&mut self.store, ());

@@ -145,7 +145,7 @@ impl Contents {
     }
 
     fn join_one(&mut self, values: &LocalValues, value: ValueId) {
-        if let Some(Origin::Joined(parts)) = values.origins.get(value) {
+        if let Some(Origin::Phi(parts)) = values.origins.get(value) {
             parts.iter().for_each(|part| self.join_part(value, *part));
         }
     }

@@ -27,7 +27,7 @@ pub(crate) enum Origin {
     /// An assignment.
     Assigned,
     /// One of these values, depending on the way that led here.
-    Joined(Vec<ValueId>),
+    Phi(Vec<ValueId>),
 }
 
 /// The values of a function's floating-point locals.
@@ -194,7 +194,7 @@ impl Reader {
         }
         let Some(mut state) = self.current.take() else { return };
         for value in &mut state {
-            *value = self.value(Origin::Joined(vec![*value]));
+            *value = self.value(Origin::Phi(vec![*value]));
         }
         self.current = Some(state);
     }
@@ -209,14 +209,14 @@ impl Reader {
             Label::End(Some(arrived)) => {
                 for (joined, value) in arrived.iter_mut().zip(state) {
                     if joined != value {
-                        self.values.origins.push(Origin::Joined(vec![*joined, *value]));
+                        self.values.origins.push(Origin::Phi(vec![*joined, *value]));
                         *joined = self.values.origins.len().saturating_sub(1);
                     }
                 }
             }
             Label::Beginning(joined) => {
                 for (joined, value) in joined.iter().zip(state) {
-                    if let Some(Origin::Joined(parts)) = self.values.origins.get_mut(*joined) {
+                    if let Some(Origin::Phi(parts)) = self.values.origins.get_mut(*joined) {
                         parts.push(*value);
                     }
                 }
@@ -291,15 +291,15 @@ mod tests {
         let (found, values) =
             accesses(&format!("(if (local.get $i) (then {ASSIGN}) (else {READ} {ASSIGN})) {READ}"));
         assert_eq!(found, [2, 1, 3, 4]);
-        assert_eq!(values.origins[4], Origin::Joined(vec![2, 3]));
+        assert_eq!(values.origins[4], Origin::Phi(vec![2, 3]));
 
         let (found, values) = accesses(&format!("(if (local.get $i) (then {ASSIGN})) {READ}"));
-        assert_eq!(values.origins[found[1]], Origin::Joined(vec![2, 1]));
+        assert_eq!(values.origins[found[1]], Origin::Phi(vec![2, 1]));
 
         let (found, values) = accesses(&format!(
             "(block (br_if 0 (local.get $i)) {ASSIGN} (br_table 0 0 (local.get $i))) {READ}"
         ));
-        assert_eq!(values.origins[found[1]], Origin::Joined(vec![1, 2]));
+        assert_eq!(values.origins[found[1]], Origin::Phi(vec![1, 2]));
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let (found, values) =
             accesses(&format!("(loop {READ} {ASSIGN} (br_if 0 (local.get $i)) {ASSIGN}) {READ}"));
         let [before, again, after, end] = found[..] else { panic!("{found:?}") };
-        assert_eq!(values.origins[before], Origin::Joined(vec![1, again]));
+        assert_eq!(values.origins[before], Origin::Phi(vec![1, again]));
         assert_eq!(end, after, "only one value leads out of the loop");
     }
 

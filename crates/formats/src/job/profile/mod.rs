@@ -47,7 +47,7 @@ pub struct ProfiledFunction {
     /// Qualified name, such as `Table.rows`. In parentheses, and without a file, if it stands for
     /// fuel that no function of Python used.
     pub name: String,
-    /// The file that defines it, as the guest sees it; empty for what is no function.
+    /// The file that defines it, as the guest sees it; empty for what is not a function.
     pub file: String,
     /// The line on which it begins, or 0.
     pub line: u32,
@@ -107,7 +107,7 @@ impl FuelProfile {
     /// Most functions. Fuel of further ones counts for [`OTHER`].
     pub const MAX_FUNCTIONS: usize = 4_096;
 
-    /// Most calls. Fuel of further ones counts for [`OTHER`].
+    /// Maximum number of calls. Fuel of further ones counts for [`OTHER`].
     pub const MAX_CALLS: usize = 12_288;
 
     /// The fuel of the run.

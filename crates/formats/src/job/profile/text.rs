@@ -17,7 +17,7 @@ impl PartialEq for ProfileText {
     }
 }
 
-/// A text that is no profile.
+/// A text that is not a profile.
 #[derive(Debug, thiserror::Error)]
 pub enum MalformedProfile {
     /// No JSON of the expected form.
@@ -26,8 +26,8 @@ pub enum MalformedProfile {
     /// Longer than any profile.
     #[error("the profile is too long")]
     TooLong,
-    /// A call that stands before its caller, or names a function that is not there.
-    #[error("the calls of the profile make no tree")]
+    /// A call that stands before its caller, or names a function that does not exist.
+    #[error("the profile's calls do not form a tree")]
     Structure,
 }
 
@@ -68,7 +68,7 @@ impl ProfileText {
     ///
     /// # Errors
     ///
-    /// The text is no profile.
+    /// The text is not a profile.
     pub fn with_names(&self, change: impl Fn(&mut String)) -> Result<Self, MalformedProfile> {
         let mut profile = self.read()?;
         for function in &mut profile.functions {

@@ -12,7 +12,7 @@ pub struct Reproducible {
     pub seed: u64,
     /// The time of day at which the run begins, since the Unix epoch.
     pub epoch: Duration,
-    /// What uses fuel beside instructions.
+    /// What uses fuel besides instructions.
     pub fuel_rules: FuelRules,
 }
 

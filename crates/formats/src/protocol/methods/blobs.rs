@@ -126,13 +126,13 @@ pub struct ReadBlobParams {
     pub blob_id: String,
     /// The part to return.
     pub mode: SampleMode,
-    /// Most bytes to return, from 1 to [`MAX_READ`].
+    /// Maximum number of bytes to return, from 1 to [`MAX_READ`].
     pub max_bytes: Option<u64>,
 }
 
 impl ReadBlobParams {
-    /// Most bytes to return. Default: [`DEFAULT_READ`] for a sample and [`MAX_READ`] for a full
-    /// read, which the default of a sample would cut short.
+    /// Maximum number of bytes to return. Default: [`DEFAULT_READ`] for a sample and [`MAX_READ`]
+    /// for a full read, which the default of a sample would cut short.
     #[must_use]
     pub fn limit(&self) -> ByteCount {
         let usual = match self.mode {

@@ -41,7 +41,7 @@ pub struct ExecuteSkillParams {
     pub reproducible: Option<ReproducibleParam>,
     /// The title of the run.
     pub label: Option<String>,
-    /// True if the call returns while the run goes on.
+    /// True if the call returns while the run is in progress.
     #[serde(default)]
     pub detach: bool,
     /// The client's own name for the call.
@@ -123,7 +123,7 @@ pub struct RunCodeParams {
     pub reproducible: Option<ReproducibleParam>,
     /// The title of the run.
     pub label: Option<String>,
-    /// True if the call returns while the run goes on.
+    /// True if the call returns while the run is in progress.
     #[serde(default)]
     pub detach: bool,
     /// The client's own name for the call.
@@ -222,7 +222,7 @@ pub enum TimeoutPlace {
     /// `limits.timeout_ms`.
     #[default]
     InLimits,
-    /// `timeout_ms`, beside `limits`.
+    /// `timeout_ms`, besides `limits`.
     Beside,
 }
 
@@ -334,7 +334,7 @@ impl fmt::Debug for ConvertedValue {
     }
 }
 
-/// The result of a call with `detach`: the run goes on.
+/// The result of a call with `detach`: the run continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DetachedRun {
     /// How far the run is.

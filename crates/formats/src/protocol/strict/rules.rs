@@ -7,8 +7,8 @@ pub const MAX_DEPTH: usize = 64;
 /// The path of the outermost value in errors.
 pub const ROOT: &str = "body";
 
-/// Most members of one object. The check for duplicate names needs memory for each member, so
-/// without a limit a body full of members would cost many times its own size.
+/// Maximum number of members of one object. The check for duplicate names needs memory for each
+/// member, so without a limit a body full of members would cost many times its own size.
 pub(crate) const MAX_MEMBERS: usize = 100_000;
 
 /// The reason why a text was refused.
@@ -50,7 +50,7 @@ pub enum StrictError {
         path: String,
     },
     /// An object has too many members.
-    #[error("`{path}` is one member too many: an object may have {MAX_MEMBERS}")]
+    #[error("`{path}` is one member too many: an object may have at most at most {MAX_MEMBERS}")]
     TooManyMembers {
         /// The path of the first member beyond the limit.
         path: String,
@@ -92,7 +92,7 @@ pub enum RootKind {
 /// The rules that differ between requests and outputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// Most members of one object.
+    /// Maximum number of members of one object.
     pub members: usize,
     pub numbers: Numbers,
 }

@@ -141,7 +141,8 @@ impl<'n> Fields<'n> {
             match &item.value {
                 SourceValue::Text(text) => texts.push(TextField { text, span: &item.span }),
                 _ => {
-                    let message = format!("`{name}` must hold strings only, not {}", item.kind());
+                    let message =
+                        format!("`{name}` must contain only strings, not {}", item.kind());
                     findings.error(&item.span, Problem::new("wrong-type", message));
                 }
             }

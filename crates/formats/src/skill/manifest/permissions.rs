@@ -58,7 +58,7 @@ impl Permissions {
         for (name, brokered) in &self.secret_hosts.0 {
             if !self.secrets.contains(name) {
                 let message = format!("`secrets` does not list the brokered secret `{name}`");
-                let help = "other runtimes may read `secrets` only";
+                let help = "other runtimes may read only `secrets`";
                 let problem = Problem::new("unlisted-secret", message).help(help);
                 findings.warning(&table.span, problem);
             }

@@ -76,7 +76,7 @@ fn check_entrypoint(path: &str) -> Result<(), Problem> {
     check_path(path).map_err(problem)?;
     if let Some((file, export)) = path.split_once(".py:") {
         let help = format!("write `entrypoint = \"{file}.py\"` and `export = \"{export}\"`");
-        return Err(problem("must be a path alone").help(help));
+        return Err(problem("must be only a path").help(help));
     }
     let file = path.rsplit('/').next().unwrap_or(path);
     let Some(stem) = file.strip_suffix(".py") else {
@@ -86,7 +86,7 @@ fn check_entrypoint(path: &str) -> Result<(), Problem> {
         return Err(problem("must be an ordinary module").help("such as \"code/main.py\""));
     }
     if path.split('/').any(is_left_out) {
-        return Err(problem("must not be hidden, because hidden files are no part of a skill"));
+        return Err(problem("must not be hidden, because hidden files are not part of a skill"));
     }
     Ok(())
 }
@@ -97,14 +97,15 @@ fn check_export(name: &str) -> Result<(), Problem> {
     }
     let message = format!("`runtime.export` must be the name of a function, not {}", quoted(name));
     Err(Problem::new("invalid-export", message)
-        .help("letters, digits and `_`, no keyword, and no `__` at the start"))
+        .help("letters, digits and `_`, not a keyword, and without `__` at the start"))
 }
 
 fn check_preload(module: &str) -> Result<(), Problem> {
     if python::is_module(module) {
         return Ok(());
     }
-    let message = format!("`runtime.preload` must hold names of modules, not {}", quoted(module));
+    let message =
+        format!("`runtime.preload` must contain names of modules, not {}", quoted(module));
     Err(Problem::new("invalid-preload", message).help("such as \"sklearn.linear_model\""))
 }
 
@@ -159,10 +160,10 @@ mod tests {
         ("code/main", "must be the path of a Python file"),
         ("code/", "must not contain empty, `.` or `..` segments"),
         ("code/main.pyc", "must be the path of a Python file"),
-        ("code/main.py:main", "must be a path alone"),
+        ("code/main.py:main", "must be only a path"),
         ("code/__init__.py", "must be an ordinary module"),
         ("code/__main__.py", "must be an ordinary module"),
-        (".hidden/main.py", "must not be hidden, because hidden files are no part of a skill"),
+        (".hidden/main.py", "must not be hidden, because hidden files are not part of a skill"),
         ("code/.py", "must be an ordinary module"),
         ("", "must not be empty"),
     ];

@@ -48,7 +48,7 @@ impl SecretHosts {
             }
             let named = read_entry(&table, entry, findings);
             if named.patterns.is_empty() && !findings.has_errors() {
-                let message = format!("`{}` names no host", table.path(&entry.key));
+                let message = format!("`{}` does not name a host", table.path(&entry.key));
                 let help = format!("write `{} = [\"https://api.acme.com\"]`", entry.key);
                 let problem = Problem::new("invalid-network", message).help(help);
                 findings.error(&entry.node.span, problem);
@@ -95,7 +95,7 @@ pub(crate) fn read_patterns(
         match UrlPattern::parse(text.text) {
             Ok(pattern) => {
                 if !pattern.is_encrypted() {
-                    let message = format!("`{pattern}` is not encrypted on its way");
+                    let message = format!("`{pattern}` is not encrypted");
                     let problem = Problem::new("unencrypted", message);
                     findings.warning(text.span, problem.help("use https if the host offers it"));
                 }

@@ -62,7 +62,7 @@ pub fn check_secret_name(name: &str) -> Result<(), &'static str> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let upper = name.to_ascii_uppercase();
     if name.len() > MAX_SECRET {
-        Err("must not be longer than 128 letters")
+        Err("must not be longer than 128 characters")
     } else if name.is_empty()
         || !name.chars().all(is_letter)
         || name.starts_with(|c: char| c.is_ascii_digit())
@@ -71,7 +71,7 @@ pub fn check_secret_name(name: &str) -> Result<(), &'static str> {
     } else if RESERVED.contains(&upper.as_str())
         || RESERVED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
     {
-        Err("is the name of a variable that changes how programs run")
+        Err("is a variable that changes how programs run")
     } else {
         Ok(())
     }

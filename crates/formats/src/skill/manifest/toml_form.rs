@@ -130,19 +130,19 @@ fn read_name(text: &TextField<'_>, findings: &mut Findings<'_>) -> Option<SkillN
     };
     if name.has_one_segment() {
         let message =
-            format!("the name `{name}` has a single segment, which no namespace contains");
-        let help = format!("call it as `namespace.domain.action`, such as `acme.files.{name}`");
+            format!("the name `{name}` has a single segment, so no namespace contains it");
+        let help = format!("use the form `namespace.domain.action`, such as `acme.files.{name}`");
         findings.warning(text.span, Problem::new("name-of-one-segment", message).help(help));
     }
     if name.has_dash() {
         let problem = Problem::new("name-with-dash", format!("the name `{name}` has a dash"))
-            .help("other runtimes may accept lowercase letters, digits and dots only");
+            .help("other runtimes may accept only lowercase letters, digits and dots");
         findings.warning(text.span, problem);
     }
     let is_importable = |part: &str| python::is_name(&part.replace('-', "_"));
     if let Some(part) = name.as_str().split('.').find(|part| !is_importable(part)) {
         let message =
-            format!("`{part}` is no name in Python, so `import skills.{name}` cannot be written");
+            format!("`{part}` is not a Python name, so `import skills.{name}` is a syntax error");
         findings.warning(text.span, Problem::new("name-not-importable", message));
     }
     Some(name)
@@ -322,14 +322,20 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         ("\"salesforce.leads.sync\"", "\"SalesforceLeadsSync\"", "1:8: error: skill name must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report` (it is \"SalesforceLeadsSync\")"),
         ("\"salesforce.leads.sync\"", "\"gdrive_sheets\"", "1:8: error: skill name must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report` (it is \"gdrive_sheets\")"),
         ("\"salesforce.leads.sync\"", "12", "1:8: error: `name` must be a string, not an integer; write `name = \"acme.sales.report\"`"),
-        ("\"salesforce.leads.sync\"", "\"best-practices.x\"", "1:8: warning: the name `best-practices.x` has a dash; other runtimes may accept lowercase letters, digits and dots only"),
-        ("\"salesforce.leads.sync\"", "\"leads\"", "1:8: warning: the name `leads` has a single segment, which no namespace contains; call it as `namespace.domain.action`, such as `acme.files.leads`"),
-        ("\"salesforce.leads.sync\"", "\"acme.import.x\"", "1:8: warning: `import` is no name in Python, so `import skills.acme.import.x` cannot be written"),
+        ("\"salesforce.leads.sync\"", "\"best-practices.x\"", "1:8: warning: the name \
+            `best-practices.x` has a dash; other runtimes may accept only lowercase letters, \
+            digits and dots"),
+        ("\"salesforce.leads.sync\"", "\"leads\"", "1:8: warning: the name `leads` has a single \
+            segment, so no namespace contains it; use the form `namespace.domain.action`, such as \
+            `acme.files.leads`"),
+        ("\"salesforce.leads.sync\"", "\"acme.import.x\"", "1:8: warning: `import` is not a \
+            Python name, so `import skills.acme.import.x` is a syntax error"),
         ("version = \"0.1.0\"\n", "", " error: `version` is missing; add `version = \"0.1.0\"`"),
         ("\"0.1.0\"", "0.1", "2:11: error: `version` must be a string, not a float; write `version = \"0.1.0\"`"),
         ("\"0.1.0\"", "\"1.0\"", "2:11: error: version must be `major.minor.patch`, such as `0.1.0` (it is \"1.0\")"),
         ("\"0.1.0\"", "\"1.0.0-../../\"", "2:11: error: version must be `major.minor.patch`, such as `0.1.0` (it is \"1.0.0-../../\")"),
-        ("\"0.1.0\"", "\"1.0.0+b\"", "2:11: error: version must not have build metadata (`+...`) (it is \"1.0.0+b\")"),
+        ("\"0.1.0\"", "\"1.0.0+b\"", "2:11: error: version must not contain build metadata \
+            (`+...`) (it is \"1.0.0+b\")"),
         ("\"Sync leads from a sheet blob into Salesforce.\"", "\"\"", "3:15: error: `description` must not be empty; long explanations belong in SKILL.md"),
         ("\"Sync leads from a sheet blob into Salesforce.\"", "\"a\\nb\"", "3:15: error: `description` must be one line without control characters; long explanations belong in SKILL.md"),
         ("\"Sync leads from a sheet blob into Salesforce.\"", "\"\\u001b[31m\"", "3:15: error: `description` must be one line without control characters; long explanations belong in SKILL.md"),
@@ -338,7 +344,8 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         ("\"action\"", "\"tool\"", "4:8: error: `kind` must be \"action\" or \"instruction\", not \"tool\""),
         ("namespace = \"salesforce\"", "namespace = \"\"", "5:13: error: `namespace` must be segments of a-z and 0-9 joined by dots, not \"\""),
         ("[\"crm\", \"leads\", \"sync\"]", "\"crm\"", "6:8: error: `tags` must be a list of strings, not a string"),
-        ("[\"crm\", \"leads\", \"sync\"]", "[\"crm\", 1]", "6:16: error: `tags` must hold strings only, not an integer"),
+        ("[\"crm\", \"leads\", \"sync\"]", "[\"crm\", 1]", "6:16: error: `tags` must contain only \
+            strings, not an integer"),
         ("\"crm\"", "\" \"", "6:9: error: a tag must be one line of 1 to 64 characters"),
         ("[runtime]", "[runtimes]", " error: an action skill needs a `[runtime]` section; add it, or write `kind = \"instruction\"`\nskill.toml:7:2: warning: unknown key \"runtimes\"; did you mean `runtime`?"),
         ("namespace", "namespase", "5:1: warning: unknown key \"namespase\"; did you mean `namespace`?"),
@@ -346,12 +353,18 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         ("[permissions]", "[[permissions]]", "15:1: error: `permissions` must be a table, not a list"),
         ("secrets =", "secret =", "17:1: warning: unknown key \"permissions.secret\"; did you mean `secret_hosts` or `secrets`?"),
         ("secrets =", "secret_hosts = [\"A\"]\nsecrets =", "17:16: error: `permissions.secret_hosts` must be a table, not a list"),
-        ("secrets =", "secret_hosts = { A = [\"https://*.salesforce.com\"] }\nsecrets =", "17:16: warning: `secrets` does not list the brokered secret `A`; other runtimes may read `secrets` only"),
+        ("secrets =", "secret_hosts = { A = [\"https://*.salesforce.com\"] }\nsecrets =", "17:16: \
+            warning: `secrets` does not list the brokered secret `A`; other runtimes may read only \
+            `secrets`"),
         ("secrets =", "secret_hosts = { SALESFORCE_API_KEY = [\"https://api.acme.com\"] }\nsecrets =", "17:16: warning: `network` grants no request to `https://api.acme.com`; add \"https://api.acme.com\" to `network`"),
-        ("secrets =", "secret_hosts = { SALESFORCE_API_KEY = [] }\nsecrets =", "17:39: error: `permissions.secret_hosts.SALESFORCE_API_KEY` names no host; write `SALESFORCE_API_KEY = [\"https://api.acme.com\"]`"),
-        ("\"SALESFORCE_ORG_ID\"", "\"LD_PRELOAD\"", "17:34: error: the secret \"LD_PRELOAD\" is the name of a variable that changes how programs run"),
+        ("secrets =", "secret_hosts = { SALESFORCE_API_KEY = [] }\nsecrets =", "17:39: error: \
+            `permissions.secret_hosts.SALESFORCE_API_KEY` does not name a host; write \
+            `SALESFORCE_API_KEY = [\"https://api.acme.com\"]`"),
+        ("\"SALESFORCE_ORG_ID\"", "\"LD_PRELOAD\"", "17:34: error: the secret \"LD_PRELOAD\" is a \
+            variable that changes how programs run"),
         ("\"https://*.salesforce.com\"", "\"https://*\"", "16:12: error: the URL pattern \"https://*\" must name a host, such as `https://api.acme.com`"),
-        ("\"https://*.salesforce.com\"", "\"http://a.example\"", "16:12: warning: `http://a.example` is not encrypted on its way; use https if the host offers it"),
+        ("\"https://*.salesforce.com\"", "\"http://a.example\"", "16:12: warning: \
+            `http://a.example` is not encrypted; use https if the host offers it"),
         ("\"https://*.salesforce.com\"", "\"*\"", "16:12: error: the URL pattern \"*\" must begin with `https://`"),
     ];
 
@@ -397,7 +410,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         skill.toml:2:8: error: `kind` must be "action" or "instruction", not "x"
         skill.toml:3:1: error: `runtime.entrypoint` is missing; add `entrypoint = "code/main.py"`
         skill.toml:4:12: error: `runtime.language` must be "python", not "ruby"
-        skill.toml:5:10: error: `runtime.export` must be the name of a function, not "__import__"; letters, digits and `_`, no keyword, and no `__` at the start
+        skill.toml:5:10: error: `runtime.export` must be the name of a function, not "__import__"; letters, digits and `_`, not a keyword, and without `__` at the start
         "#);
     }
 

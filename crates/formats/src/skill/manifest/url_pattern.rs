@@ -213,7 +213,7 @@ fn check_breadth(domain: &str) -> Result<(), InvalidPattern> {
 fn check_path_pattern(path: &str) -> Result<(), InvalidPattern> {
     let fixed = path.strip_suffix("/*").map_or(path, |fixed| fixed);
     if fixed.contains('*') {
-        return Err(invalid("may have `*` in its path only as the whole last segment"));
+        return Err(invalid("may have `*` in its path only as the entire last segment"));
     }
     let segments = fixed.strip_prefix('/').unwrap_or(fixed).trim_end_matches('/');
     let is_odd = |segment: &str| matches!(segment, "" | "." | "..") || segment.contains(':');

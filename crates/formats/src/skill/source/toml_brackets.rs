@@ -31,7 +31,7 @@ pub(crate) fn find_unclosed(text: &str) -> Option<Unclosed> {
     let mut open: Vec<Open> = Vec::new();
     let mut at: usize = 0;
     let mut is_line_start = true;
-    // The last letter that is no white space and in no comment.
+    // The last letter that is not white space and in no comment.
     let mut before = '\n';
     while let Some(rest) = text.get(at..) {
         let Some(letter) = rest.chars().next() else { break };

@@ -17,7 +17,7 @@ use crate::codecs::zstd::out::Out;
 use crate::codecs::zstd::sequences::{Sequence, Sequences, Tables};
 use crate::codecs::{Allowance, CodecError, content, finished};
 
-/// Most bytes of a block, packed or not.
+/// Maximum number of bytes of a block, packed or not.
 const MOST: usize = 128 << 10;
 
 /// The memory is for the literals of a block, and tables.

@@ -100,7 +100,7 @@ impl FileSystem {
     }
 
     /// Gives a mounted file of the workspace bytes of its own before something is written to it.
-    /// Descriptors that are open on it go on reading the mount.
+    /// Descriptors that are open on it continue to read the mount.
     fn make_own(&mut self, index: NodeIndex, how: OpenHow) -> Result<(), Errno> {
         let (nodes, quota) = (&mut self.names.nodes, &mut self.quota);
         let NodeKind::Mounted { content, path, .. } = &nodes.find(index)?.kind else {

@@ -224,7 +224,7 @@ impl FileSystem {
         Ok(written)
     }
 
-    /// The reason why a descriptor that is no file cannot be read at a position.
+    /// The reason why a descriptor that is not a file cannot be read at a position.
     fn no_file(&self, fd: Fd) -> Errno {
         match self.descriptors.find(fd) {
             Ok(Descriptor::Folder(_)) => Errno::IsFolder,

@@ -101,7 +101,7 @@ impl ImmutableTree {
         self.file(node)
     }
 
-    /// The child of that name; `None` also if `node` is no folder.
+    /// The child of that name; `None` also if `node` is not a folder.
     pub fn child(&self, node: TreeNode, name: &str) -> Option<TreeNode> {
         let entries = self.entries(node)?;
         let found = entries.binary_search_by(|(entry, _)| (**entry).cmp(name)).ok()?;

@@ -51,7 +51,7 @@ impl Mount {
 
     /// A folder at an absolute path, such as `/skills/acme.report`.
     ///
-    /// The path may lead through a mounted file. Such a tree is no entry of any folder: it is a
+    /// The path may lead through a mounted file. Such a tree is not an entry of any folder: it is a
     /// preopened folder of its own, which guests find because the C library picks the preopened
     /// folder with the longest matching path.
     #[must_use]

@@ -41,7 +41,7 @@ pub(crate) enum Place {
 /// The kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A stream or another device that is no file.
+    /// A stream or another device that is not a file.
     Device,
     /// A folder.
     Folder,

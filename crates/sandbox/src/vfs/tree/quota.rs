@@ -43,7 +43,7 @@ impl Quota {
         self.bytes
     }
 
-    /// The most bytes that were ever in use.
+    /// The peak number of bytes in use.
     pub(crate) const fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }

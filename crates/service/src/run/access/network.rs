@@ -34,9 +34,9 @@ const HOSTS_SHOWN: usize = 1_000;
 /// The limit of a wait that the guest gave none. The run's deadline ends it sooner.
 const FAR: Duration = Duration::from_hours(24);
 
-/// What a reproducible run is told about each request.
-const REPRODUCIBLE_HAS_NONE: &str = "a reproducible run has no network, because the world does \
-                                     not repeat its answers: run it without `reproducible`";
+/// The message to a reproducible run for each request.
+const REPRODUCIBLE_HAS_NONE: &str = "a reproducible run has no network access, because network \
+    responses do not repeat: run it without `reproducible`";
 
 /// The network that runs may get.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ pub enum NetworkGrant {
     Recorded(Vec<UrlPattern>, Arc<Recording>),
     /// Those of the operator for code that came with a call.
     Operator,
-    /// None: the run is reproducible, and the world is not.
+    /// No network: network replies cannot be reproduced.
     Reproducible,
     /// Those of a manifest, or those of the operator, for a reproducible run that records what it
     /// exchanges with the world or is answered from such a record.
@@ -155,7 +155,7 @@ pub struct GuestNetwork {
     /// False if nothing is granted: then the guest itself says what to do about it.
     has_rules: bool,
     is_reproducible: bool,
-    /// What is covered in names of hosts.
+    /// What is redacted in names of hosts.
     masks: Option<Arc<Masks>>,
 }
 
@@ -186,7 +186,7 @@ impl GuestNetwork {
     }
 
     async fn answered(&self, request: NetworkRequest<'_>) -> Result<NetworkReply, NetworkError> {
-        // Look-ups and connections go on and are refused, so that the log of the run names them.
+        // Look-ups and connections continue and are refused, so that the log of the run names them.
         if !self.has_rules && !request.is_counted() {
             return Ok(NetworkReply::no_network());
         }

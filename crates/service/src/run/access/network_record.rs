@@ -1,4 +1,4 @@
-//! The network record of a run of the command line: made beside the run, or read for a repetition.
+//! The network record of a run of the command line: made next to the run, or read for a repetition.
 
 use wardian_egress::scripted::NetworkScript;
 use wardian_formats::provenance::{DocumentBlob, NETWORK_KIND, NetworkDocument, ProvenanceError};
@@ -22,7 +22,7 @@ impl NetworkRecord {
     ///
     /// # Errors
     ///
-    /// It is no network record.
+    /// It is not a network record.
     pub fn read(text: &[u8]) -> Result<Self, ProvenanceError> {
         Self::of(NetworkDocument::read(text)?)
     }

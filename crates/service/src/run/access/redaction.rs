@@ -12,7 +12,7 @@ use wardian_stores::secrets::mask::Masks;
 use wardian_stores::secrets::mask::stream::MaskStream;
 use wardian_vocabulary::ids::BlobName;
 
-/// Logs up to this size, in bytes, are covered on the event loop: it takes less time than a switch
+/// Logs up to this size, in bytes, are redacted on the event loop: it takes less time than a switch
 /// of threads.
 const SMALL_LOGS: usize = 64 << 10;
 
@@ -50,7 +50,7 @@ fn cover_outcome(masks: &Masks, finished: &mut FinishedRun) {
     for (_, name) in &mut outcome.blob_names {
         let mut text = name.to_string();
         masks.cover_text(&mut text);
-        // What covers a value has no letter that a name may not have.
+        // The replacement of a value has no letter that a name may not have.
         if let Ok(covered) = BlobName::parse(&text) {
             *name = covered;
         }
@@ -87,7 +87,7 @@ fn cover_logs(masks: &Masks, logs: &mut Logs) {
     }
 }
 
-/// Hands on what a program prints while it runs, with covers over values.
+/// Forwards what a program prints while it runs, with values redacted.
 #[derive(Debug)]
 pub(crate) struct MaskedListener {
     listener: LogListener,
@@ -128,8 +128,8 @@ const fn slot(stream: Stream) -> usize {
     }
 }
 
-/// True for blobs of text, by their MIME types. Values are covered in these alone: in others they
-/// are packed, or the cover would damage what is not a value.
+/// True for blobs of text, by their MIME types. Values are redacted only in these: in others they
+/// are packed, or redaction would damage what is not a value.
 pub(crate) fn is_text(kind: &str) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let texts = ["json", "xml", "yaml", "x-yaml", "toml", "csv", "sql", "javascript", "x-ndjson"];

@@ -82,8 +82,7 @@ impl SecretAccess {
     }
 }
 
-/// The secrets of the tenant of the machine's user are those of the server. A tenant's own skill has
-/// those of the tenant alone.
+/// Tenant `local` uses the server's secrets. A tenant's own skill uses only the tenant's.
 fn scope_of(tenant: &TenantId, is_own: bool) -> SecretScope<'_> {
     match is_own {
         true => SecretScope::TenantAlone(tenant),
@@ -137,7 +136,7 @@ pub struct RunSecrets {
     /// The variables that the guest gets: values, and placeholders.
     pub environment: BTreeMap<String, SecretText>,
     pub(crate) broker: Option<Arc<Broker>>,
-    /// What is covered in all that the run leaves behind.
+    /// What is redacted in all that the run leaves behind.
     pub(crate) masks: Option<Arc<Masks>>,
 }
 
@@ -184,8 +183,8 @@ fn prepared(
 fn not_brokered(name: &str, error: &PlaceholderError) -> SecretsError {
     let fault = match error {
         PlaceholderError::Form => "it must be one line of visible ASCII characters",
-        PlaceholderError::Short => "it must have at least 8 letters and digits behind its prefix",
-        PlaceholderError::Random(_) => "the system gives no random bytes",
+        PlaceholderError::Short => "it must have at least 8 letters and digits after its prefix",
+        PlaceholderError::Random(_) => "the system provides no random bytes",
     };
     SecretsError::NotBrokered { name: name.to_owned(), fault }
 }

@@ -1,4 +1,4 @@
-//! Runs in the background: the call returns once the run was admitted, and the run goes on.
+//! Runs in the background: the call returns once the run was admitted, and the run continues.
 //!
 //! The run is noted in the database of records before it is admitted. So whatever happens to the
 //! server, a run whose id a client got has a record in the end. A client that lost the answer repeats
@@ -30,10 +30,10 @@ use wardian_vocabulary::units::ByteCount;
 /// Copies of a program and its arguments while its run waits: as they are, and as an order.
 const COPIES: u64 = 3;
 
-/// Memory of a run that waits, beside its program.
+/// Memory of a run that waits, besides its program.
 const WAITING: u64 = 64 << 10;
 
-/// The task of a run that goes on without its call.
+/// The task of a run that continues without its call.
 type RunTask = JoinHandle<Result<Answered, ServiceError>>;
 
 impl Service {
@@ -60,7 +60,7 @@ impl Service {
 
     /// Begins a run in the background.
     ///
-    /// Cancellation: the run goes on.
+    /// Cancellation: the run continues.
     ///
     /// # Errors
     ///
@@ -79,10 +79,10 @@ impl Service {
         }
     }
 
-    /// Performs a run of a call with a key, once and only once: a call that is repeated has the first
-    /// answer, and waits for it if the run goes on.
+    /// Performs a run of a call with a key, once and only once: a call that is repeated has the
+    /// first answer, and waits for it if the run is in progress.
     ///
-    /// Cancellation: the run goes on, so that the client can ask for its result again.
+    /// Cancellation: the run continues, so that the client can ask for its result again.
     ///
     /// # Errors
     ///
@@ -148,8 +148,8 @@ impl Service {
         run.ok_or(ServiceError::FirstCallRefused)
     }
 
-    /// Begins a run that goes on without its call. It ends with [`ServiceError::KnownRun`], and executes
-    /// nothing, if the same call has begun one at the same time.
+    /// Begins a run that continues without its call. It ends with [`ServiceError::KnownRun`], and
+    /// executes nothing, if the same call has begun one at the same time.
     fn begin(
         &self,
         caller: &Caller,
@@ -182,7 +182,7 @@ impl Service {
         Ok((run, task))
     }
 
-    /// Performs a run in a task of its own.
+    /// Performs a run in a separate task.
     fn spawn_detached(
         &self,
         caller: Caller,
@@ -213,7 +213,7 @@ impl Service {
 pub(crate) fn needs_records(parameter: &'static str) -> ParamsError {
     ParamsError::wrong(
         parameter,
-        "left out, because this server keeps no records of runs",
+        "omitted, because this server keeps no records of runs",
         "a value",
     )
 }

@@ -30,7 +30,7 @@ pub(crate) struct DetachOrder {
     pub(crate) awaits: Awaits,
 }
 
-/// What the call of a run that goes on without it waits for.
+/// What the call of a run that continues without it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awaits {
     /// That the run is admitted: it returns then.

@@ -1,4 +1,4 @@
-//! Runs that go on without their caller.
+//! Runs that continue without their caller.
 
 pub(crate) mod aftermath;
 pub(crate) mod detach;

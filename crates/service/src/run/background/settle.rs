@@ -46,7 +46,8 @@ impl RunHistory {
         let _turn = self.turn_to_note().await;
         if let Err(fault) = table.forget_detached(&caller.tenant, run).await {
             let causes = CauseChain(&fault);
-            error!(run.id = %run, "run `{run}`, which was refused, stays noted: {causes}");
+            error!(run.id = %run, "run `{run}`, which was refused, cannot be removed from the \
+                list: {causes}");
         }
     }
 }

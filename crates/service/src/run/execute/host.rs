@@ -98,7 +98,7 @@ pub(crate) struct TenantHost {
 pub(crate) struct HostParts {
     pub listener: Option<LogListener>,
     pub network: Arc<GuestNetwork>,
-    /// What is covered in text that the run stores or prints.
+    /// What is redacted in text that the run stores or prints.
     pub(crate) masks: Option<Arc<Masks>>,
     /// Learns how far the run is, if a caller asked for it.
     pub active: Option<Arc<ActiveRun>>,
@@ -147,7 +147,7 @@ impl TenantHost {
         self.is_refused_here
     }
 
-    /// What is covered in the output.
+    /// What is redacted in the output.
     pub(crate) fn masks(&self) -> Option<Arc<Masks>> {
         self.masks.clone()
     }
@@ -316,7 +316,7 @@ mod tests {
     };
     use wardian_vocabulary::ids::{BlobName, Digest};
 
-    /// Reads a byte of each blob, waits until it may go on, and reads the rest.
+    /// Reads a byte of each blob, waits until it may continue, and reads the rest.
     #[derive(Debug)]
     struct SlowStore(Arc<Steps>);
 

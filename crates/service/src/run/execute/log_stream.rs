@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use wardian_formats::job::outcome::LogChunk;
 use wardian_vocabulary::units::ByteCount;
 
-/// Memory of a chunk beside its text, rounded up.
+/// Memory of a chunk besides its text, rounded up.
 const PER_CHUNK: usize = 64;
 
 /// Receives what a program prints while it runs.

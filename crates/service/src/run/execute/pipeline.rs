@@ -252,7 +252,7 @@ impl Service {
         let layers = self.supplies.layers_for(caller, &planned).await?;
         let mut secrets = self.supplies.secrets.prepare(caller, planned.secrets.take()).await?;
         let image = self.supplies.image_for(caller, &planned).await?;
-        debug!(run.id = %run.id, "run `{}` began as the image `{}`", run.id, image.name());
+        debug!(run.id = %run.id, "run `{}` started from the image `{}`", run.id, image.name());
         let (blobs, document) = (std::mem::take(&mut planned.blobs), planned.document.as_ref());
         let inputs = open_inputs(&self.blobs.files, caller, blobs, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;

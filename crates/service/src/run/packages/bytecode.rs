@@ -81,7 +81,8 @@ impl Compiler {
         let name = &skill.mount.name;
         if let Err(failure) = outcome.end {
             let reason = failure.error_type();
-            warn!(skill.name = %name, "the code of skill `{name}` was not compiled ({reason}), which is tried again later");
+            warn!(skill.name = %name, "the code of skill `{name}` was not compiled ({reason}); \
+                this is retried later");
             return Err(NotCompiled::Failed);
         }
         let (content, permit) = (Arc::clone(&skill.content), host.0.into_permit());
@@ -94,7 +95,7 @@ impl Compiler {
         };
         let bytecode = caller.memory.on_thread(read).await.map_err(|_panic| NotCompiled::Failed)?;
         if bytecode.is_none() {
-            warn!(skill.name = %name, "the code of skill `{name}` cannot be kept compiled");
+            warn!(skill.name = %name, "the compiled code of skill `{name}` cannot be kept");
         }
         Ok(bytecode)
     }

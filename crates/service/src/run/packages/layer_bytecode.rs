@@ -1,7 +1,7 @@
 //! Compiles the modules of layers once, so that runs load bytecode instead of compiling.
 //!
 //! A run that sees nothing but the layer compiles it, a part at a time. The result is kept on the
-//! disk beside the layer, for later processes. Bytecode that a wheel brings along is never used.
+//! disk next to the layer, for later processes. Bytecode that a wheel brings along is never used.
 //!
 //! INVARIANT(own-layer-bytecode): the bytecode of a layer is used for the layer that it was made
 //! from, and for modules that the layer has. So a hostile package can at most make its bytecode
@@ -227,7 +227,8 @@ impl Compiler {
     }
 }
 
-/// Takes a lost worker for one that never began: the end of its run says nothing about the modules.
+/// Takes a lost worker for one that never began: the end of its run does not say anything about the
+/// modules.
 fn unless_lost(finished: FinishedRun) -> Result<FinishedRun, DispatchError> {
     match &finished.outcome.end {
         Err(RunFailure::Cancelled) => Err(DispatchError::NoWorker),

@@ -1,6 +1,6 @@
 //! The layers of a run: those of the skills that it mounts, and the batteries.
 //!
-//! INVARIANT(no-silent-lack): a skill whose packages are not there does not begin to run. The error
+//! INVARIANT(no-silent-lack): a skill whose packages are missing does not begin to run. The error
 //! names the command that gets them.
 
 use std::collections::HashMap;

@@ -89,7 +89,7 @@ impl PackageAccess {
         }
     }
 
-    /// Opens the batteries if they are there, which reads all of them once. Returns false if they
+    /// Opens the batteries if they exist, which reads all of them once. Returns false if they
     /// are missing.
     ///
     /// # Errors

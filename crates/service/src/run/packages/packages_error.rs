@@ -1,10 +1,10 @@
-//! The reasons why the packages of a run are not there.
+//! The reasons why packages of a run are missing.
 
 use wardian_skills::packages::{NeedsError, StoreError};
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SkillName;
 
-/// The reason why the packages of a run are not there.
+/// The reason why packages of a run are missing.
 #[derive(Debug, thiserror::Error)]
 pub enum PackagesError {
     /// The packages of a skill are not known.
@@ -17,8 +17,8 @@ pub enum PackagesError {
     },
     /// The packages of a skill are not on this machine.
     #[error(
-        "the packages of skill `{skill}` are not on this server: `wardian skills deps sync` \
-         fetches them ({packages})"
+        "the packages of skill `{skill}` are not installed on this server: `wardian skills deps \
+        sync` fetches them ({packages})"
     )]
     NotSynced {
         /// The skill.
@@ -28,8 +28,8 @@ pub enum PackagesError {
     },
     /// The batteries are not on this machine, and a skill needs one.
     #[error(
-        "skill `{skill}` needs packages of the batteries, which are not on this server: \
-         `wardian engine install` fetches them"
+        "skill `{skill}` needs packages of the batteries, which are not installed on this server: \
+        `wardian engine install` fetches them"
     )]
     NoBatteries {
         /// The skill.
@@ -37,13 +37,13 @@ pub enum PackagesError {
     },
     /// The batteries are being fetched, and a reproducible run has to have them.
     #[error(
-        "the batteries, which reproducible runs have, are being fetched: try again in a minute"
+        "the batteries, which reproducible runs need, are being fetched: try again in a minute"
     )]
     BatteriesOnTheirWay,
     /// The batteries are not on this machine, and a reproducible run has to have them.
     #[error(
-        "reproducible runs have the batteries, which are not on this server: \
-         `wardian engine install` fetches them"
+        "reproducible runs need the batteries, which are not installed on this server: `wardian \
+        engine install` fetches them"
     )]
     NotReproducible,
     /// Two skills of one run cannot have their packages side by side.

@@ -9,7 +9,7 @@ use wardian_stores::records::RequestKey;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// The largest program with its arguments of a run that goes on without its call. Larger content
+/// The largest program with its arguments of a run that continues without its call. Larger content
 /// belongs in blobs, which take no memory while the run waits.
 pub(crate) const LARGEST: ByteCount = ByteCount::mebibytes(1);
 
@@ -22,7 +22,7 @@ const VERSION: &str = "wardian call 1";
 /// The form in which a call asks for a run.
 #[derive(Debug)]
 pub(crate) struct CallForm {
-    /// True if the call returns while the run goes on.
+    /// True if the call returns while the run is in progress.
     pub(crate) is_detached: bool,
     /// The client's own name for the call, with a digest of the call.
     pub key: Option<RequestKey>,

@@ -20,9 +20,9 @@ const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// The bytecode of a skill; `None` inside if its compiler has ended and returned none.
 ///
-/// A compilation that did not end says nothing about the skill: its worker was lost, the pool was
-/// full, the machine was slow. So it is tried again, after a pause that grows, since the source may
-/// be the reason after all.
+/// A compilation that did not end does not say anything about the skill: its worker was lost, the
+/// pool was full, the machine was slow. So it is tried again, after a pause that grows, since the
+/// source may be the reason after all.
 #[derive(Debug, Default)]
 pub(crate) struct CompiledSkill {
     bytecode: OnceCell<Option<Arc<SkillContent>>>,
@@ -47,7 +47,7 @@ impl Default for Failures {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotCompiled {
     /// The compilation was not begun.
-    #[error("it was not begun")]
+    #[error("it was not started")]
     NotBegun(#[from] DispatchError),
     /// It did not end with a result.
     #[error("it failed")]
@@ -88,7 +88,7 @@ impl CompiledSkill {
 impl Failures {
     fn note(&mut self, error: &NotCompiled, now: Instant) {
         let pause = match error {
-            // The pool was busy, which says nothing about the skill.
+            // The pool was busy, which does not say anything about the skill.
             NotCompiled::NotBegun(_) | NotCompiled::Paused => FIRST_PAUSE,
             NotCompiled::Failed => self.backoff.pause(),
         };
@@ -115,7 +115,7 @@ mod tests {
             tried.fetch_add(1, Ordering::Relaxed);
             Err(NotCompiled::Failed)
         };
-        // Ahead of the clock, which goes on while the test runs.
+        // Ahead of the clock, which continues while the test runs.
         let (mut now, mut pause) = (Instant::now() + LONGEST_PAUSE, FIRST_PAUSE);
         for _ in 0..20 {
             let busy = || async { Err(DispatchError::NoWorker.into()) };

@@ -23,7 +23,7 @@ impl RunLabel {
             return Err(ParamsError::wrong("label", expected, "text with some"));
         }
         if text.trim().is_empty() {
-            return Err(ParamsError::wrong("label", "text (leave it out for none)", "blank text"));
+            return Err(ParamsError::wrong("label", "text (omit it for none)", "blank text"));
         }
         Ok(Self(text))
     }

@@ -9,17 +9,17 @@ use tokio::sync::Notify;
 pub enum NotMetering {
     /// The code is being compiled.
     #[error(
-        "fuel cannot be counted yet: the engine's code that counts it is being compiled, which \
-         takes a minute or two, once; try again then or leave `limits.fuel` out"
+        "fuel cannot be counted yet: the metered code is being compiled, which takes a minute or \
+        two, once; try again then, or omit `limits.fuel`"
     )]
     Compiling,
     /// The code could not be compiled.
-    #[error("fuel cannot be counted on this server: leave `limits.fuel` out")]
+    #[error("fuel cannot be counted on this server: omit `limits.fuel`")]
     Failed,
-    /// The code is not there, and calls do not start its compilation.
+    /// The code does not exist, and calls do not start its compilation.
     #[error(
-        "this server does not count fuel, because its operator has not installed the engine's code \
-         for it (`wardian engine install --metered`): leave `limits.fuel` out"
+        "this server does not count fuel, because its operator has not installed the metered code \
+        (`wardian engine install --metered`): omit `limits.fuel`"
     )]
     NotInstalled,
 }

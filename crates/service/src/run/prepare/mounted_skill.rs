@@ -50,15 +50,15 @@ pub(crate) fn mounts_and_contents(
     (mounts, contents)
 }
 
-/// Most contents of shared skills that are kept. Beyond it all are dropped, and made again when they
-/// are needed.
+/// Maximum number of contents of shared skills that are kept. Beyond it all are dropped, and made
+/// again when they are needed.
 const MAX_SHARED: usize = 1_024;
 
-/// Most contents of the own skills of one tenant, and most bytes of them.
+/// Maximum number of contents of the own skills of one tenant, and of bytes of them.
 const MAX_OF_TENANT: (usize, u64) = (256, 128 << 20);
 
-/// Most contents of the own skills of all tenants, and most bytes of them. Beyond it those of the tenant
-/// with the most bytes are dropped.
+/// Maximum number of contents of the own skills of all tenants, and of bytes of them. Beyond it
+/// those of the tenant with the most bytes are dropped.
 const MAX_OF_TENANTS: (usize, u64) = (1_024, 512 << 20);
 
 /// Skills in the form for workers, made once for each snapshot and owner. So the time of a tenant's run

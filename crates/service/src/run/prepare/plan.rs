@@ -27,9 +27,9 @@ use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::Fuel;
 
-/// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
-/// keeps a file open for each of them, and may have 640 open files, those of skills and layers
-/// among them.
+/// Maximum number of blobs that one run mounts: those of `input_blobs`, and 64 that its arguments
+/// name. A worker keeps a file open for each of them, and may have 640 open files, those of skills
+/// and layers among them.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
 /// Fuel for centuries.
@@ -59,7 +59,7 @@ pub(crate) struct Planned {
     /// True if the caller takes the kept result of an earlier run with the same inputs.
     pub(crate) takes_kept: bool,
     pub listener: Option<LogListener>,
-    /// Present if the run goes on in the background.
+    /// Present if the run continues in the background.
     pub detach: Option<DetachOrder>,
     /// Present if the run leaves a document.
     pub document: Option<DocumentOrder>,
@@ -170,7 +170,7 @@ impl Planned {
     pub(crate) fn ensure_recordable(&self) -> Result<(), ServiceError> {
         let reason = match self.document {
             None => return Ok(()),
-            Some(_) if self.secrets.is_some() => "it uses secrets, which no record has",
+            Some(_) if self.secrets.is_some() => "it uses secrets, which are never recorded",
             Some(_) if self.reproducible.is_none() => "it is not reproducible",
             Some(_) => return Ok(()),
         };
@@ -182,14 +182,14 @@ impl Planned {
             return Ok(());
         }
         let expected = format!(
-            "an object that names at most {MAX_BLOBS} blobs, those of `input_blobs` included"
+            "an object that names at most {MAX_BLOBS} blobs, including those of `input_blobs`"
         );
         Err(ParamsError::wrong("args", expected, self.blobs.len().to_string()))
     }
 
     /// The packages of images that the run is expected to import. A run with fuel has none:
     /// importing costs fuel, and the fuel of a run must not depend on the images that exist. A
-    /// reproducible run has an image of its own.
+    /// reproducible run has its own image.
     pub(crate) fn packages(&self) -> PackageSet {
         if self.reproducible.is_some() {
             return PackageSet::REPRODUCIBLE;
@@ -236,8 +236,8 @@ mod tests {
             assert_eq!(refused.kind(), ErrorKind::InvalidParams);
             assert_eq!(
                 refused.to_string(),
-                "parameter `args` must be an object that names at most 320 blobs, those of \
-                 `input_blobs` included, got 321"
+                "parameter `args` must be an object that names at most 320 blobs, including those \
+                of `input_blobs`, got 321"
             );
         }
     }

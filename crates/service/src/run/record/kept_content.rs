@@ -1,8 +1,8 @@
 //! Gathers what a run was given and what it left, for people who look at its record.
 //!
-//! INVARIANT(content-without-secrets): arguments and output are kept as their caller sees them, with
-//! covers over the values of secrets. Arguments that are too long to be kept whole are not kept at
-//! all if the run has secrets: the cut could lie in one.
+//! INVARIANT(content-without-secrets): arguments and output are kept as their caller sees them,
+//! with the values of secrets redacted. Arguments that are too long to be kept whole are not kept
+//! at all if the run has secrets: the cut could lie in one.
 
 use std::sync::Arc;
 
@@ -21,10 +21,11 @@ use wardian_stores::records::{
 use wardian_stores::secrets::mask::Masks;
 use wardian_vocabulary::units::ByteCount;
 
-/// Copies of the texts while the run goes on and its record is made: as they are, and as JSON.
+/// Copies of the texts while the run is in progress and its record is made: as they are, and as
+/// JSON.
 const COPIES: usize = 2;
 
-/// The content of a run that goes on.
+/// The content of a run in progress.
 #[derive(Debug)]
 pub(crate) struct DraftContent {
     content: RunContent,
@@ -85,7 +86,7 @@ impl DraftContent {
         let content = &mut self.content;
         content.output.clone_from(&result.output);
         content.output_truncated = result.output_truncated;
-        // At most twenty, whose texts are bounded and have covers already.
+        // At most twenty, whose texts are bounded and already redacted.
         content.converted = result
             .converted
             .iter()
@@ -120,7 +121,7 @@ impl DraftContent {
     }
 }
 
-/// The arguments with covers over values of secrets.
+/// The arguments with values of secrets redacted.
 pub(crate) fn covered(args: &RawValue, masks: &Masks) -> Option<Box<RawValue>> {
     let text = String::from_utf8(masks.cover_json(args.get().as_bytes().to_vec())).ok()?;
     RawValue::from_string(text).ok()

@@ -105,7 +105,7 @@ struct Parts {
     pieces: usize,
     /// Blobs that the run stored.
     blobs: usize,
-    /// Items of all other lists, which have bounds of their own.
+    /// Items of all other lists, which have their own bounds.
     others: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Gathers the record of one run while the run goes on, and hands it over at its end.
+//! Gathers the record of one run while the run is in progress, and hands it over at its end.
 //!
 //! INVARIANT(one-record-per-run): every run of a call that has begun to be prepared leaves exactly
 //! one record, whatever its end, like its line in the log. A run that the server refuses because it
@@ -46,7 +46,7 @@ const MAX_TRACEBACK: usize = 16 << 10;
 /// Longest name of a function of a record, in bytes.
 const MAX_ENTRYPOINT: usize = 200;
 
-/// The record of a run that goes on.
+/// The record of a run in progress.
 #[derive(Debug)]
 pub(crate) struct DraftRecord {
     recorder: Recorder,
@@ -192,7 +192,7 @@ impl DraftRecord {
         }
     }
 
-    /// Notes the worker's outcome, whose texts are covered already.
+    /// Notes the worker's outcome, whose texts are already redacted.
     pub(crate) fn note_finished(&mut self, finished: &FinishedRun) {
         let now = Instant::now();
         self.answered = Some(now);

@@ -93,7 +93,7 @@ impl Answered {
     }
 }
 
-/// What a result has beside the outcome.
+/// What a result has besides the outcome.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultForm {
     /// True if the caller wants the whole logs, not only the preview.

@@ -28,7 +28,7 @@ const MEMORY_LIMIT: &str = "MemoryLimit";
 /// Memory of an item of a list of a result.
 const ITEM: usize = 400;
 
-/// The texts that a key is made of, beside the program and the arguments.
+/// The texts that a key is made of, besides the program and the arguments.
 const REST: usize = 64 << 10;
 
 /// Everything that decides a result.

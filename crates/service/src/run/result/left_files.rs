@@ -16,7 +16,7 @@ use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most files that a summary names.
+/// Maximum number of files that a summary names.
 const MAX_NAMED: usize = 3;
 
 /// Translates a call's `keep_files`. `bounds` are those of files that nobody asked for.
@@ -78,7 +78,7 @@ pub(crate) struct NamedBlobs<'a> {
 }
 
 /// Names the blobs of a run: kept files by their paths, others as the program wanted. A copy of
-/// a mounted blob gives it one more name, and its owner can go on using the others.
+/// a mounted blob gives it one more name, and its owner can continue to use the others.
 ///
 /// Like the files, the names come from a worker that may be compromised, so only blobs that this
 /// run wrote get one.

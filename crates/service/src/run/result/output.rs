@@ -83,7 +83,7 @@ fn in_one_line(text: String) -> Option<String> {
 }
 
 fn unreadable() -> RunFailure {
-    RunFailure::SandboxCrash { reason: "the program ended with a result that is no JSON".into() }
+    RunFailure::SandboxCrash { reason: "the program ended with a result that is not JSON".into() }
 }
 
 /// The failure of a run that returned a text with this fault.
@@ -93,7 +93,7 @@ fn refused(fault: &StrictError) -> RunFailure {
             format!("the returned value is nested more than {MAX_DEPTH} levels deep")
         }
         StrictError::LoneSurrogate { .. } => {
-            "the returned value has text that is not Unicode".to_owned()
+            "the returned value contains text that is not Unicode".to_owned()
         }
         StrictError::DuplicateMember { path } => format!(
             "the returned value has the key `{path}` twice; keys such as 1 and \"1\" are one in JSON"

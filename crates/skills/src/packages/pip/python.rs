@@ -23,8 +23,8 @@ pub enum PythonError {
     },
     /// It has no pip, or one that is too old.
     #[error(
-        "`{program}` has no pip of version 22.2 or later: `{program} -m pip install --upgrade pip` \
-         may get it, or name another Python with `--set engine.python=PATH`"
+        "`{program}` has no pip of version 22.2 or later: `{program} -m pip install --upgrade \
+        pip` may install it, or name another Python with `--set engine.python=PATH`"
     )]
     NoPip {
         /// The program.

@@ -22,7 +22,7 @@ pub(in crate::packages) const LOG: &str = "pip.log";
 /// Longest part of a log that is read.
 const MAX_LOG: u64 = 64 << 20;
 
-/// Most files that are remembered of a log.
+/// Maximum number of files that are remembered of a log.
 const MAX_FILES: usize = 100_000;
 
 /// Longest file name that is remembered.
@@ -117,7 +117,7 @@ impl PipLog {
         } else if let Some(failure) = line.split("Could not fetch URL ").nth(1) {
             let (url, reason) = failure.split_once(": ").unwrap_or((failure, ""));
             let reason = reason.trim_end().trim_end_matches(" - skipping");
-            // The package is not there, which is no failure of the registry.
+            // The package does not exist, which is not a failure of the registry.
             if !["404 ", "410 "].iter().any(|status| reason.starts_with(status)) {
                 self.add_fault(fault(registry_of(url), reason));
             }
@@ -222,7 +222,7 @@ fn fault(registry: String, reason: &str) -> RegistryFault {
         format!("{verb}: {}{advice}", one_line(format!("{status} {phrase}").trim()))
     } else {
         let cause = one_line(&cause_of(reason));
-        // What is left of a call says nothing to a reader.
+        // What is left of a call means nothing to a reader.
         let is_plain = !cause.is_empty() && !cause.contains("port=") && !cause.contains("host=");
         if reason.contains("timed out") {
             "cannot be reached: it does not answer in time".to_owned()

@@ -6,7 +6,7 @@ use crate::packages::wheel::kind::WheelKind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WheelError {
     /// The file's name is not that of a wheel of pure Python.
-    #[error("`{file}` {kind}: guests have packages of pure Python only (`py3-none-any`)")]
+    #[error("`{file}` {kind}: guests can use only pure-Python packages (`py3-none-any`)")]
     Kind {
         /// The name.
         file: String,
@@ -14,7 +14,7 @@ pub enum WheelError {
         kind: WheelKind,
     },
     /// The archive cannot be read.
-    #[error("`{file}` is not a sound archive: {problem}")]
+    #[error("`{file}` is not a valid archive: {problem}")]
     Archive {
         /// The name of the wheel.
         file: String,

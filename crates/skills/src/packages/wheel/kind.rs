@@ -36,10 +36,10 @@ impl WheelKind {
 impl fmt::Display for WheelKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Pure => "is a wheel of pure Python",
+            Self::Pure => "is a pure-Python wheel",
             Self::Native => "has native code, or is for another Python",
             Self::Source => "is a source distribution, which would have to be built",
-            Self::Other => "is no wheel",
+            Self::Other => "is not a wheel",
         })
     }
 }

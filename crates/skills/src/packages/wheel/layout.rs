@@ -21,8 +21,8 @@ const IS_ELSEWHERE: u32 = u32::MAX;
 const HAS_DESCRIPTOR: u16 = 1 << 3;
 
 const IS_CUT: &str = "it is cut off";
-const IS_SURROUNDED: &str = "it has bytes before, between or behind its parts";
-const HAS_TWO_ACCOUNTS: &str = "an entry has another header than its directory says";
+const IS_SURROUNDED: &str = "it has bytes before, between or after its parts";
+const HAS_TWO_ACCOUNTS: &str = "the header of an entry differs from the directory";
 
 /// An entry of the directory, and where its header is.
 struct Entry<'a> {
@@ -61,7 +61,7 @@ pub(super) fn check_layout(bytes: &[u8]) -> Result<usize, &'static str> {
     }
     let mut entries = entries(bytes.get(start..directory_end).ok_or(IS_CUT)?)?;
     if entries.len() != usize::from(count) {
-        return Err("its directory has another number of entries than it says");
+        return Err("its directory has a different number of entries than stated");
     }
     entries.sort_unstable_by_key(|entry| entry.start);
     let mut next = 0;

@@ -27,7 +27,7 @@ pub(super) fn wheel_fault(text: &str) -> Option<String> {
     let kinds = headers(text, "Tag").map(|tag| WheelKind::of(&format!("a-1-{tag}.whl")));
     let kinds: Vec<WheelKind> = kinds.collect();
     if kinds.is_empty() || !kinds.contains(&WheelKind::Pure) {
-        return Some("says of itself that it is not pure Python for every system".to_owned());
+        return Some("declares that it is not pure Python for every system".to_owned());
     }
     None
 }

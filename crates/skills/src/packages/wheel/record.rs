@@ -17,7 +17,7 @@ pub(super) struct Recorded<'a> {
 pub(super) struct WheelRecord<'a>(HashMap<String, Recorded<'a>>);
 
 impl<'a> WheelRecord<'a> {
-    /// Reads the text of a record; `None` if it is no such table, or has a path twice.
+    /// Reads the text of a record; `None` if it is not such a table, or has a path twice.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut rows = HashMap::new();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -48,7 +48,7 @@ impl<'a> WheelRecord<'a> {
         (!is_right).then_some("whose content is not that in its RECORD")
     }
 
-    /// The first path in the record that `has` does not know.
+    /// The first recorded path for which `has` is false.
     pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> Option<&str> {
         let mut missing: Vec<&str> =
             self.0.keys().map(String::as_str).filter(|path| !has(path)).collect();

@@ -112,7 +112,7 @@ pub fn unpack(
         });
     }
     if archive.has_duplicate_names() || archive.len() != count {
-        return Err(broken("it has two entries of one name".to_owned()));
+        return Err(broken("it has two entries with one name".to_owned()));
     }
     if archive.has_overlapping_files().map_err(|error| broken(shown(&error.to_string())))? {
         return Err(broken("its entries overlap".to_owned()));
@@ -157,7 +157,7 @@ struct Names {
 }
 
 impl Names {
-    /// Adds an entry. Returns the reason why it cannot lie beside the others.
+    /// Adds an entry. Returns the reason why it cannot lie next to the others.
     fn add_fault(&mut self, path: &str) -> Option<&'static str> {
         let (folder, file) = match path.strip_suffix('/') {
             Some(folder) => (Some(folder), None),
@@ -201,11 +201,11 @@ fn entry_fault<R: Read + Seek>(entry: &ZipFile<'_, R>, path: &str) -> Option<&'s
         return Some("which is encrypted");
     }
     if !matches!(entry.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
-        return Some("which is compressed in a way that wheels do not use");
+        return Some("which is compressed with a method that wheels do not use");
     }
     let lower = path.to_lowercase();
     if lower.ends_with(".pth") {
-        return Some("which the interpreter would run at its start");
+        return Some("which the interpreter would run at startup");
     }
     let is_native = NATIVE.iter().any(|end| lower.ends_with(end)) || lower.contains(".so.");
     is_native.then_some("which is native code")
@@ -221,7 +221,7 @@ fn read<R: Read + Seek>(
     let most = limits.file.min(*left).min(by_ratio);
     let stated = entry.size();
     let too_large = if most == by_ratio {
-        "which unpacks to far more than it is"
+        "which unpacks to far more than its size"
     } else {
         "which is too large"
     };
@@ -262,7 +262,7 @@ fn check_metadata(name: &WheelName, files: &[UnpackedFile]) -> Result<(), WheelE
         return Err(refuse(problem));
     }
     let record = WheelRecord::parse(text("RECORD")?)
-        .ok_or_else(|| refuse("has a `RECORD` that is no table".to_owned()))?;
+        .ok_or_else(|| refuse("has a `RECORD` that is not a table".to_owned()))?;
     let own = ["RECORD", "RECORD.jws", "RECORD.p7s"].map(|file| format!("{folder}/{file}"));
     for file in files.iter().filter(|file| !own.contains(&file.path)) {
         if let Some(problem) = record.fault(&file.path, &file.content) {

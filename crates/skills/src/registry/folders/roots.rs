@@ -279,7 +279,10 @@ fn numbered(
 fn open_notices() -> Option<Notices> {
     Notices::open()
         .inspect_err(|cause| {
-            warn!("the kernel gives no notice of changes, so all skills are looked at again and again (fs.inotify.max_user_instances?): {cause}");
+            warn!(
+                "the kernel does not report changes, so all skills are polled \
+                (fs.inotify.max_user_instances?): {cause}"
+            );
         })
         .ok()
 }

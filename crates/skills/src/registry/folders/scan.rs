@@ -28,7 +28,7 @@ use wardian_formats::skill::path::is_left_out;
 use wardian_vocabulary::ids::{Digest, SkillName};
 use wardian_vocabulary::units::ByteCount;
 
-/// Most folders of one root.
+/// Maximum number of folders of one root.
 pub(crate) const MAX_FOLDERS: usize = 32_768;
 
 /// Most threads that read skills when all of them are read.
@@ -57,7 +57,7 @@ pub struct SkillRoot {
 pub struct RootBounds {
     /// Most skill folders.
     pub folders: usize,
-    /// Most bytes of the files of all skills.
+    /// Maximum number of bytes of the files of all skills.
     pub bytes: ByteCount,
 }
 
@@ -465,7 +465,7 @@ fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
         None => Err(Trouble::Changed),
         Some(kind) => {
             let problem = Problem::new("special-file", format!("is {kind}"));
-            Err(Trouble::Refused(problem.help("put the skill's folder itself here")))
+            Err(Trouble::Refused(problem.help("put the skill's actual folder here")))
         }
     }
 }

@@ -21,10 +21,10 @@ use wardian_formats::skill::{self, DOCUMENT_FILE, Files, Skill, SkillOrigin};
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 use wardian_vocabulary::units::ByteCount;
 
-/// Memory for the place of one file, beside its path.
+/// Memory for the place of one file, besides its path.
 const OF_A_FILE: usize = 64;
 
-/// Memory for the manifest and the tables of one skill, beside what its files hold.
+/// Memory for the manifest and the tables of one skill, besides what its files hold.
 const OF_A_SKILL: usize = 4 << 10;
 
 /// A skill and all of its files.

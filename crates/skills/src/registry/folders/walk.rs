@@ -21,13 +21,13 @@ use wardian_formats::skill::path::{MAX_PATH, is_left_out};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// Most files of a skill.
+/// Maximum number of files of a skill.
 pub const MAX_FILES: usize = 1_000;
 
 /// Largest file of a skill.
 pub const MAX_FILE: ByteCount = ByteCount::mebibytes(16);
 
-/// Most bytes of all files of a skill.
+/// Maximum number of bytes of all files of a skill.
 pub const MAX_TOTAL: ByteCount = ByteCount::mebibytes(64);
 
 /// Deepest folder of a skill, its own folder included.
@@ -358,10 +358,10 @@ fn check_file(seen: &Seen) -> Result<(), Problem> {
     const SET_ID: u16 = 0o6000;
     if let Some(kind) = special_kind(seen.kind()) {
         let problem = Problem::new("special-file", format!("is {kind}"));
-        return Err(problem.help("a skill has ordinary files and folders only"));
+        return Err(problem.help("a skill may contain only regular files and folders"));
     }
     if seen.nlink() > 1 {
-        let problem = Problem::new("hard-link", "has a second name elsewhere (a hard link)");
+        let problem = Problem::new("hard-link", "has another name elsewhere (a hard link)");
         return Err(problem.help("put a copy here"));
     }
     if seen.mode() & SET_ID != 0 {
@@ -382,6 +382,6 @@ pub(crate) const fn special_kind(kind: FileType) -> Option<&'static str> {
         FileType::Fifo => Some("a pipe"),
         FileType::Socket => Some("a socket"),
         FileType::BlockDevice | FileType::CharacterDevice => Some("a device"),
-        FileType::Unknown => Some("no ordinary file"),
+        FileType::Unknown => Some("not a regular file"),
     }
 }

@@ -16,8 +16,8 @@ pub enum PublishError {
     Skill(String),
     /// This version has another content.
     #[error(
-        "`{name}@{version}` was published with another content, and versions never change: give the \
-         skill a new version"
+        "`{name}@{version}` was published with different content, and versions never change: give \
+        the skill a new version"
     )]
     Taken {
         /// The skill.
@@ -34,10 +34,10 @@ pub enum PublishError {
         version: String,
     },
     /// The tenant has as much as it may have.
-    #[error("the tenant has published as much as it may: {0}")]
+    #[error("the tenant has reached its limit of published skills: {0}")]
     Full(String),
     /// The operator has switched publishing off.
-    #[error("this server takes no skills: its operator has set `skills.publishing` to false")]
+    #[error("this server accepts no skills: its operator has set `skills.publishing` to false")]
     Off,
     /// The disk failed.
     #[error("the skill could not be stored")]

@@ -14,7 +14,7 @@ use wardian_formats::skill::diagnostic::Diagnostic;
 use wardian_vocabulary::ids::{SkillName, SkillVersion, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
-/// Where a skill is made before it is visible; hidden folders are no skills.
+/// Where a skill is made before it is visible; hidden folders are not skills.
 const NEW: &str = ".new-";
 
 /// The digests of all versions that were published.
@@ -31,9 +31,9 @@ const MAX_FINDINGS: usize = 10;
 pub struct PublishedVersion {
     /// The digest of its files.
     pub digest: String,
-    /// False if the same content was there already.
+    /// False if the same content already existed.
     pub is_new: bool,
-    /// Findings that are no errors, one line each.
+    /// Findings that are not errors, one line each.
     pub warnings: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct PublishedVersion {
 pub struct PublishBounds {
     /// Most versions of skills.
     pub folders: usize,
-    /// Most bytes of all of their files.
+    /// Maximum number of bytes of all of their files.
     pub bytes: ByteCount,
 }
 
@@ -114,7 +114,7 @@ impl PublishedStore {
         }
         if before.is_none() {
             if fs::read_dir(root.join(DIGESTS))?.count() >= MAX_DIGESTS {
-                return Err(PublishError::Full(format!("{MAX_DIGESTS} versions since ever")));
+                return Err(PublishError::Full(format!("{MAX_DIGESTS} versions ever published")));
             }
             write_whole(&noted, &digest)?;
         }
@@ -186,7 +186,7 @@ fn checked(
     if (skill.name(), skill.version()) != (name, version) {
         let (found, other) = (skill.name(), skill.version());
         return Err(PublishError::Skill(format!(
-            "its manifest says `{found}@{other}`, and the request `{name}@{version}`"
+            "its manifest says `{found}@{other}`, but the request says `{name}@{version}`"
         )));
     }
     Ok((skill.digest().to_string(), lines(false)))

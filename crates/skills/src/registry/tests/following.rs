@@ -126,7 +126,7 @@ fn one_moment_is_what_a_snapshot_holds() {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            // A generation is written as a whole beside the skill and put in its place.
+            // A generation is written as a whole next to the skill and put in its place.
             for generation in (1..).take_while(|_| !is_done.load(Ordering::Relaxed)) {
                 for file in 0..40 {
                     disk.write(&format!(".next/{file}"), format!("{generation:08}"));

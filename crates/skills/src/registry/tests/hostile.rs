@@ -13,7 +13,7 @@ use crate::registry::tests::{DOCUMENT, Disk, rejected, served};
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SkillName;
 
-/// The diagnostics of the skill `bad`, which lies beside a good one.
+/// The diagnostics of the skill `bad`, which lies next to a good one.
 fn found(make: impl FnOnce(&Disk)) -> Vec<String> {
     let disk = Disk::new();
     disk.skill("bad", "1.0.0").skill("good", "1.0.0");
@@ -25,7 +25,7 @@ fn found(make: impl FnOnce(&Disk)) -> Vec<String> {
 
 #[test]
 fn contained_means_that_no_link_is_followed() {
-    const HELP: &str = "a skill has ordinary files and folders only";
+    const HELP: &str = "a skill may contain only regular files and folders";
     let link = |path: &str, target: &str| {
         found(|disk| {
             let at = disk.path(&format!("bad/{path}"));
@@ -55,13 +55,13 @@ fn a_hard_link_to_a_file_of_the_host_is_refused() {
     assert_eq!(served(&index), ["good 1.0.0"]);
     assert_eq!(
         rejected(&index),
-        ["bad: x.md: error: has a second name elsewhere (a hard link); put a copy here"]
+        ["bad: x.md: error: has another name elsewhere (a hard link); put a copy here"]
     );
 }
 
 #[test]
 fn special_files_are_refused_without_waiting_for_them() {
-    const HELP: &str = "a skill has ordinary files and folders only";
+    const HELP: &str = "a skill may contain only regular files and folders";
     let pipe = found(|disk| {
         fs::remove_file(disk.path("bad/SKILL.md")).unwrap();
         let path = disk.path("bad/SKILL.md");
@@ -95,8 +95,8 @@ fn whole_folders_that_are_something_else_are_refused() {
     insta::assert_snapshot!(rejected(&index).join("\n"), @r"
     empty: SKILL.md: error: every skill must have this file
     empty: skill.toml: error: every skill must have this file
-    linked: .: error: is a symbolic link; put the skill's folder itself here
-    pipe: .: error: is a pipe; put the skill's folder itself here
+    linked: .: error: is a symbolic link; put the skill's actual folder here
+    pipe: .: error: is a pipe; put the skill's actual folder here
     ");
 }
 

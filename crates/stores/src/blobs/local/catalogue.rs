@@ -183,8 +183,7 @@ impl<D: Disk> LocalBlobStore<D> {
         self.sync_tenant_folder(&tenant_folder)
     }
 
-    /// Reads a whole blob and compares it with its id, although it was verified before. Does not
-    /// count as a use.
+    /// Re-hashes a whole blob, bypassing the cache of verified ones. Does not count as a use.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The names of blobs, in one file for each blob beside the blob's own.
+//! The names of blobs, in one file for each blob next to the blob's own.
 //!
 //! Files of equal content are one blob, so a blob has a name for each of them: those that it was
 //! given last. They are given after their blob is stored, so they are not in the blob's file, which
@@ -40,7 +40,7 @@ const SEVERAL: &[u8; 20] = b"wardian blob name 2\n";
 /// The byte between names. No name has a control character.
 const BETWEEN: u8 = b'\n';
 
-/// Most bytes of a file.
+/// Maximum number of bytes of a file.
 const MAX_FILE: usize = ONE.len() + MAX_NAMES_OF_BLOB * (MAX_BLOB_NAME + 1) + 32;
 
 /// The ending of the files of names. No blob's file has one.

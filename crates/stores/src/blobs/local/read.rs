@@ -199,7 +199,8 @@ impl<D: Disk> LocalBlobStore<D> {
         id: &BlobId,
         damaged: &FileStamp,
     ) -> BlobError {
-        error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
+        error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and was \
+            quarantined");
         if self.is_beside() {
             return BlobError::Damaged { id: id.clone() };
         }
@@ -216,7 +217,7 @@ impl<D: Disk> LocalBlobStore<D> {
                 Ok(()) => names.subtract(usage_of(damaged.size)),
                 Err(cause) => {
                     names.forget();
-                    warn!(blob.id = %id, error = %cause, "could not be set aside");
+                    warn!(blob.id = %id, error = %cause, "could not be quarantined");
                 }
             }
         }
@@ -308,7 +309,7 @@ mod tests {
             ];
             for error in errors {
                 assert_eq!(error.kind(), ErrorKind::BlobNotFound);
-                let text = format!("there is no blob `{id}`; it may have expired");
+                let text = format!("the blob `{id}` does not exist; it may have expired");
                 assert_eq!(error.to_string(), text);
             }
         }

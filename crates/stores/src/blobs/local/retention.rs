@@ -83,7 +83,7 @@ impl<D: Disk> LocalBlobStore<D> {
         for (tenant, id) in self.pins.all() {
             let tenant_folder = self.tenant_folder(&tenant);
             let _names = tenant_folder.lock();
-            // A pinned blob that its owner has removed is not there any more.
+            // A pinned blob that its owner has removed no longer exists.
             if let Ok(file) = self.disk.open(&tenant_folder.path(&id)) {
                 self.mark_used(&tenant_folder, &id, &file);
             }
@@ -162,7 +162,8 @@ impl<D: Disk> LocalBlobStore<D> {
             Ok(())
         });
         if let Err(cause) = noted {
-            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a use could not be noted");
+            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a use could \
+                not be recorded");
         }
     }
 }

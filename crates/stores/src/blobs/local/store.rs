@@ -33,7 +33,7 @@ pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) is_sealed: AtomicBool,
     pub(crate) pins: Arc<PinnedBlobs>,
     pub(crate) id_keys: Arc<dyn BlobIdKeys>,
-    /// The store is locked as long as this file is open. `None` beside a server that has the lock.
+    /// The store is locked as long as this file is open. `None` next to a server that has the lock.
     lock: Option<D::File>,
 }
 
@@ -50,7 +50,7 @@ impl LocalBlobStore {
         Self::open_on(LocalDisk, config, clock)
     }
 
-    /// Opens the store beside a server that uses it: it can be read and not be written.
+    /// Opens the store next to a server that uses it: it can be read and not be written.
     #[must_use]
     pub fn open_beside(config: BlobStoreConfig, clock: Clock) -> Self {
         let store = Self::over(LocalDisk, config, clock, None);

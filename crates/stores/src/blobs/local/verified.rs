@@ -12,7 +12,7 @@ use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::FileStamp;
 use wardian_vocabulary::ids::{BlobId, TenantId};
 
-/// Most files in the cache. Each takes a few hundred bytes.
+/// Maximum number of files in the cache. Each takes a few hundred bytes.
 const MOST: usize = 8_192;
 
 type Key = (TenantId, BlobId);

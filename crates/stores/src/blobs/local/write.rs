@@ -228,7 +228,7 @@ impl<D: Disk> LocalBlobStore<D> {
             self.is_sealed.store(true, Ordering::Release);
             error!(
                 tenant.id = %tenant, error = %cause,
-                "the blob store takes no more writes: its folder could not be synced"
+                "the blob store accepts no more writes: its folder could not be synced"
             );
             BlobError::Storage { what: "write to", cause }
         })
@@ -463,7 +463,7 @@ mod tests {
         assert!(test.store.put(&local, &plain(), b"abc").is_ok());
         let error = test.store.put(&local, &plain(), b"abcd").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
-        assert_eq!(error.to_string(), "a blob may hold 3 bytes, this content has 4 bytes");
+        assert_eq!(error.to_string(), "a blob may have at most 3 bytes, this content has 4 bytes");
         let huge = ByteCount::bytes(u64::MAX);
         let error = test.store.put_from(&local, &plain(), huge, &mut io::empty()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge);

@@ -209,7 +209,7 @@ async fn tenants_apart<P: Place>() {
         for refused in refusals {
             let refused = refused.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::BlobNotFound);
-            let text = format!("there is no blob `{id}`; it may have expired");
+            let text = format!("the blob `{id}` does not exist; it may have expired");
             assert_eq!(refused.to_string(), text, "a known id must look like an unknown one");
         }
     }

@@ -23,7 +23,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// The size in bytes to which the write-ahead log is cut once it was folded into the file.
 const MAX_LOG: &str = "67108864";
 
-/// Most connections of one process. SQLite has one writer at a time, and reads are short.
+/// Maximum number of connections of one process. SQLite has one writer at a time, and reads are
+/// short.
 pub(super) const CONNECTIONS: u32 = 4;
 
 /// A transaction that writes.
@@ -126,10 +127,10 @@ async fn connect_once(
     Ok((file, found))
 }
 
-/// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the disk
-/// is full or fails, and the connection goes on to count it and could begin no other one. A
-/// transaction that writes nothing ends the count, also on a full disk, on which no other connection
-/// could be opened.
+/// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the
+/// disk is full or fails, and the connection continues to count it and could begin no other one. A
+/// transaction that writes nothing ends the count, also on a full disk, on which no other
+/// connection could be opened.
 async fn settle(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     // A connection works in order: the rollback of a dropped transaction is done before the answer.
     connection.ping().await?;

@@ -9,8 +9,8 @@ use wardian_vocabulary::files::private_file::{
     PRIVATE, create_folder, folder_of, give_to_owner_of, restrict,
 };
 
-/// Creates the file if it does not exist, and removes the rights of other users on it. The files that
-/// SQLite makes beside it have the same owner and rights.
+/// Creates the file if it does not exist, and removes the rights of other users on it. The files
+/// that SQLite makes next to it have the same owner and rights.
 ///
 /// A file that exists is not opened: closing it would drop the locks that SQLite has on it in this
 /// process. A link is refused, because root may have to change the rights of the file.

@@ -34,7 +34,7 @@ pub(super) const KEYS: Schema = Schema {
     durability: Durability::SurvivesPowerLoss,
 };
 
-/// The schema of the database of records. A loss of power can cost the records of its last moments; a
+/// The schema of the database of records. A loss of power can lose the records of its last moments; a
 /// kill of the server costs none that was written.
 pub(super) const RECORDS: Schema = Schema {
     scripts: &[include_str!("records/schema.sql")],

@@ -202,7 +202,7 @@ async fn a_place_that_cannot_be_written_to_is_named() {
     }
 }
 
-/// The log of the killed process is still beside the file: nothing was folded into it.
+/// The log of the killed process is still next to the file: nothing was folded into it.
 #[tokio::test]
 async fn committed_is_durable_without_a_close() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,6 +246,6 @@ async fn newer_and_damaged_records_are_refused_and_left_alone() {
     let broken = b"this is no database, but it is long enough to be read as if it were one";
     fs::write(&path, broken).unwrap();
     let fault = open_records(&path).await.unwrap_err();
-    assert!(fault.to_string().ends_with("which has no records of runs"), "{fault}");
+    assert!(fault.to_string().ends_with("without records of runs"), "{fault}");
     assert_eq!(fs::read(&path).unwrap(), broken);
 }

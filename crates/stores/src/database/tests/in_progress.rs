@@ -45,7 +45,7 @@ async fn names_of_calls_that_store_blobs_are_bounded_and_expire() {
     }
 }
 
-/// A run with a name goes on while its tenant makes so many others that its record is the oldest.
+/// A run with a name continues while its tenant makes so many others that its record is the oldest.
 #[tokio::test]
 async fn kept_names_outlive_the_records_of_their_runs_and_expire_by_themselves() {
     for place in Place::all().await {
@@ -151,7 +151,7 @@ async fn a_key_belongs_to_one_call_of_one_tenant_longer_than_its_record() {
         assert!(table.find_key(&tenant("beta"), &key("k", "b")).await.unwrap().is_some());
         table.trim_names(u64::MAX, Some(u64::MAX)).await.unwrap();
         assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its time is over");
-        // The run that goes on is as old, and its call may come again.
+        // The run in progress is as old, and its call may come again.
         assert_eq!(note("acme", 21, key("goes on", "d")).await, Some(KnownKey::Run(id(5))));
     }
 }

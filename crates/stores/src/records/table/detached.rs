@@ -22,14 +22,14 @@ use crate::records::table::names::KnownKey;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
-/// Most runs that are read at one time.
+/// Maximum number of runs that are read at one time.
 const AT_ONCE: u64 = 256;
 
 /// Most notes of a tenant that are looked through for runs that are over.
 const MOST_NOTED: u64 = 10_000;
 
 /// The reason why a run whose record was lost did not complete, as far as is known.
-const LOST_END: &str = "the server could not write how the run ended";
+const LOST_END: &str = "the server could not record the outcome of the run";
 
 /// The outcome of noting a run in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub(crate) const SCANNED: u64 = 5_000;
 pub struct ListedRuns {
     /// The runs, newest first.
     pub runs: Vec<RunSummary>,
-    /// The id from which the next page goes on, if there may be more.
+    /// The id from which the next page continues, if there may be more.
     pub next: Option<RunId>,
 }
 
@@ -54,7 +54,7 @@ impl RecordTable {
         if let Some(until) = filter.until_ms {
             window.newest = window.newest.min(bound_at(until.saturating_add(1)));
         }
-        // The id from which the next page goes on, if this page ends before the last record.
+        // The id from which the next page continues, if this page ends before the last record.
         let mut end = None;
         // The runs of one blob are few, and an index has them.
         if filter.leaves_out() && filter.blob.is_none() {
@@ -106,7 +106,7 @@ impl RecordTable {
         self.store.find(tenant, kind, run).await
     }
 
-    /// The most bytes that the result of a run in the background has, if it is kept.
+    /// Upper bound on the size of the stored result of a background run, in bytes, if it is kept.
     ///
     /// # Errors
     ///

@@ -27,8 +27,7 @@ impl Trimmed {
 }
 
 impl RecordTable {
-    /// Removes some of the records of each tenant that has too many, and some of the logs of each
-    /// that has too much of them.
+    /// Removes old records of tenants over their limit, and old logs of tenants over their log quota.
     pub(crate) async fn trim_to_limits(
         &self,
         config: &RecordsConfig,

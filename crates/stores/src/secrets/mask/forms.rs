@@ -20,7 +20,7 @@ pub(super) const MAX_KEY: usize = 512;
 /// What is written in place of characters.
 type Escapes = &'static [(char, &'static str)];
 
-/// What templates and serializers write in place of characters that have a meaning in HTML, beside
+/// What templates and serializers write in place of characters that have a meaning in HTML, besides
 /// [`MARKUP`].
 const HTML_ESCAPES: [Escapes; 10] = [
     // text in elements, where quotes stay

@@ -22,7 +22,7 @@ impl Masks {
                 b'-' | b'0'..=b'9' => self.number(text.get(from..end).unwrap_or_default()),
                 _ => None,
             };
-            // A token that was written anew is at most as long as before.
+            // A token that was rewritten is at most as long as before.
             match covered.filter(|covered| covered.len() <= end.saturating_sub(from)) {
                 Some(covered) => {
                     let until = to.saturating_add(covered.len());

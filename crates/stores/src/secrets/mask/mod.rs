@@ -19,7 +19,7 @@ use zeroize::Zeroize;
 
 use crate::secrets::mask::forms::{MAX_KEY, MIN_VALUE, forms, pieces};
 
-/// Memory of masks for each byte of a value, for each byte of a key in addition, and beside them:
+/// Memory of masks for each byte of a value, for each byte of a key in addition, and besides them:
 /// measured, and rounded up.
 const PER_BYTE: usize = 400;
 const PER_BYTE_OF_KEYS: usize = 1_200;

@@ -63,7 +63,7 @@ impl MaskStream {
     }
 }
 
-/// Content with covers over all forms. It has as many bytes as the content below.
+/// Content with all forms redacted. It has as many bytes as the content below.
 #[derive(Debug)]
 pub struct MaskedContent<R> {
     content: R,

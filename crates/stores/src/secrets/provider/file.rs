@@ -52,7 +52,8 @@ impl FileSecrets {
         let metadata = file.metadata().map_err(|cause| self.unreadable(cause))?;
         let mode = metadata.mode() & 0o7777;
         if mode & OTHERS != 0 {
-            let fault = format!("its mode is {mode:04o} and must be 0600: others can get at it");
+            let fault =
+                format!("its mode is {mode:04o} and must be 0600: others have access to it");
             return Err(self.wrong(fault));
         }
         let own = rustix::process::geteuid().as_raw();
@@ -74,9 +75,7 @@ impl FileSecrets {
         let table = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count().saturating_add(1);
-            self.wrong(format!(
-                "line {line} is not TOML as it should be, such as `NAME = \"value\"`"
-            ))
+            self.wrong(format!("line {line} is not of the form `NAME = \"value\"` in TOML"))
         })?;
         self.own_part(table)
     }
@@ -127,7 +126,7 @@ impl SecretProvider for FileSecrets {
             Some(Toml::String(text)) => {
                 checked(text.into_bytes()).map(Some).map_err(ProviderFault::Value)
             }
-            Some(_) => Err(self.wrong(format!("`{name}` must be a text in quotes"))),
+            Some(_) => Err(self.wrong(format!("`{name}` must be a quoted string"))),
         }
     }
 
@@ -137,7 +136,7 @@ impl SecretProvider for FileSecrets {
         forget(table);
         match names.iter().find(|name| check_secret_name(name).is_err()) {
             // The key is not shown: a text without its name can look like one.
-            Some(_) => Err(self.wrong("a key in it is not the name of a secret")),
+            Some(_) => Err(self.wrong("one of its keys is not the name of a secret")),
             None => Ok(names),
         }
     }

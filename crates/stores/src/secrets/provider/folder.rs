@@ -16,7 +16,7 @@ use wardian_vocabulary::files::regular_file::open_regular;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::secret_text::SecretText;
 
-/// Most entries of a folder that are listed.
+/// Maximum number of entries of a folder that are listed.
 const MAX_LISTED: usize = 10_000;
 
 /// The secrets of one folder.

@@ -135,7 +135,7 @@ impl Times {
     }
 }
 
-/// Follows a path from the value of its first name on. `None` if a name is not there.
+/// Follows a path from the value of its first name on. `None` if a name does not exist.
 fn inner<'a>(
     first: Option<&'a RawValue>,
     path: &[String],

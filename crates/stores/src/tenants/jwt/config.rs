@@ -51,7 +51,7 @@ pub enum KeyPlace {
     Url {
         /// The address.
         url: String,
-        /// Certificates of authorities that are trusted beside those of the system.
+        /// Certificates of authorities that are trusted besides those of the system.
         authorities: Option<PathBuf>,
     },
 }

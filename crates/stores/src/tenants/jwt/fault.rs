@@ -57,7 +57,7 @@ pub enum TokenFault {
     /// Older than `auth.jwt.max_age`.
     #[error("too old")]
     TooOld,
-    /// The claim of the tenant is no name of a tenant, or that of the server itself.
-    #[error("no tenant's name")]
+    /// The claim of the tenant is not a name of a tenant, or that of the server itself.
+    #[error("no valid tenant")]
     Tenant,
 }

@@ -29,13 +29,13 @@ pub enum KeySetFault {
     #[error("it has more than 256 KiB")]
     TooLarge,
     /// Not JSON of the right form.
-    #[error("it is no JSON Web Key Set: an object with a list `keys`")]
+    #[error("it is not a JSON Web Key Set: an object with a list `keys`")]
     Form,
     /// Too many keys.
     #[error("it has more than 100 keys")]
     TooMany,
     /// None of the keys can check a signature.
-    #[error("it has no key that can be used{}", reasons(.0))]
+    #[error("it has no usable key{}", reasons(.0))]
     Unusable(Vec<String>),
 }
 
@@ -108,7 +108,7 @@ impl KeySet {
             match ProviderKey::read(key) {
                 Ok(key) if set.has_same_name(&key) => {
                     set.unused.push(format!(
-                        "{}: its `kid` is there before",
+                        "{}: its `kid` is a duplicate",
                         shown(at, key.key_id.as_deref())
                     ));
                 }
@@ -165,16 +165,16 @@ fn shown(at: usize, id: Option<&str>) -> String {
 impl ProviderKey {
     /// The error is the id of the key, and the reason why it cannot be used.
     fn read(raw: &RawValue) -> Result<Self, (Option<String>, &'static str)> {
-        let written: WrittenKey = read(raw).map_err(|_wrong| (None, "it is no JSON Web Key"))?;
+        let written: WrittenKey = read(raw).map_err(|_wrong| (None, "it is not a JSON Web Key"))?;
         let wrong = |reason| Err((written.kid.clone(), reason));
         if written.d.is_some() {
-            return wrong("it has a private part, which must not be here");
+            return wrong("it contains a private key, which must not be published");
         }
         if written.purpose.as_ref().is_some_and(|purpose| purpose != "sig") {
             return wrong("it is not for signatures");
         }
         if written.key_ops.as_ref().is_some_and(|all| !all.iter().any(|one| one == "verify")) {
-            return wrong("it is not for checking signatures");
+            return wrong("it is not for verifying signatures");
         }
         let algorithm = match written.alg.as_deref().map(TokenAlgorithm::parse) {
             Some(None) => return wrong("its algorithm is not supported"),
@@ -246,12 +246,13 @@ impl Material {
                 let key = number(written.x.as_deref()).filter(|key| key.len() == 32);
                 let key = key.ok_or("its `x` is not 32 bytes in base64url")?;
                 match key.first_chunk().is_some_and(has_small_order) {
-                    true => Err("every signature fits it: its point has a small order"),
+                    true => Err("every signature is valid for it: its point has a small order"),
                     false => Ok(Self::Ed25519(key)),
                 }
             }
             ("EC" | "OKP", _) => Err("its curve is not supported"),
-            ("oct", _) => Err("it is symmetric: whoever can check its signatures can make them"),
+            ("oct", _) => Err("it is symmetric: anyone who can verify its signatures can forge \
+                them"),
             _ => Err("its type is not supported"),
         }
     }
@@ -298,17 +299,17 @@ fn rsa(written: &WrittenKey) -> Result<Material, &'static str> {
     let zeros = usize::try_from(zeros).unwrap_or_default();
     let bits = modulus.len().saturating_mul(8).saturating_sub(zeros);
     if bits < *RSA_BITS.start() {
-        return Err("it is too weak: an RSA key needs 2048 bits");
+        return Err("it is too weak: an RSA key needs at least 2048 bits");
     }
     if bits > *RSA_BITS.end() {
-        return Err("it is too large: an RSA key may have 8192 bits");
+        return Err("it is too large: an RSA key may have at most 8192 bits");
     }
     let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
     if exponent.len() > 4 || exponent == [1] || !is_odd(&exponent) || !is_odd(&modulus) {
-        return Err("its `n` and `e` are no RSA key");
+        return Err("its `n` and `e` are not an RSA key");
     }
     if is_roca(&modulus) {
-        return Err("its private part can be computed: a faulty chip made it (CVE-2017-15361)");
+        return Err("its private key can be computed: a faulty chip generated it (CVE-2017-15361)");
     }
     Ok(Material::Rsa { modulus, exponent })
 }
@@ -333,7 +334,7 @@ fn point(written: &WrittenKey, length: usize) -> Result<Vec<u8>, &'static str> {
     let mut point = vec![4];
     for coordinate in coordinates {
         let coordinate = coordinate.filter(|bytes| bytes.len() == length);
-        point.extend(coordinate.ok_or("its `x` and `y` are no point of its curve")?);
+        point.extend(coordinate.ok_or("its `x` and `y` are not a point on its curve")?);
     }
     Ok(point)
 }

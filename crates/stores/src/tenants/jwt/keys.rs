@@ -1,7 +1,7 @@
 //! The keys of the provider in memory, and the thread that reads them again.
 //!
 //! A lookup takes a lock for an instant. Keys are read again at an interval, and soon after a token
-//! has named a key that is not there. A token cannot make the server ask more often than every
+//! has named a key that does not exist. A token cannot make the server ask more often than every
 //! [`PAUSE`], however many tokens there are.
 
 use std::io;
@@ -82,7 +82,7 @@ impl ProviderKeys {
     ///
     /// # Errors
     ///
-    /// The file is not there or has no key that can be used.
+    /// The file does not exist or has no key that can be used.
     pub fn open(config: &JwtConfig) -> Result<Self, KeySourceError> {
         let keys = Self {
             source: KeySource::open(&config.keys)?,
@@ -174,15 +174,15 @@ impl ProviderKeys {
             };
             match read {
                 Err(error) if !was_failing || (self.has_none() && !had_none) => warn!(
-                    "the keys of tokens cannot be read{}: {}",
+                    "the keys for tokens cannot be read{}: {}",
                     if self.has_none() {
                         ", so tokens are refused"
                     } else {
-                        "; those of before stay"
+                        "; the previous ones stay valid"
                     },
                     CauseChain(&error)
                 ),
-                Ok(_) if was_failing => info!("the keys of tokens can be read again"),
+                Ok(_) if was_failing => info!("the keys for tokens can be read again"),
                 Ok(_) | Err(_) => {}
             }
             had_none = self.has_none();
@@ -233,7 +233,7 @@ impl ProviderKeys {
         read
     }
 
-    /// Tells the log which keys are there.
+    /// Logs which keys exist.
     fn announce(&self) {
         let (set, place) = (Arc::clone(&self.current.read().set), self.source.place());
         if set.len() > 0 {

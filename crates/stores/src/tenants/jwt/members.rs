@@ -45,7 +45,7 @@ impl<'de> Visitor<'de> for Wanted<'_> {
             let places = self.0.iter().zip(&mut found).filter(|(wanted, _)| **wanted == name);
             places.for_each(|(_, place)| *place = Some(value));
             if !names.insert(name) {
-                return Err(A::Error::custom("a name is there twice"));
+                return Err(A::Error::custom("a name appears twice"));
             }
         }
         Ok(found)

@@ -25,7 +25,7 @@
 //! # Why
 //!
 //! The crate `jsonwebtoken` makes a tree of the header before anything is verified, ignores `crit`,
-//! accepts members that are there twice, and reads no clock but the system's; its cryptography is
+//! accepts duplicate members, and reads no clock but the system's; its cryptography is
 //! another library of C, or thirty crates with an RSA that has an open advisory. `ring`, which does
 //! TLS here, checks the signatures, and the rest is the reading of two small objects.
 

@@ -48,7 +48,7 @@ pub enum KeySourceError {
         cause: Box<ureq::Error>,
     },
     /// The answer was broken off.
-    #[error("the answer of `{url}` (`auth.jwt.jwks`) cannot be read")]
+    #[error("the response of `{url}` (`auth.jwt.jwks`) cannot be read")]
     Answer {
         /// The address.
         url: String,
@@ -57,14 +57,14 @@ pub enum KeySourceError {
         cause: io::Error,
     },
     /// The address answers with something else.
-    #[error("`{url}` (`auth.jwt.jwks`) answers with status {status}")]
+    #[error("`{url}` (`auth.jwt.jwks`) responded with status {status}")]
     Status {
         /// The address.
         url: String,
         /// The status.
         status: u16,
     },
-    /// The content is no set of keys.
+    /// The content is not a set of keys.
     #[error("the keys of `{place}` (`auth.jwt.jwks`) cannot be used: {fault}")]
     Content {
         /// The file or the address.

@@ -528,29 +528,29 @@ fn keys_that_cannot_be_used_are_left_out_with_the_reason() {
     };
     for (key, reason) in [
         (json!({"kty": "oct", "k": "AAAA", "kid": "h"}), "key `h`: it is symmetric"),
-        (weak["jwk"].clone(), "key `weak`: it is too weak: an RSA key needs 2048 bits"),
+        (weak["jwk"].clone(), "key `weak`: it is too weak: an RSA key needs at least 2048 bits"),
         (with(0, json!({"n": encoded(vec![255; 1_025])})), "it is too large"),
-        (with(0, json!({"e": "AQ"})), "no RSA key"),
-        (with(0, json!({"e": "AQAA"})), "no RSA key"),
+        (with(0, json!({"e": "AQ"})), "not an RSA key"),
+        (with(0, json!({"e": "AQAA"})), "not an RSA key"),
         (with(0, json!({"n": "AAAA"})), "not numbers in base64url"),
         (with(0, json!({"n": "=="})), "not numbers in base64url"),
-        (with(0, json!({"d": "AAAA"})), "it has a private part"),
+        (with(0, json!({"d": "AAAA"})), "it contains a private key"),
         (with(0, json!({"use": "enc"})), "it is not for signatures"),
-        (with(0, json!({"key_ops": ["sign"]})), "it is not for checking signatures"),
+        (with(0, json!({"key_ops": ["sign"]})), "it is not for verifying signatures"),
         (with(0, json!({"alg": "HS256"})), "its algorithm is not supported"),
         (with(0, json!({"alg": "ES256"})), "its algorithm is not for keys of its type"),
         (with(1, json!({"crv": "secp256k1"})), "its curve is not supported"),
-        (with(1, json!({"crv": "P-384"})), "no point of its curve"),
-        (with(1, json!({"x": "AAAA"})), "no point of its curve"),
+        (with(1, json!({"crv": "P-384"})), "not a point on its curve"),
+        (with(1, json!({"x": "AAAA"})), "not a point on its curve"),
         (with(3, json!({"x": "AAAA"})), "not 32 bytes"),
         (with(3, json!({"crv": "Ed448"})), "its curve is not supported"),
         (json!({"kty": "AKP", "kid": "pq"}), "its type is not supported"),
-        (json!({"kid": "x"}), "it is no JSON Web Key"),
-        (json!(7), "key 1: it is no JSON Web Key"),
+        (json!({"kid": "x"}), "it is not a JSON Web Key"),
+        (json!(7), "key 1: it is not a JSON Web Key"),
     ] {
         let alone = json!({"keys": [key]}).to_string();
         let refused = KeySet::parse(alone.as_bytes()).unwrap_err().to_string();
-        assert!(refused.contains(reason) && refused.contains("has no key"), "{key}: {refused}");
+        assert!(refused.contains(reason) && refused.contains("no usable key"), "{key}: {refused}");
         let beside = json!({"keys": [key, good[1]]}).to_string();
         assert_eq!(KeySet::parse(beside.as_bytes()).unwrap().len(), 1, "{key}");
     }
@@ -651,7 +651,7 @@ fn a_file_without_usable_keys_is_refused_with_one_line() {
     let told = open();
     assert!(told.contains("key `h`: it is symmetric") && told.lines().count() == 1, "{told}");
     place.write("not JSON");
-    assert!(open().contains("it is no JSON Web Key Set"), "{}", open());
+    assert!(open().contains("it is not a JSON Web Key Set"), "{}", open());
     std::fs::remove_file(place.folder.path().join("keys.json")).unwrap();
     assert!(open().contains("cannot read `"), "{}", open());
     std::fs::create_dir(place.folder.path().join("keys.json")).unwrap();

@@ -31,7 +31,7 @@ pub struct TokenVerifier {
 pub enum RefusedToken {
     /// The token is wrong. The caller is not told why.
     Wrong(TokenFault),
-    /// The keys are not there.
+    /// The keys are not available.
     Unavailable,
 }
 

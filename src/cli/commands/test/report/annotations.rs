@@ -1,4 +1,4 @@
-//! Annotations of GitHub Actions: one line for each failure, which GitHub shows beside the code.
+//! Annotations of GitHub Actions: one line for each failure, which GitHub shows next to the code.
 
 use crate::cli::commands::test::report::outcomes::{TestReport, UnitReport, defused};
 

@@ -19,7 +19,7 @@ fn xml(units: &[UnitReport]) -> String {
     text.push_str(&opened("testsuites", "wardian test", &all));
     let mut rest = units;
     while let Some(first) = rest.first() {
-        // Units of one suite stand beside each other.
+        // Units of one suite stand next to each other.
         let count = rest.iter().take_while(|unit| unit.suite == first.suite).count();
         let (suite, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         rest = later;

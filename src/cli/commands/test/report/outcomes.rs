@@ -125,7 +125,7 @@ impl TestReport {
         let mut lines: Vec<String> =
             details.lines().take(MAX_LINES).map(|line| cut(line, MAX_LINE)).collect();
         if details.lines().nth(MAX_LINES).is_some() {
-            lines.push("[more lines are left out]".to_owned());
+            lines.push("[more lines omitted]".to_owned());
         }
         let message = message.trim().lines().next().unwrap_or_default();
         Self {

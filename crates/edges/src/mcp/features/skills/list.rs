@@ -30,14 +30,14 @@ const FOLDER: &str = "inode/directory";
 const PAGE: usize = 20;
 const PAGE_FILES: usize = 1_000;
 
-/// Most files of a skill that the extension knows, and most bytes of all of them.
+/// Maximum number of files of a skill that the extension knows, and of bytes of all of them.
 const MAX_FILES: usize = 512;
 const MAX_SIZE: u64 = 16 << 20;
 
-/// Most entries of one page of a folder.
+/// Maximum number of entries of one page of a folder.
 const PAGE_ENTRIES: usize = 200;
 
-/// Memory for one file of a list beside its address: its digest, and their copies in JSON.
+/// Memory for one file of a list besides its address: its digest, and their copies in JSON.
 const OF_A_FILE: usize = 512;
 
 /// Members of the frontmatter that the extension has by itself.
@@ -78,7 +78,7 @@ pub(crate) async fn get(
 ) -> Result<GetSkillResult, ErrorData> {
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
-    let unknown = || ErrorData::invalid_params("there is no skill at this address", None);
+    let unknown = || ErrorData::invalid_params("no skill has this URI", None);
     let place = place_of(&params.uri).filter(|place| place.path == DOCUMENT).ok_or_else(unknown)?;
     let skill = service.published_skill(caller, &place.skill);
     let skill = skill.map_err(|error| state.error(caller, &error))?;
@@ -94,7 +94,7 @@ pub(crate) fn read_folder(
 ) -> Result<ListResourcesResult, ErrorData> {
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
     let (service, caller) = (state.service()?, &exchange.caller);
-    let no_folder = || ErrorData::invalid_params("there is no folder at this address", None);
+    let no_folder = || ErrorData::invalid_params("no folder has this URI", None);
     let place = place_of(&params.uri).ok_or_else(no_folder)?;
     let skill = service.published_skill(caller, &place.skill);
     let skill = skill.map_err(|error| state.error(caller, &error))?;
@@ -209,7 +209,7 @@ fn no_room(fault: BudgetExhausted) -> ErrorData {
     error_of(Failure::overloaded(&fault.to_string()))
 }
 
-/// The members of the frontmatter beside the name and the description, as the text of an object.
+/// The members of the frontmatter besides the name and the description, as the text of an object.
 fn further_members(skill: &PublishedSkill) -> Vec<u8> {
     let members = Members::split(skill.frontmatter().get()).unwrap_or_default();
     let mut text = vec![b'{'];

@@ -80,7 +80,7 @@ fn read_input(entry: &SourceEntry, findings: &mut Findings<'_>) -> Option<Input>
     let name = entry.key.as_str();
     if !is_name(name) {
         let message = format!(
-            "the name of an input must have 1 to {MAX_NAME} characters, none of them a control character"
+            "the name of an input must have 1 to {MAX_NAME} characters and no control characters"
         );
         findings.error(&entry.key_span, Problem::new("invalid-input", message));
         return None;
@@ -108,7 +108,7 @@ fn read_default(input: &Input, fields: &Fields<'_>, findings: &mut Findings<'_>)
     let name = &input.name;
     let allowed = &input.shape.allowed;
     if !allowed.is_empty() && !allowed.iter().any(|one| is_same(one, &value)) {
-        let message = format!("`inputs.{name}.default` is none of the values in `enum`");
+        let message = format!("`inputs.{name}.default` is not one of the values in `enum`");
         findings.error(&node.span, Problem::new("invalid-default", message));
         return None;
     }
@@ -198,21 +198,33 @@ mod tests {
         ("a = { type = \"any\", enum = [] }", "2:28: error: `inputs.a.enum` must be a list of 1 to 256 values"),
         ("a = { type = \"string\", enum = [\"x\", 2] }", "2:37: error: `inputs.a.enum` must be a string, not an integer"),
         ("a = { type = \"integer\", default = \"1\" }", "2:35: error: `inputs.a.default` must be an integer, not a string"),
-        ("a = { type = \"string\", enum = [\"x\"], default = \"y\" }", "2:48: error: `inputs.a.default` is none of the values in `enum`"),
+        ("a = { type = \"string\", enum = [\"x\"], default = \"y\" }", "2:48: error: \
+            `inputs.a.default` is not one of the values in `enum`"),
         ("a = { type = \"blob\", default = \"blob:x\" }", "2:32: error: `inputs.a.default` must be the id of a blob, not a string"),
         ("a = { type = \"integer\", default = 5, maximum = 4 }", "2:35: error: the default does not fit: `a` must be at most 4, not 5"),
         ("a = { type = \"array\", items = { type = \"string\", enum = [1] } }", "2:58: error: `inputs.a.items.enum` must be a string, not an integer"),
-        ("a = { type = \"array\", minItems = 3, maxItems = 1 }", "2:34: error: `inputs.a.minItems` is greater than `inputs.a.maxItems`, so that no value fits"),
-        ("a = { type = \"string\", maxLength = 1, minLength = 2 }", "2:51: error: `inputs.a.minLength` is greater than `inputs.a.maxLength`, so that no value fits"),
-        ("a = { type = \"number\", minimum = 1.5, maximum = 1 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        ("a = { type = \"array\", minItems = 3, maxItems = 1 }", "2:34: error: `inputs.a.minItems` \
+            is greater than `inputs.a.maxItems`, so no value fits"),
+        ("a = { type = \"string\", maxLength = 1, minLength = 2 }", "2:51: error: \
+            `inputs.a.minLength` is greater than `inputs.a.maxLength`, so no value fits"),
+        ("a = { type = \"number\", minimum = 1.5, maximum = 1 }", "2:34: error: `inputs.a.minimum` \
+            is greater than `inputs.a.maximum`, so no value fits"),
         // One more than a float can tell from 2^53, 2^63 and 2^64 - 1, and as integers and floats.
-        ("a = { type = \"integer\", minimum = 9007199254740993, maximum = 9007199254740992 }", "2:35: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
-        ("a = { type = \"number\", minimum = 9007199254740993, maximum = 9007199254740992.0 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
-        ("a = { type = \"number\", minimum = -1e300, maximum = -1e301 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
-        ("a = { type = \"number\", minimum = 1e300, maximum = 9223372036854775807 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
-        ("a = { type = \"number\", minimum = -0.5, maximum = -1 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
-        ("a = { type = \"array\", items = { type = \"string\", minLength = 2, maxLength = 1 } }", "2:62: error: `inputs.a.items.minLength` is greater than `inputs.a.items.maxLength`, so that no value fits"),
-        ("\" \" = { type = \"any\" }", "2:1: error: the name of an input must have 1 to 64 characters, none of them a control character"),
+        ("a = { type = \"integer\", minimum = 9007199254740993, maximum = 9007199254740992 }", "2:35: \
+            error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so no value fits"),
+        ("a = { type = \"number\", minimum = 9007199254740993, maximum = 9007199254740992.0 }", "2:34: \
+            error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so no value fits"),
+        ("a = { type = \"number\", minimum = -1e300, maximum = -1e301 }", "2:34: error: \
+            `inputs.a.minimum` is greater than `inputs.a.maximum`, so no value fits"),
+        ("a = { type = \"number\", minimum = 1e300, maximum = 9223372036854775807 }", "2:34: \
+            error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so no value fits"),
+        ("a = { type = \"number\", minimum = -0.5, maximum = -1 }", "2:34: error: \
+            `inputs.a.minimum` is greater than `inputs.a.maximum`, so no value fits"),
+        ("a = { type = \"array\", items = { type = \"string\", minLength = 2, maxLength = 1 } }", "2:62: \
+            error: `inputs.a.items.minLength` is greater than `inputs.a.items.maxLength`, so no \
+            value fits"),
+        ("\" \" = { type = \"any\" }", "2:1: error: the name of an input must have 1 to 64 \
+            characters and no control characters"),
     ];
 
     #[test]
@@ -244,7 +256,7 @@ mod tests {
             ),
             (
                 "a = { type = \"object\", properties = { b = { type = \"integer\", default = 1 } } }",
-                "`inputs.a.properties.b.default` is shown to callers and not filled in",
+                "`inputs.a.properties.b.default` is only shown to callers, not filled in",
             ),
             (
                 "a = { type = \"string\", maximum = 3 }",

@@ -237,7 +237,7 @@ impl InputShape {
         };
         if let Some(entry) = fields.entry(least) {
             let (least, most) = (fields.path(least), fields.path(most));
-            let message = format!("`{least}` is greater than `{most}`, so that no value fits");
+            let message = format!("`{least}` is greater than `{most}`, so no value fits");
             findings.error(&entry.node.span, Problem::new("no-value-fits", message));
         }
     }
@@ -330,7 +330,7 @@ fn read_nested(
     };
     let fields = Fields::of_node(path, &entry.node, findings).ok_or("a table")?;
     if let Some(default) = fields.entry("default") {
-        let message = format!("`{path}.default` is shown to callers and not filled in");
+        let message = format!("`{path}.default` is only shown to callers, not filled in");
         findings.warning(&default.key_span, Problem::new("no-effect", message));
     }
     Ok(InputShape::read(&entry.key_span, &fields, &["default", "required"], findings))

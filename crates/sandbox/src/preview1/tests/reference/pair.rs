@@ -124,7 +124,7 @@ impl Pair {
         let folder = tempfile::tempdir().unwrap();
         let reference = Reference::new(&folder);
         let mut guest = Guest::new((ours, turn));
-        // Folders of the host have times of their own; the workspace has the time of its run.
+        // Folders of the host have their own times; the workspace has the time of its run.
         let now = guest.store.data_mut().process.now();
         let times = SetTimes { accessed: Some(now), modified: Some(now) };
         guest

@@ -8,7 +8,7 @@ use crate::records::row::Row;
 /// Blobs of one statement. A statement of SQLite takes 32,766 values.
 const BLOBS: usize = 4_096;
 
-/// Writes what the runs are found by. What is there already stays.
+/// Writes what the runs are found by. What already exists stays.
 pub(super) async fn insert_titles(
     transaction: &mut Writing,
     rows: &[Row],

@@ -40,7 +40,7 @@ pub(super) trait Side {
 pub(super) enum Vectors {
     /// As they are.
     Whole,
-    /// One after the other, as a C library goes on when less was transferred than asked for.
+    /// One after the other, as a C library continues when less was transferred than asked for.
     OneByOne,
 }
 

@@ -101,7 +101,7 @@ impl<S: Side> Session<S> {
         Answer { errno, fields }
     }
 
-    /// Polls. Files are ready at once, and it is a race if a clock beside them has ended too, so
+    /// Polls. Files are ready at once, and it is a race if a clock next to them has ended too, so
     /// the clock's event is left out if files are awaited.
     pub(super) fn poll(&mut self, awaited: &[Awaited]) -> Answer {
         let mut subscriptions = Vec::new();
