@@ -335,7 +335,7 @@ mod tests {
         let mut compared = 0;
         let spaced = |text: &str| text.replace([',', '"', '`'], "");
         for SettingRow { key, range, .. } in &SETTINGS {
-            let refusal = ["9999999999999999", "999999999 d", "999999999 TiB", "9.5"].iter();
+            let mut refusal = ["9999999999999999", "999999999 d", "999999999 TiB", "9.5"].iter();
             let refusal = refusal.find_map(|value| {
                 let settings = [("data_dir", "/d"), ("cache_dir", "/c"), (key, value)];
                 let settings = settings.map(|(key, text)| (key.to_owned(), text.to_owned()));
