@@ -86,11 +86,7 @@ impl Sandbox {
 }
 
 /// Runs programs until the sandbox is dropped or breaks. Memory is reset after the answer.
-fn serve(
-    mut sandbox: wardian_sandbox::Sandbox,
-    setup: &Arc<Setup>,
-    orders: mpsc::Receiver<Order>,
-) {
+fn serve(mut sandbox: wardian_sandbox::Sandbox, setup: &Arc<Setup>, orders: mpsc::Receiver<Order>) {
     for Order { turn, answer } in orders {
         let stored = StoredContents::default();
         let ended = sandbox.run(Arc::clone(setup), &turn, Box::new(StoringHost::new(&stored)));

@@ -140,7 +140,7 @@ fn compared(place: &OwnBlobs, ended: &LocalResult) -> Result<CaseResult, Failed>
     let mut blobs = Vec::new();
     let mut output = result.output.as_ref().map(|output| output.get().to_owned());
     for id in &result.output_blobs {
-        let content = read_blob(&*place.blobs, id)?;
+        let content = read_blob(&place.blobs, id)?;
         // An output that was too large for the result is no blob that the skill made.
         if ended.output_blob.as_ref() == Some(id) {
             output = String::from_utf8(content).ok();
