@@ -25,7 +25,7 @@ use wardian_formats::job::{KeepFiles, Program, Setup, Turn};
 use wardian_image_builder::ImageStore;
 use wardian_images::PackageSet;
 use wardian_sandbox::memory::Verify;
-use wardian_sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian_sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig, Stopwatch};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -80,7 +80,7 @@ fn declared(engine: &EngineArtifacts) -> usize {
     engine.facts.memory_min_pages.try_into().unwrap()
 }
 
-fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
+fn order(source: &str, limits: RunLimits) -> (Setup, Turn) {
     let (limits, turn_limits) = limits.split();
     let setup = Setup {
         tenant: TenantId::local(),
@@ -105,6 +105,11 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         profile: None,
         limits: turn_limits,
     };
+    (setup, turn)
+}
+
+fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
+    let (setup, turn) = order(source, limits);
     // As in a worker: the guest's own stack is a part of its thread's.
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
@@ -125,6 +130,45 @@ fn end_of(source: &str, limits: RunLimits) -> String {
 }
 
 const SHORT: RunLimits = RunLimits { wall_time: Duration::from_millis(400), ..RunLimits::DEFAULT };
+
+#[test]
+fn a_guest_keeps_its_memory_and_its_files_between_turns_and_not_beyond() {
+    let keeps = "import math\ndef main(args):\n    math.kept = [7]\n    \
+                 open('kept.txt', 'w').write('seven')\n    return 1";
+    let reads = "import math\ndef main(args):\n    \
+                 return [math.kept, open('kept.txt').read()]";
+    let raises = "def main(args):\n    1 / 0";
+    let endless = "def main(args):\n    while True: pass";
+    let turn = |source: &str| order(source, SHORT).1;
+    std::thread::scope(|scope| {
+        let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
+        let running = guest.spawn_scoped(scope, || {
+            let mut sandbox = SANDBOX.lock().unwrap();
+            let mut guest = sandbox.open(order("", SHORT).0.into()).unwrap();
+            for (source, end, output) in [
+                (keeps, "completed", "1"),
+                (reads, "completed", r#"[[7],"seven"]"#),
+                (raises, "ZeroDivisionError", ""),
+                (reads, "completed", r#"[[7],"seven"]"#),
+                (endless, "Timeout", ""),
+            ] {
+                let (host, watch) = (Box::new(Forgetful), Stopwatch::start());
+                let ended = sandbox.turn(&mut guest, &turn(source), host, watch).unwrap();
+                let found =
+                    ended.outcome.end.as_ref().err().map_or("completed", RunFailure::error_type);
+                let compact: String =
+                    String::from_utf8_lossy(&ended.output).split_whitespace().collect();
+                assert_eq!((found, compact.as_str()), (end, output), "{source}");
+                assert_eq!(ended.can_go_on, end != "Timeout", "{source}");
+            }
+            let (host, watch) = (Box::new(Forgetful), Stopwatch::start());
+            assert!(sandbox.turn(&mut guest, &turn(keeps), host, watch).is_err(), "it was stopped");
+            sandbox.close(guest).unwrap();
+        });
+        running.unwrap().join().unwrap();
+    });
+    assert_eq!(end_of(reads, SHORT), "AttributeError", "the next guest is a new one");
+}
 
 #[test]
 fn fresh_memory_after_every_kind_of_end() {

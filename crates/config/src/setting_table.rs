@@ -123,8 +123,8 @@ static SETTINGS: [SettingRow; 157] = [
     row("limits.max.host_calls", AtStart, "", "as above", "See `limits.host_calls`.", ""),
     row("limits.max.host_bytes", AtStart, "", "as above", "See `limits.host_bytes`.", ""),
     row("limits.keep_files.count", AtStart, "", "0 to 100", "Maximum number of workspace files that are kept as blobs when the call did not ask for files; 0 keeps none.", ""),
-    row("limits.keep_files.max_size", AtStart, "", "at most 1 GiB", "Maximum size of each of those files.", ""),
-    row("limits.keep_files.total_size", AtStart, "", "at most 64 GiB", "Maximum total size of those files.", ""),
+    row("limits.keep_files.max_size", AtStart, "", "0 to 1 GiB", "Maximum size of each of those files.", ""),
+    row("limits.keep_files.total_size", AtStart, "", "0 to 64 GiB", "Maximum total size of those files.", ""),
     row("images.profiles", AtStart, "", "", "Memory images to build at the start and to keep, such as `matplotlib+sklearn`.", ""),
     row("images.on_need", AtStart, "", "", "Whether to build, in the background, an image that a run could have used, for later runs.", "11"),
     row("images.memory", AtStart, "", "", "Memory for images other than the base and the profiles; the least recently used is dropped.", "12"),
@@ -329,6 +329,28 @@ mod tests {
         assert_eq!(with_settings_table("no table").unwrap(), None);
     }
 
+    /// The bounds of a range in bytes, milliseconds, or as they are: `1 TiB` is `1024 GiB`.
+    fn amounts(range: &str) -> Vec<f64> {
+        const UNITS: [(&str, f64); 10] = [
+            ("B", 1.0),
+            ("KiB", 1024.0),
+            ("MiB", 1_048_576.0),
+            ("GiB", 1_073_741_824.0),
+            ("TiB", 1_099_511_627_776.0),
+            ("ms", 1.0),
+            ("s", 1e3),
+            ("min", 6e4),
+            ("h", 3.6e6),
+            ("d", 8.64e7),
+        ];
+        let amount = |bound: &str| {
+            let (number, unit) = bound.trim().split_once(' ').unwrap_or((bound.trim(), ""));
+            let unit = UNITS.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, size)| *size);
+            number.parse::<f64>().unwrap_or_else(|_| panic!("{range}")) * unit
+        };
+        range.split(" to ").map(amount).collect()
+    }
+
     /// A value that is far too large is refused with the range.
     #[test]
     fn ranges_are_those_that_are_checked() {
@@ -348,7 +370,7 @@ mod tests {
             let Some(refusal) = refusal else { continue };
             let is_whole = refusal.ends_with(&format!("to {}", u32::MAX - 1));
             if !is_whole && *range != "as above" {
-                assert_eq!(spaced(range), refusal, "{key}");
+                assert_eq!(amounts(&spaced(range)), amounts(&refusal), "{key}");
                 compared += 1;
             }
         }

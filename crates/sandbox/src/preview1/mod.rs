@@ -41,7 +41,7 @@ pub(crate) use crate::preview1::process::StringTable;
 /// The state of a store that runs guests.
 pub(crate) trait Preview1: 'static {
     /// The process, and the turn that it has; no turn before the first one and after the last.
-    fn parts(&mut self) -> (&mut Process, Option<&mut TurnIo>);
+    fn parts(&mut self) -> (&mut GuestProcess, Option<&mut TurnIo>);
 
     /// The guest's memory, looked up once when the guest was instantiated; without it every call
     /// answers `EFAULT`.
@@ -84,7 +84,7 @@ pub(crate) struct Exited {
 
 /// The lasting half of what the functions can reach: the guest as a process. One turn leaves it to
 /// the next.
-pub(crate) struct Process {
+pub(crate) struct GuestProcess {
     /// The guest's files and its open descriptors.
     pub files: FileSystem,
     /// Its clocks and its randomness.
@@ -96,7 +96,7 @@ pub(crate) struct Process {
     file_clock: FileClock,
 }
 
-impl Process {
+impl GuestProcess {
     /// A process without arguments and environment.
     #[must_use]
     pub(crate) fn new(files: FileSystem, clock_and_random: ClockAndRandom) -> Self {
@@ -112,9 +112,9 @@ impl Process {
 }
 
 /// Prints sizes only: arguments, environment and files belong to a tenant.
-impl fmt::Debug for Process {
+impl fmt::Debug for GuestProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Process").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("GuestProcess").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
@@ -147,6 +147,6 @@ impl TurnIo {
 /// One call of the guest: its memory, and both halves of its state.
 pub(crate) struct WasiCall<'a> {
     pub memory: GuestMemory<'a>,
-    pub process: &'a mut Process,
+    pub process: &'a mut GuestProcess,
     pub turn: &'a mut TurnIo,
 }

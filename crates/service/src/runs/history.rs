@@ -298,10 +298,7 @@ impl RunHistory {
         let content = table.read_content(&caller.tenant, &run).await?;
         content.ok_or_else(|| ServiceError::ContentNotKept {
             reason: match self.recorder().is_some_and(|recorder| recorder.config().keeps_programs) {
-                true => {
-                    "it was written by an earlier version, its log was too old, or memory was \
-                    short"
-                }
+                true => "it is of an earlier version, its log was too old, or memory was short",
                 false => "this server keeps no programs: `records.programs`",
             },
         })
@@ -402,8 +399,7 @@ impl RunHistory {
     }
 
     /// Waits until a run is over and its record is written. Returns the run if it is still in
-    /// progress after
-    /// `patience`.
+    /// progress after `patience`.
     async fn wait_for_end(
         &self,
         caller: &Caller,

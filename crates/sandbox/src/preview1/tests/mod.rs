@@ -12,7 +12,7 @@ use std::time::Duration;
 use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, Val};
 
 use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
-use crate::preview1::{Preview1, Process, TurnIo, layout, link};
+use crate::preview1::{GuestProcess, Preview1, TurnIo, layout, link};
 use crate::run::capture::Capture;
 use crate::run::deadline::Deadline;
 use crate::vfs::tree::content::SharedBytes;
@@ -85,13 +85,13 @@ pub(crate) const OUT: u32 = 0x3000;
 pub(crate) const BUFFER: u32 = 0x4000;
 
 pub(super) struct State {
-    pub process: Process,
+    pub process: GuestProcess,
     pub turn: TurnIo,
     pub memory: Option<Memory>,
 }
 
 impl Preview1 for State {
-    fn parts(&mut self) -> (&mut Process, Option<&mut TurnIo>) {
+    fn parts(&mut self) -> (&mut GuestProcess, Option<&mut TurnIo>) {
         (&mut self.process, Some(&mut self.turn))
     }
 
@@ -172,9 +172,9 @@ pub(super) fn mounts() -> Vec<Mount> {
 }
 
 /// Both halves of the state of a guest.
-pub(super) fn wasi(mode: ClockAndRandomMode, deadline: Deadline) -> (Process, TurnIo) {
+pub(super) fn wasi(mode: ClockAndRandomMode, deadline: Deadline) -> (GuestProcess, TurnIo) {
     let files = FileSystem::for_run(&SetupLimits::DEFAULT, &mounts(), 0).unwrap();
-    let process = Process::new(files, ClockAndRandom::new(mode, Clock::System));
+    let process = GuestProcess::new(files, ClockAndRandom::new(mode, Clock::System));
     (process, TurnIo::new(Capture::new(TurnLimits::DEFAULT.logs), deadline))
 }
 
@@ -182,7 +182,7 @@ pub(crate) const SEEDED: ClockAndRandomMode =
     ClockAndRandomMode::Seeded { seed: [1; 32], realtime: Duration::from_secs(1_000_000) };
 
 impl Guest {
-    pub(super) fn new((process, turn): (Process, TurnIo)) -> Self {
+    pub(super) fn new((process, turn): (GuestProcess, TurnIo)) -> Self {
         let (engine, module) = compiled();
         let mut linker = Linker::new(engine);
         link(&mut linker).unwrap();

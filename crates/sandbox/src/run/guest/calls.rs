@@ -2,25 +2,17 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Caller, Engine, Instance, Linker, Memory, Store, Trap, TypedFunc};
+use wasmtime::{Caller, Engine, Instance, Linker, Store, Trap};
 
 use crate::host_call::host_calls::HostAnswer;
 use crate::host_call::request::TimerRequest;
 use crate::memory::ControlPages;
 use crate::preview1::{self, Preview1};
-use crate::run::guest::state::{Guest, TurnState};
+use crate::run::guest::state::{Exports, Guest, TurnState};
 use crate::run::meter::FuelMeter;
 use crate::run::timer::run_timer::RunTimer;
 use wardian_engine::code::metering::transform::MARK_PASSED;
 use wardian_vocabulary::units::Fuel;
-
-/// The functions of a guest that the host calls.
-#[derive(Clone)]
-pub(super) struct Exports {
-    pub(super) memory: Memory,
-    host_alloc: TypedFunc<i32, i32>,
-    turn: TypedFunc<(i32, i32), i32>,
-}
 
 /// The functions that the engine's module imports.
 pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {

@@ -12,7 +12,7 @@ use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::error::SandboxError;
 use crate::loaded::Sandbox;
 use crate::memory::{release_native_stack, trim_heap};
-use crate::preview1::Process;
+use crate::preview1::GuestProcess;
 use crate::run::code::MadeGuest;
 use crate::run::guest::calls;
 use crate::run::guest::state::Guest;
@@ -146,17 +146,17 @@ pub(crate) fn process_for(
     limits: &SetupLimits,
     mounts: &[Mount],
     mut clock_and_random: ClockAndRandom,
-) -> Result<Process, SandboxError> {
+) -> Result<GuestProcess, SandboxError> {
     let now = timestamp(clock_and_random.realtime());
     let files = FileSystem::for_run(limits, mounts, now)?;
-    Ok(Process::new(files, clock_and_random))
+    Ok(GuestProcess::new(files, clock_and_random))
 }
 
 /// Lets the program open mounted blobs by their names.
 ///
 /// Python finds modules in the workspace, so names of modules can be left out there: see
 /// [`Setup::hides_modules`].
-fn name_blobs(process: &mut Process, setup: &Setup) -> Result<(), Errno> {
+fn name_blobs(process: &mut GuestProcess, setup: &Setup) -> Result<(), Errno> {
     let now = timestamp(process.clock_and_random.realtime());
     let mut add = |blob: &BlobMount, name: &BlobName, shown| {
         let name = name.as_str();

@@ -4,14 +4,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use wasmtime::{Caller, Memory, ResourceLimiter, Trap};
+use wasmtime::{Caller, Memory, ResourceLimiter, Trap, TypedFunc};
 
 use crate::host_call::account::HostCallAccount;
 use crate::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::memory::ControlPages;
-use crate::preview1::{Preview1, Process, TurnIo};
+use crate::preview1::{GuestProcess, Preview1, TurnIo};
 use crate::profile::Sampler;
-use crate::run::guest::calls::Exports;
 use crate::run::meter::{FuelMeter, Sampling, is_surely_exceeded};
 use crate::run::timer::run_timer::RunTimer;
 use wardian_formats::job::SetupLimits;
@@ -26,7 +25,7 @@ pub struct Guest {
 
 /// What a guest keeps from one turn to the next, besides its memory.
 pub(crate) struct Lasting {
-    pub(crate) process: Process,
+    pub(crate) process: GuestProcess,
     pub(crate) ceiling: Ceiling,
     /// True if bytes that the host moves use fuel. Runs that repeat an old record have no such rule.
     pub(crate) charges_bytes: bool,
@@ -47,6 +46,14 @@ pub(crate) struct TurnState {
     pub(crate) timer: RunTimer,
 }
 
+/// The functions of a guest that the host calls.
+#[derive(Clone)]
+pub(super) struct Exports {
+    pub(super) memory: Memory,
+    pub(super) host_alloc: TypedFunc<i32, i32>,
+    pub(super) turn: TypedFunc<(i32, i32), i32>,
+}
+
 impl fmt::Debug for Guest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guest").finish_non_exhaustive()
@@ -63,7 +70,7 @@ impl TurnState {
 
 impl Guest {
     /// A guest whose memory is `length` bytes long from the start.
-    pub(crate) fn new(process: Process, limits: &SetupLimits, length: usize) -> Self {
+    pub(crate) fn new(process: GuestProcess, limits: &SetupLimits, length: usize) -> Self {
         let ceiling = Ceiling::new(limits, length);
         let lasting = Lasting { process, ceiling, charges_bytes: true, exports: None };
         Self { lasting, turn: None }
@@ -84,7 +91,7 @@ impl Guest {
     ) -> (HostAnswer, Option<u64>) {
         let Self { lasting, turn: Some(turn) } = self else { return (HostAnswer::Fault, fuel) };
         let room = lasting.ceiling.limit.saturating_sub(memory.len());
-        let Process { files, clock_and_random: clocks, .. } = &mut lasting.process;
+        let GuestProcess { files, clock_and_random: clocks, .. } = &mut lasting.process;
         let TurnState { io, account, timer, .. } = turn;
         let TurnIo { capture, deadline, .. } = io;
         let timer = Some(timer);
@@ -96,7 +103,7 @@ impl Guest {
 }
 
 impl Preview1 for Guest {
-    fn parts(&mut self) -> (&mut Process, Option<&mut TurnIo>) {
+    fn parts(&mut self) -> (&mut GuestProcess, Option<&mut TurnIo>) {
         (&mut self.lasting.process, self.turn.as_mut().map(|turn| &mut turn.io))
     }
 
