@@ -464,8 +464,7 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The caller has no such run, it is in progress, its log is not kept any more, or the database
-    /// failed.
+    /// The caller has no such run, it is in progress, its log is not kept, or the database failed.
     pub async fn log(&self, caller: &Caller, id: &str) -> Result<RunLogText, ServiceError> {
         let kind = visible_kind(caller)?;
         let run = parsed(id)?;
