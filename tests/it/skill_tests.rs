@@ -55,7 +55,7 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
     let one = place.run(&["test", "acme.sum.up", "-k", "good"]).with(0);
     assert!(one.stdout.contains("1 passed, 0 failed"), "{}", one.stdout);
     let none = place.run(&["test", "acme.sum.up", "-k", "best"]).with(1);
-    assert!(none.stderr.contains("no test whose name contains `best`"), "{}", none.stderr);
+    assert!(none.stderr.contains("no test has a name that contains `best`"), "{}", none.stderr);
     let twice = place.run(&["test", "acme.sum.up", "acme.sum.up", "-k", "good"]).with(0);
     assert!(twice.stdout.contains("1 passed, 0 failed"), "a folder is tested once: {twice:?}");
     for file in ["skill.toml", "SKILL.md", "code/main.py", "resources/tests/good.json"] {
@@ -240,7 +240,7 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
         get(url, old, message),
         [
             "network: there is no recorded answer for GET https://a.example/new",
-            "network[0]: GET  was never requestedhttps://a.example/old",
+            "network[0]: GET https://a.example/old was never requested",
         ]
     );
     // Without a recording there is no network. The rules of the manifest hold all the same.
@@ -251,7 +251,7 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
     let elsewhere = json!([{"request": {"url": "https://c.example/"}, "response": {}}]);
     assert_eq!(
         get("https://c.example/", elsewhere, "c.example"),
-        ["network[0]: GET  was never requestedhttps://c.example/"]
+        ["network[0]: GET https://c.example/ was never requested"]
     );
     let headers = json!([{"request": {"url": url, "headers": {"x-key": "k2"}}, "response": {}}]);
     assert_eq!(
@@ -259,7 +259,7 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
         [
             "network: there is no recorded answer for GET https://a.example/new; unlike \
              network[0], its header `x-key` has a different value",
-            "network[0]: GET  was never requestedhttps://a.example/new",
+            "network[0]: GET https://a.example/new was never requested",
         ]
     );
 }

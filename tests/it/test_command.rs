@@ -350,7 +350,7 @@ fn what_is_wrong_with_the_tests_is_told_in_a_line_and_nothing_runs() {
     assert!(contained(&some.stderr, wanted).is_empty(), "{}", some.stderr);
     place.run(&["test", "a", "acme.untested", "-k", "test_x"]).with(0);
     let none = place.run(&["test", "a", "-k", "test_y"]).with(1);
-    assert!(none.stderr.contains("no test whose name contains `test_y`"), "{}", none.stderr);
+    assert!(none.stderr.contains("no test has a name that contains `test_y`"), "{}", none.stderr);
 }
 
 /// The number of tests that were not executed.
