@@ -65,7 +65,7 @@ fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> 
     // A link would be replaced, so it is refused like all that is not a regular file.
     let Ok(there) = fs::symlink_metadata(&args.output) else { return Ok(()) };
     if !there.is_file() {
-        return refused("exists and is no file");
+        return refused("exists and is not a regular file");
     }
     let record =
         fs::metadata(&args.file).map_err(|fault| Failed::named(args.file.display(), &fault))?;
