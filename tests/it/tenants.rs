@@ -471,12 +471,17 @@ fn an_id_does_not_tell_whether_a_content_is_stored() {
         connection.send("streamed!").reply().status
     };
     assert_eq!((put(&acme), put(&acme), put(&beta)), (201, 200, 201));
-    let keys = Path::new(&hosted.data).join("blobs/keys");
-    for tenant in ["acme", "beta"] {
-        let mode = fs::metadata(keys.join(tenant)).unwrap().mode();
-        assert_eq!(mode & 0o077, 0, "{tenant}");
+    // The keys of ids are in the database, which only its owner can read.
+    for file in ["wardian.db", "wardian.db-wal"] {
+        let mode = fs::metadata(Path::new(&hosted.data).join(file)).unwrap().mode();
+        assert_eq!(mode & 0o077, 0, "{file}");
     }
-    assert!(!keys.join("local").try_exists().unwrap());
+    // The tenant `local` has no key: its ids are the same wherever its data is.
+    let Hosted { server, place, data } = hosted;
+    drop(server);
+    place.file("known.txt", "known to all");
+    let put = ["--data-dir", &data, "blobs", "put", "known.txt", "--kind", "text/plain"];
+    assert_eq!(place.run(&put).with(0).stdout.trim(), local);
 }
 
 #[test]
