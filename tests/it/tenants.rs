@@ -471,11 +471,12 @@ fn an_id_does_not_tell_whether_a_content_is_stored() {
         connection.send("streamed!").reply().status
     };
     assert_eq!((put(&acme), put(&acme), put(&beta)), (201, 200, 201));
-    // The keys of ids are in the database, which only its owner can read.
+    // The keys of the ids are in the database, which only the server's user can read.
     for file in ["wardian.db", "wardian.db-wal"] {
         let mode = fs::metadata(Path::new(&hosted.data).join(file)).unwrap().mode();
         assert_eq!(mode & 0o077, 0, "{file}");
     }
+    assert!(!Path::new(&hosted.data).join("blobs/keys").try_exists().unwrap());
     // The tenant `local` has no key: its ids are the same wherever its data is.
     let Hosted { server, place, data } = hosted;
     drop(server);
