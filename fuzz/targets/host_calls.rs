@@ -15,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_formats::job::host::{Host, IsCancelled};
-use wardian_formats::job::{SetupLimits, TurnLimits};
+use wardian_formats::job::limits::{RunLimits, SetupLimits, TurnLimits};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
 use wardian_sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
@@ -125,10 +125,10 @@ fn check_answer(operation: u8, bytes: &[u8]) {
 
 /// The length of the returned value, if the program returned one.
 fn check_report(report: Option<ProgramReport>) -> usize {
-    match ending {
+    match report {
         Some(ProgramReport::Returned(value, _)) => return value.len(),
         Some(ProgramReport::Raised(raised)) => {
-            let failure = raised.into_failure(&LIMITS, false);
+            let failure = raised.into_failure(&RunLimits::DEFAULT, false);
             assert!((1..=MAX_CLASS).contains(&failure.error_type().len()));
             assert!(failure.to_string().len() <= MAX_MESSAGE);
             assert!(failure.traceback().is_none_or(|text| text.len() <= MAX_TRACEBACK));

@@ -223,4 +223,29 @@ mod tests {
         let printed = format!("{:?}", Order::Run(&setup, &turn));
         assert!(!printed.contains("hunter2"), "a secret was printed");
     }
+
+    /// The fuzzers begin with these messages. One that is not understood teaches them nothing.
+    #[test]
+    fn seeds_of_the_fuzzers_are_messages() {
+        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 13);
+        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 12);
+    }
+
+    /// Reads each seed that is a single message, and returns how many there are.
+    fn understood_seeds<M: serde::de::DeserializeOwned>(target: &str) -> usize {
+        let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
+        let mut understood = 0;
+        for seed in std::fs::read_dir(format!("{repository}/{target}")).unwrap() {
+            let seed = seed.unwrap();
+            let bytes = std::fs::read(seed.path()).unwrap();
+            // `m` begins a message with an optional payload, `r` a raw stream.
+            let Some((b'm', bytes)) = bytes.split_first() else { continue };
+            let message = bytes.split(|byte| *byte == 0).next().unwrap();
+            if let Err(error) = serde_json::from_slice::<M>(message) {
+                panic!("{:?}: {error}", seed.path());
+            }
+            understood += 1;
+        }
+        understood
+    }
 }
