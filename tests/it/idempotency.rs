@@ -153,7 +153,7 @@ fn a_call_that_was_refused_can_come_again() {
     ] {
         let refusal = without.client().refusal(method, params);
         assert_eq!(refusal.kind, "invalid_params");
-        assert!(refusal.message.contains("`idempotency_key` must be left out"), "{refusal:?}");
+        assert!(refusal.message.contains("`idempotency_key` must be omitted"), "{refusal:?}");
     }
 }
 
