@@ -152,7 +152,8 @@ fn answers_that_are_not_taken_are_charged_and_given_up_early() {
         "--set",
         "http.memory=96 MiB",
         "--set",
-        "http.stall_timeout=2 s",
+        // Long enough for many answers to wait at once, however slowly a busy machine makes them.
+        "http.stall_timeout=15 s",
         // Nothing else ends a connection whose client takes nothing.
         "--set",
         "http.write_timeout=1 h",

@@ -4,11 +4,11 @@
 //! | --------------- | ------------------------------------------------------------------------ |
 //! | `virtual_time.rs` | the position of a tenant among the others                              |
 //! | `claim.rs`      | new runs, and the decisions about them                                   |
-//! | `account.rs`    | the runs of one tenant, waiting and in progress                          |
+//! | `tenant_account.rs` | the runs of one tenant, waiting and in progress                       |
 //! | `queue.rs`      | all waiting runs, fair between tenants                                   |
 //! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
 //! | `growth.rs`     | how many runs are in progress, and how many workers exist for them        |
-//! | `state.rs`      | the decisions: plain data, no tokio, no processes                        |
+//! | `assignment.rs` | the worker of each run: plain data, no tokio, no processes               |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
 //! | `queued_run.rs` | a place in the queue, given up when it is dropped                        |
 //! | `lease.rs`      | the right to use a worker for one run, given back when it is dropped     |
@@ -16,7 +16,7 @@
 //!
 //! Each file uses only those above it.
 
-mod account;
+pub(crate) mod assignment;
 pub(crate) mod claim;
 pub(crate) mod growth;
 mod idle;
@@ -24,6 +24,6 @@ pub(crate) mod lease;
 mod queue;
 mod queued_run;
 pub(crate) mod shared;
-pub(crate) mod state;
+mod tenant_account;
 mod virtual_time;
 pub(crate) mod watch;

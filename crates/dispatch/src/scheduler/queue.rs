@@ -38,11 +38,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crate::scheduler::account::{
+use crate::scheduler::claim::{Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket};
+use crate::scheduler::tenant_account::{
     Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_OVERTAKEN, MAX_RESTING, NextRun, StartedRun,
     UNKNOWN_COST, Waiting, average,
 };
-use crate::scheduler::claim::{Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket};
 use crate::scheduler::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::ratio;

@@ -8,9 +8,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
+use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Ticket;
 use crate::scheduler::shared::Scheduler;
-use crate::scheduler::state::Phase;
 use crate::worker::activity::Activity;
 
 /// How often the runs in progress are looked at.

@@ -9,8 +9,8 @@ use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
+use crate::scheduler::assignment::Phase;
 use crate::scheduler::shared::Scheduler;
-use crate::scheduler::state::Phase;
 use crate::supervisor::restart_policy::RestartPolicy;
 use crate::supervisor::spawned::Spawned;
 use crate::supervisor::spawner::WorkerSpawner;

@@ -496,5 +496,5 @@ impl<W, G> SchedulerState<W, G> {
 #[path = "owner_tests.rs"]
 mod owner_tests;
 #[cfg(test)]
-#[path = "state_tests.rs"]
+#[path = "assignment_tests.rs"]
 mod tests;
