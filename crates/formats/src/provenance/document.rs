@@ -415,3 +415,25 @@ impl RunDocument {
         Ok(text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A document as it was written once, with every member.
+    const WRITTEN: &str = include_str!("../../testdata/run-document.json");
+
+    /// What is signed, compared and kept are these bytes: a change of the format needs a version.
+    #[test]
+    fn a_document_that_was_written_once_keeps_its_text_and_its_digest() {
+        let document = RunDocument::read(WRITTEN.as_bytes()).unwrap();
+        let text = document.text().unwrap();
+        assert_eq!(text, WRITTEN);
+        let digest = Digest::of(text.as_bytes()).to_string();
+        assert_eq!(digest, "bd7b36b0e39e955e7f21fb505e30b8343ccead8422dd03a90359ce01c5430bd0");
+        // A member that is added and not written here would escape the comparison.
+        let RunInputs { network, blobs, strict_output, .. } = &document.inputs;
+        assert!(network.is_some() && *strict_output);
+        assert!(blobs.iter().all(|blob| blob.name.is_some() && !blob.other_names.is_empty()));
+    }
+}

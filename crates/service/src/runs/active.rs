@@ -357,6 +357,15 @@ impl ActiveRun {
         }
     }
 
+    /// Resolves when the run is found no more: its record is written, or its key is forgotten.
+    pub(crate) async fn left(run: Arc<Self>) {
+        let mut steps = run.steps();
+        // While this value has the run, the channel stays open.
+        drop(run);
+        // No step ends the wait; the end of the channel is an error to it.
+        steps.wait_for(|_| false).await.ok();
+    }
+
     pub(crate) fn note_stage(&self, stage: RunStage) {
         let (step, reached) = match stage {
             RunStage::Queued => (RunStep::Queued, Reached::Queue),

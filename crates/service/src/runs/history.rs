@@ -43,7 +43,7 @@ const COPIES: u64 = 2;
 const MAX_CONTENT: u64 = 13 << 20;
 
 /// The time in which the record of a run that is over is usually written.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
 
 /// The time in which a run that is cancelled usually ends.
 const STOPPED_WITHIN: Duration = Duration::from_secs(2);

@@ -7,21 +7,18 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use crate::error::ServiceError;
-use crate::runs::active::ActiveRunView;
-use crate::runs::history::RunHistory;
+use crate::runs::active::{ActiveRun, ActiveRunView};
+use crate::runs::history::{RunHistory, WRITTEN_WITHIN};
 use wardian_formats::protocol::methods::execution::{DetachedRun, RunProgress};
 use wardian_stores::records::{
     KnownKey, RecordedSkill, RequestKey, RunElsewhere, RunKind, RunRecord,
 };
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, TenantId};
-
-/// The pause before a run that was stopped before it was admitted is looked for again.
-const FORGOTTEN_SOON: Duration = Duration::from_millis(50);
 
 /// How often a run of another server is looked at while its end is waited for.
 const LOOK_ELSEWHERE: Duration = Duration::from_millis(500);
@@ -41,7 +38,7 @@ impl RunHistory {
     ///
     /// # Errors
     ///
-    /// The key names the run of another call, or the database failed.
+    /// The key names the run of another call, its record cannot be written, or the database failed.
     pub(crate) async fn run_of_key(
         &self,
         tenant: &TenantId,
@@ -56,8 +53,9 @@ impl RunHistory {
                 if let Some(status) = run.admission().await {
                     return Ok(Some(DetachedRun { status, run_id }));
                 }
-                // Its key is forgotten, or its record written, in a moment.
-                sleep(FORGOTTEN_SOON).await;
+                // It was stopped before it was admitted.
+                let left = timeout(WRITTEN_WITHIN, ActiveRun::left(run)).await;
+                left.map_err(|_elapsed| ServiceError::RecordNotWritten)?;
                 continue;
             }
             if let Some(RunElsewhere::GoesOn(_)) =
@@ -244,6 +242,30 @@ mod tests {
         assert!(text.contains("\"completed\""), "{text}");
         let begun = second.run_of_key(&caller.tenant, &key).await.unwrap().unwrap();
         assert_eq!(begun.status, RunProgress::Ended);
+    }
+
+    /// A run that was stopped before it was admitted leaves, and who waits for it is woken.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_asks_for_a_run_that_leaves_is_woken() {
+        let folder = tempfile::tempdir().unwrap();
+        let (history, _writer) =
+            server(&folder.path().join("records.db"), &ServerId::generate()).await;
+        let (caller, id) = (Caller::local("req_1"), RunId::generate());
+        let key = RequestKey { name: "k".to_owned(), call: Digest::of(b"call") };
+        history.note_detached(&record(&id, "interrupted"), Some(&key)).await.unwrap();
+        let run = ActiveRun::new(id.clone(), caller.tenant.clone(), RunKind::RunCode);
+        let (run, place) = history.active().enter(run);
+        let waiting = {
+            let (history, tenant, key) = (Arc::clone(&history), caller.tenant.clone(), key.clone());
+            tokio::spawn(async move { history.run_of_key(&tenant, &key).await.unwrap() })
+        };
+        drop(run);
+        sleep(Duration::from_millis(100)).await;
+        assert!(!waiting.is_finished(), "the run is still there");
+        history.table().unwrap().forget_detached(&caller.tenant, &id).await.unwrap();
+        drop(place);
+        let found = timeout(Duration::from_secs(20), waiting).await;
+        assert_eq!(found.unwrap().unwrap(), None, "its key is forgotten");
     }
 
     /// A start of the same server ends at once what its former life has left.

@@ -30,6 +30,7 @@ use crate::registry::follower_link::FollowerLink;
 use crate::registry::queue::{LookAllowance, Queue, QueuedLook, Reason};
 use crate::registry::separation::ensure_apart;
 use crate::registry::watches::WatchedPlaces;
+use wardian_vocabulary::clock::backoff::Backoff;
 
 /// The interval of checking the paths of roots, and the shortest one of polling a folder.
 const SECOND: Duration = Duration::from_secs(1);
@@ -46,8 +47,8 @@ const WALK_SHARE: u32 = 200;
 /// Longest time without reading new notices.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// The wait between two attempts to read a folder doubles at most this many times.
-const MAX_BACKOFF: u32 = 6;
+/// The waits between attempts to read a folder that is not settled.
+const RETRIES: Backoff = Backoff::doubling(SECOND, Duration::from_secs(64));
 
 /// Most queued checks of one root, as a multiple of the folders that it may have. If there are more,
 /// the whole root is walked instead.
@@ -426,8 +427,7 @@ impl Follower {
         let Some(found) = found else { return };
         let now = Instant::now();
         if !found.is_settled {
-            let tries = found.unsettled.saturating_sub(1).min(MAX_BACKOFF);
-            self.queue.at(place.clone(), now + SECOND.saturating_mul(1 << tries));
+            self.queue.at(place.clone(), now + RETRIES.after(found.unsettled));
         }
         if !found.is_watched {
             self.polled = (self.polled.0.saturating_add(found.cost), self.polled.1 + 1);

@@ -43,6 +43,25 @@ impl Backoff {
         pause
     }
 
+    /// The pause after this many failures; the first one after none or one.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use wardian_vocabulary::clock::backoff::Backoff;
+    /// const RETRIES: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(60));
+    /// assert_eq!([1, 2, 3, 900].map(|failures| RETRIES.after(failures).as_secs()), [1, 2, 4, 60]);
+    /// ```
+    #[must_use]
+    pub fn after(self, failures: u32) -> Duration {
+        // From a nanosecond to the longest duration it is 94 doublings.
+        const ENOUGH: u32 = 128;
+        let mut pauses = Self { next: self.first, ..self };
+        for _ in 1..failures.min(ENOUGH) {
+            pauses.pause();
+        }
+        pauses.pause()
+    }
+
     /// Begins with the first pause again, after a success.
     pub const fn reset(&mut self) {
         self.next = self.first;
@@ -95,6 +114,18 @@ mod tests {
             }
             let is_at_its_end = before == longest.max(first) || first.is_zero();
             prop_assert!(is_at_its_end, "{before:?}");
+        }
+
+        #[test]
+        fn the_pause_after_failures_is_that_of_the_sequence(
+            first in duration(),
+            longest in duration(),
+        ) {
+            let backoff = Backoff::doubling(first, longest);
+            for (failures, pause) in (1..100).zip(backoff) {
+                prop_assert_eq!(backoff.after(failures), pause);
+            }
+            prop_assert_eq!(backoff.after(0), first);
         }
 
         #[test]

@@ -7,8 +7,10 @@
 //! its blobs would seem damaged.
 
 use std::io;
+use std::panic::resume_unwind;
+use std::thread;
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 
 use crate::blobs::content::blob_id::{BlobIdKey, IdScheme};
 use crate::blobs::local::disk::Disk;
@@ -62,15 +64,18 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 }
 
-/// Waits for the keys. The thread is a blocking one of a runtime, or belongs to none.
-fn wait_for<T>(future: BlobFuture<'_, T>) -> Result<T, BlobError> {
-    match Handle::try_current() {
-        Ok(runtime) => runtime.block_on(future),
-        Err(_none) => {
-            let runtime = Builder::new_current_thread().enable_all().build();
-            runtime.map_err(BlobError::from_disk("use"))?.block_on(future)
-        }
-    }
+/// Waits for the keys, on a thread of its own: the caller's may be one on which a runtime polls its
+/// tasks, and which must not be blocked by another runtime. A tenant's key is asked for once.
+fn wait_for<T: Send>(future: BlobFuture<'_, T>) -> Result<T, BlobError> {
+    let wait = || -> Result<T, BlobError> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.map_err(BlobError::from_disk("use"))?.block_on(future)
+    };
+    thread::scope(|scope| {
+        let waiting = thread::Builder::new().name("blob-id-keys".to_owned());
+        let waiting = waiting.spawn_scoped(scope, wait).map_err(BlobError::from_disk("use"))?;
+        waiting.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 fn missing() -> BlobError {
@@ -130,6 +135,16 @@ mod tests {
         test.keys.set("acme", key);
         assert_eq!(test.content(&acme, &id).unwrap(), b"abc");
         assert_eq!(test.store.put(&acme, &plain(), b"abc").unwrap().id, id);
+    }
+
+    /// A task of a runtime asks as well as a thread of nobody does.
+    #[tokio::test]
+    async fn a_key_is_found_on_the_thread_of_a_runtime() {
+        let test = TestStore::new();
+        let put = || test.store.put(&tenant("acme"), &plain(), b"abc").unwrap().id;
+        let id = put();
+        let again = test.reopened_at(START);
+        assert_eq!(again.content(&tenant("acme"), &id).unwrap(), b"abc");
     }
 
     /// Another server makes the key of the tenant first.
