@@ -11,7 +11,7 @@ use crate::config::SandboxConfig;
 use crate::error::SandboxError;
 use crate::memory::{DirtyPages, SlotRules};
 use crate::run::code::{CodeSpec, LoadedCode};
-use crate::run::watchdog::Watchdog;
+use crate::run::deadline::watchdog::Watchdog;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::job::attachment::{AttachmentKey, PackedFile};
 use wardian_formats::job::message::Payload;

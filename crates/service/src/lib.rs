@@ -1,12 +1,12 @@
 //! The use cases: the eight methods and the code that they share. The only module that uses the
 //! registry, the blobs, the images and the pool together.
 
+mod api_key_orders;
 mod authentication;
 mod authorisation;
 mod caller;
 mod error;
 mod find;
-mod key_orders;
 mod local_run;
 mod methods;
 mod published_skill;
@@ -19,11 +19,11 @@ mod start;
 mod status;
 mod transfers;
 
+pub use crate::api_key_orders::NewKey;
 pub use crate::authentication::{Authentication, RefusedCaller};
 pub use crate::authorisation::ensure_may_operate;
 pub use crate::caller::{Caller, sole_tenant};
 pub use crate::error::ServiceError;
-pub use crate::key_orders::NewKey;
 pub use crate::local_run::{LocalProgram, LocalRecord, LocalResult, LocalRun, RepeatedRun};
 pub use crate::methods::Methods;
 pub use crate::published_skill::PublishedSkill;

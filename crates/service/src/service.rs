@@ -18,7 +18,7 @@ use crate::run::prepare::limits::LimitPolicy;
 use crate::run::prepare::metering::Metering;
 use crate::run::prepare::run_images::RunImages;
 use crate::run::prepare::supplies::Supplies;
-use crate::run::result::answers::Answers;
+use crate::run::result::make_answer::Answers;
 use crate::start::Discovery;
 use wardian_dispatch::{Pool, PoolReport};
 use wardian_formats::provenance::Toolchain;

@@ -41,13 +41,13 @@ const MAX_BATCH_ANSWER: usize = 8 << 20;
 const READ_AT_ONCE: usize = 256 << 10;
 
 /// A call that no longer borrows from the request's body.
-struct Prepared {
+struct ReadCall {
     /// None for a notification.
     id: Option<RequestId>,
     call: Result<MethodCall, Failure>,
 }
 
-impl Prepared {
+impl ReadCall {
     /// True for a call that runs a program and is answered.
     const fn is_run(&self) -> bool {
         let is_run = matches!(&self.call, Ok(MethodCall::ExecuteSkill(_) | MethodCall::RunCode(_)));
@@ -57,8 +57,8 @@ impl Prepared {
 
 /// The calls of a body.
 enum Calls {
-    Single(Box<Prepared>),
-    Batch(Vec<Prepared>),
+    Single(Box<ReadCall>),
+    Batch(Vec<ReadCall>),
 }
 
 /// One request and the methods that its calls go to.
@@ -147,8 +147,8 @@ async fn calls_of(
 
 impl<M: Methods + Status> Exchange<'_, M> {
     /// Answers a run with events. The run has a separate task.
-    async fn answer_with_events(&self, call: Box<Prepared>) -> Response {
-        let Prepared { id, call } = *call;
+    async fn answer_with_events(&self, call: Box<ReadCall>) -> Response {
+        let ReadCall { id, call } = *call;
         let request_id = self.request_id.clone();
         let Some(id) = id else {
             return empty(StatusCode::NO_CONTENT, &request_id);
@@ -172,7 +172,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
         answer(self.edge, ListenedRun { memory, id, request_id, task, logs }).await
     }
 
-    async fn answer_single(&self, call: Box<Prepared>) -> Response {
+    async fn answer_single(&self, call: Box<ReadCall>) -> Response {
         let request_id = self.request_id.as_str();
         let Some(id) = call.id else {
             return empty(StatusCode::NO_CONTENT, request_id);
@@ -194,10 +194,10 @@ impl<M: Methods + Status> Exchange<'_, M> {
 
     /// Executes one call after the other, in their order. Once the answers together are too long,
     /// each remaining call is refused.
-    async fn answer_batch(&self, calls: Vec<Prepared>) -> Response {
+    async fn answer_batch(&self, calls: Vec<ReadCall>) -> Response {
         let request_id = self.request_id.as_str();
         let mut answer = self.answer();
-        for Prepared { id, call } in calls {
+        for ReadCall { id, call } in calls {
             let Some(id) = id else { continue };
             let caller = self.caller();
             let outcome = if answer.len() > MAX_BATCH_ANSWER {
@@ -280,26 +280,26 @@ fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
 /// Finds the calls in a body and checks their parameters.
 fn read_calls(body: &[u8], max_batch: usize) -> Result<Calls, RefusedCall> {
     match envelope::parse(body, max_batch)? {
-        IncomingCalls::Single(call) => Ok(Calls::Single(Box::new(prepared(call)))),
+        IncomingCalls::Single(call) => Ok(Calls::Single(Box::new(read_call(call)))),
         IncomingCalls::Batch(calls) => Ok(Calls::Batch(calls.into_iter().map(entry).collect())),
     }
 }
 
 /// Prepares one entry of a batch.
-fn entry(entry: Result<Call<'_>, RefusedCall>) -> Prepared {
+fn entry(entry: Result<Call<'_>, RefusedCall>) -> ReadCall {
     entry.map_or_else(
         |refusal| {
             let (id, failure) = refused(refusal);
-            Prepared { id: Some(id), call: Err(failure) }
+            ReadCall { id: Some(id), call: Err(failure) }
         },
-        prepared,
+        read_call,
     )
 }
 
-fn prepared(call: Call<'_>) -> Prepared {
+fn read_call(call: Call<'_>) -> ReadCall {
     let parsed = MethodCall::parse_with_discover(&call.method, call.params);
     let call_or_failure = parsed.map_err(|error| Failure::new(error.body(), 200));
-    Prepared { id: call.id, call: call_or_failure }
+    ReadCall { id: call.id, call: call_or_failure }
 }
 
 fn refused(refusal: RefusedCall) -> (RequestId, Failure) {

@@ -2,7 +2,7 @@
 
 pub(crate) mod activity;
 pub mod body;
-pub mod exchange;
+pub mod checked_request;
 pub mod failure;
 pub mod hello;
 pub mod pipe;

@@ -17,7 +17,7 @@ use tokio::time::{sleep_until, timeout};
 use tokio_rustls::client::TlsStream;
 
 use crate::error::{NetworkError, errno};
-use crate::guest::exchange::Exchange;
+use crate::guest::checked_request::Exchange;
 use crate::guest::hello::{Agreed, HELLO, HandshakeFailure, Hello, failure_frame, frame};
 use crate::guest::pipe::{BUFFER, GatewayEnd, Pipe};
 use crate::names::KnownNames;

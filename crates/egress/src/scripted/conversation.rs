@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use crate::error::{NetworkError, errno};
 use crate::guest::activity::TaskActivity;
 use crate::guest::body::{CutOff, too_large};
-use crate::guest::exchange::Exchange;
+use crate::guest::checked_request::Exchange;
 use crate::guest::hello::{HELLO, Hello, framed, json_of};
 use crate::guest::pipe::GatewayEnd;
 use crate::guest::session::{Secured, Session, guest_parser};

@@ -14,7 +14,7 @@ use wardian_vocabulary::units::ByteCount;
 
 /// The job for the guest, without tenant, digests and limits.
 #[derive(Serialize)]
-struct Job<'a> {
+struct GuestJob<'a> {
     run_id: &'a RunId,
     program: &'a Program,
     entrypoint: Option<&'a str>,
@@ -77,7 +77,7 @@ pub(crate) fn job_text(
     run_id: &RunId,
     seed: u64,
 ) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(&Job {
+    serde_json::to_vec(&GuestJob {
         run_id,
         program: &turn.program,
         entrypoint: turn.entrypoint.as_deref(),

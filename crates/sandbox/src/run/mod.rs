@@ -12,4 +12,3 @@ pub(crate) mod profiling;
 pub mod stopwatch;
 pub(crate) mod timer;
 pub mod turn;
-pub(crate) mod watchdog;

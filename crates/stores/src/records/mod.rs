@@ -59,6 +59,6 @@ pub use crate::records::servers::{Renewal, RunElsewhere, ServerRecords};
 pub use crate::records::store::{RequestKey, StoredLog};
 pub use crate::records::table::RecordTable;
 pub use crate::records::table::detached::{NotedRun, UnrecordedRun};
-pub use crate::records::table::names::KnownKey;
+pub use crate::records::table::idempotency_keys::KnownKey;
 pub use crate::records::table::read::ListedRuns;
 pub use crate::records::writer::RecordWriter;

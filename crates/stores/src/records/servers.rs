@@ -22,7 +22,7 @@ use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::store::{Renewed, RequestKey};
 use crate::records::table::RecordTable;
 use crate::records::table::detached::{NotedRun, UnrecordedRun};
-use crate::records::table::names::KnownKey;
+use crate::records::table::idempotency_keys::KnownKey;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, TenantId};
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use crate::host_call::request::TimerRequest;
 use crate::profile::SignalWords;
+use crate::run::deadline::watchdog::LiveTimer;
 use crate::run::timer::interval_timer::IntervalTimer;
-use crate::run::watchdog::LiveTimer;
 
 /// The number of the signal.
 const SIGALRM: u8 = 14;

@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::record::document::{DocumentOrder, inputs_of};
 use crate::run::result::answered::Answered;
-use crate::run::result::answers::Answers;
+use crate::run::result::make_answer::Answers;
 use wardian_dispatch::Job;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::protocol::methods::execution::{ConvertedValue, RunResult};

@@ -7,6 +7,7 @@ pub(crate) mod failure_tests;
 #[cfg(test)]
 pub mod faulty_disk;
 pub(crate) mod id_scheme;
+pub(crate) mod integrity;
 pub(crate) mod local_blobs;
 pub mod names;
 pub mod read;
@@ -15,5 +16,5 @@ pub mod store;
 pub(crate) mod tenant_folder;
 #[cfg(test)]
 pub mod testing;
-pub mod verified;
+pub mod verified_cache;
 pub mod write;

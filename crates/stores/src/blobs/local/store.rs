@@ -11,7 +11,7 @@ use crate::blobs::error::BlobError;
 use crate::blobs::id_keys::{BlobIdKeys, NoIdKeys};
 use crate::blobs::local::disk::{Disk, LocalDisk};
 use crate::blobs::local::tenant_folder::{self, TenantFolder};
-use crate::blobs::local::verified::Verified;
+use crate::blobs::local::verified_cache::Verified;
 use crate::blobs::pin::PinnedBlobs;
 use crate::blobs::store::TenantUsage;
 use wardian_vocabulary::clock::Clock;

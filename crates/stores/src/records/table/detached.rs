@@ -18,7 +18,7 @@ use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::store::{Noted, RequestKey, RunNote, StoredNote};
 use crate::records::table::RecordTable;
-use crate::records::table::names::KnownKey;
+use crate::records::table::idempotency_keys::KnownKey;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{RunId, TenantId};
 

@@ -6,7 +6,7 @@
 //! its caller wrote.
 
 pub(super) mod detached;
-pub(super) mod names;
+pub(super) mod idempotency_keys;
 pub(crate) mod read;
 mod retention;
 

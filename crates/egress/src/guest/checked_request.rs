@@ -1,5 +1,8 @@
 //! One request of a guest, from its head to the head of the response.
 //!
+//! A guest follows redirects itself, so the target of each one is a further request, which is checked
+//! here like the first.
+//!
 //! INVARIANT(every-request): each request on a connection is checked by itself, with the path that
 //! is sent and the name that the connection was granted for. The gateway rebuilds the request;
 //! of the guest's head only the method, the path and headers from end to end are left.

@@ -1,4 +1,6 @@
-//! The deadline of a run, and its cancellation.
+//! The deadline of a run, and its cancellation: the value that both ends share. [`watchdog`] stops the guest.
+
+pub(crate) mod watchdog;
 
 use std::fmt;
 use std::sync::Arc;
