@@ -36,7 +36,7 @@ LICENSE_FILES = ["LICENSE", "deploy/offline/crates.txt"]
 CLIENT_SOURCES = ["README.md", "build_backend.py", "pyproject.toml", "src"]
 LEFT_OUT = re.compile(r"__pycache__|\.pyc$|egg-info|^conformance/build/|^benches/.*results/|advisories\.tar\.xz$")
 NO_CARGO = """\
-building the Wardian server from source requires Rust, but `cargo` was not found. Install Rust 1.95 or
+building the Wardian server from source needs Rust, but `cargo` was not found. Install Rust 1.95 or
 later (https://rustup.rs), or a wheel of wardian for this machine: wheels exist for Linux with glibc on
 x86-64. WARDIAN_BINARY can name a program that was built elsewhere.\
 """
