@@ -613,15 +613,21 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
     for (bytes, expected) in [
         (with(&[&first]), "is missing"),
         (with(&[&blob]), "its first file must be `RECORD.json`"),
-        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the document does not refer to a file `blobs/x`"),
-        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the document does not refer to a file `other`"),
+        (
+            with(&[&first, &blob, &entry("blobs/x", b"", b'0')]),
+            "the document does not refer to a file `blobs/x`",
+        ),
+        (
+            with(&[&first, &blob, &entry("other", b"", b'0')]),
+            "the document does not refer to a file `other`",
+        ),
         (
             with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]),
-            "refers to no `skills/",
+            "does not refer to a file `skills/",
         ),
         (
             with(&[&first, &blob, &entry(&format!("layers/{}.layer", "0".repeat(64)), b"", b'0')]),
-            "refers to no `layers/",
+            "does not refer to a file `layers/",
         ),
         (with(&[&first, &blob, &blob]), "appears twice"),
         (with(&[&first, &first]), "appears twice"),
