@@ -1,8 +1,8 @@
-"""Makes the wheel: the package, and the server's program as a script beside it.
+"""Builds the wheel: the package, and the server's program as a script.
 
-A backend of its own, because it takes a program that was built already (`WARDIAN_BINARY`), so that
-nothing is compiled twice; without one it lets cargo build it. It needs nothing but Python. The source
-distribution has the sources of the server in the folder `server`.
+This backend can pack a program that is already built (`WARDIAN_BINARY`), so that nothing is compiled
+twice; otherwise it runs cargo. It depends only on Python. The source distribution contains the sources
+of the server in the folder `server`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 SERVER = HERE / "server"
-# A source distribution has the server inside; in the repository it is around the client.
+# A source distribution contains the sources of the server; in the repository they are around the client.
 REPOSITORY = SERVER if SERVER.is_dir() else HERE.parent.parent
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # What cargo needs to build the server.
@@ -36,9 +36,9 @@ LICENSE_FILES = ["LICENSE", "deploy/offline/crates.txt"]
 CLIENT_SOURCES = ["README.md", "build_backend.py", "pyproject.toml", "src"]
 LEFT_OUT = re.compile(r"__pycache__|\.pyc$|egg-info|^conformance/build/|^benches/.*results/|advisories\.tar\.xz$")
 NO_CARGO = """\
-this builds the server of Wardian from its source, which needs Rust: there is no `cargo` here.
-Install Rust 1.95 or later (https://rustup.rs), or a wheel of wardian for this machine: there are some
-for Linux with glibc on x86-64. WARDIAN_BINARY can name a program that was built elsewhere.\
+building the Wardian server from source needs Rust, but `cargo` was not found. Install Rust 1.95 or
+later (https://rustup.rs), or a wheel of wardian for this machine: wheels exist for Linux with glibc on
+x86-64. WARDIAN_BINARY can name a program that was built elsewhere.\
 """
 
 
@@ -74,19 +74,19 @@ def source_files(folder: Path, names: Iterable[str]) -> Iterator[Path]:
 
 
 def get_requires_for_build_sdist(config_settings: object = None) -> list[str]:
-    """Nothing."""
+    """No requirements."""
     return []
 
 
 def get_requires_for_build_wheel(config_settings: object = None) -> list[str]:
-    """Nothing."""
+    """No requirements."""
     return []
 
 
 def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: object = None
 ) -> str:
-    """Writes the metadata, so that nobody builds the server to read them."""
+    """Writes the metadata, so that reading them does not build the server."""
     project: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
     info = f"{project['name']}-{project['version']}.dist-info"
     (Path(metadata_directory) / info).mkdir()
@@ -135,7 +135,7 @@ def find_program() -> Path:
 
 
 def platform_tag(program: Path) -> str:
-    """The systems that the program runs on: those with the C library that it asks for."""
+    """The platforms that the program runs on: those with the C library that it requires."""
     asked = [int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", program.read_bytes())]
     if not asked:
         raise SystemExit(f"{program} does not look like a program for Linux with glibc")
@@ -164,7 +164,7 @@ def metadata(project: dict[str, Any]) -> str:
 def add(
     archive: zipfile.ZipFile, record: list[str], name: str, content: bytes, mode: int = 0o644
 ) -> None:
-    """Adds a file, and its line of the record. Equal content gives equal wheels."""
+    """Adds a file, and its line in RECORD. Equal content gives equal wheels."""
     entry = zipfile.ZipInfo(name, EPOCH)
     entry.external_attr = (0o100000 | mode) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED

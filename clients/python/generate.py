@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes `wardian/_sync` from `wardian/_async`. With --check it only compares."""
+"""Generates `wardian/_sync` from `wardian/_async`. With --check it only compares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULES: list[tuple[str, str]] = [
 
 
 def made_from(source: Path) -> str:
-    """The synchronous text of an asynchronous file."""
+    """The synchronous version of an asynchronous file."""
     text = source.read_text()
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text)

@@ -95,7 +95,7 @@ pub(crate) enum Command {
     /// Repeat a recorded run and compare the results.
     #[command(after_help = examples::VERIFY_RUN)]
     Verify(VerifyArgs),
-    /// Pack a run record and everything that it refers to into one file.
+    /// Pack a run document and everything that it refers to into one file.
     #[command(after_help = examples::BUNDLE)]
     Bundle(BundleArgs),
     /// List, describe, check and create skills.

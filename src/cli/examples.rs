@@ -11,7 +11,7 @@ Examples:
 
 Exit codes:
   0  done; for a program: it completed
-  1  the program failed, a skill has errors, or a repetition differs from its record
+  1  the program failed, a skill has errors, or a repetition differs from its document
   2  wrong usage: the arguments, the configuration, or something that does not exist
   3  an error of Wardian or of the machine
   130  interrupted by Ctrl-C";
@@ -52,9 +52,9 @@ Examples:
   wardian verify run.json --key key.pub
 
 Nothing is executed unless the engine, the image, the packages, the skills and the blobs match the
-record. Nothing is downloaded.
+document. Nothing is downloaded.
 
-Exit codes: 0 identical, 1 different, 2 the record is malformed, its signature is invalid, or
+Exit codes: 0 identical, 1 different, 2 the document is malformed, its signature is invalid, or
 something that it refers to is missing, 3 the run cannot be repeated here: another engine or image,
 or lower `limits.max`.";
 
@@ -64,11 +64,12 @@ Examples:
   wardian --skills ./my-skills bundle run.json --blobs data/ -o run.tar
   wardian verify run.tar
 
-The bundle contains the skills, their packages, the blobs and the long texts that the record refers
-to. It identifies the engine and the batteries by their digests. Equal records give equal bundles.
+The bundle contains the skills, their packages, the blobs and the long texts that the document
+refers to. It identifies the engine and the batteries by their digests. Equal documents give equal
+bundles.
 
-Exit codes: 0 done, 2 the record is malformed or something that it refers to is missing, 3 an error
-of Wardian or of the machine.";
+Exit codes: 0 done, 2 the document is malformed or something that it refers to is missing, 3 an
+error of Wardian or of the machine.";
 
 pub(crate) const SERVE: &str = "\
 Examples:
@@ -341,13 +342,13 @@ Examples:
   wardian runs show run_019a7b4c5d6e7f808182838485868788
   wardian runs show run_019a7b4c5d6e7f808182838485868788 --json | jq .phases_us";
 
-pub(crate) const RECORD_OF_RUN: &str = "\
+pub(crate) const RUN_DOCUMENT: &str = "\
 Examples:
-  wardian runs record run_019a7b4c5d6e7f808182838485868788 -o run.json
-  wardian runs record run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080
+  wardian runs document run_019a7b4c5d6e7f808182838485868788 -o run.json
+  wardian runs document run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080
   wardian verify run.json
 
-The server keeps such records with `records.documents = true`.";
+The server keeps documents with `records.documents = true`.";
 
 pub(crate) const ACTIVE_RUNS: &str = "\
 Examples:

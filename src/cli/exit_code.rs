@@ -7,8 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// The command has succeeded.
     Done,
-    /// The program that was run failed, the skill that was checked has errors, or the repetition of a
-    /// run differs from its record.
+    /// The program failed, the skill has errors, or the repetition of a run differs from its
+    /// document.
     GuestFailed,
     /// The arguments or the configuration are wrong.
     WrongUsage,

@@ -58,14 +58,14 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
     pub(crate) locked: Option<PathBuf>,
-    /// Write a record of the reproducible run to this file, for `wardian verify`.
+    /// Write the document of the reproducible run to this file, for `wardian verify`.
     #[arg(long, value_name = "FILE", requires = "reproducible")]
     pub(crate) record: Option<PathBuf>,
     /// Let the run use the network access that it is granted, and store the responses next to the
-    /// record, for `wardian verify`.
+    /// document, for `wardian verify`.
     #[arg(long, requires = "record")]
     pub(crate) record_network: bool,
-    /// Sign the record with this private key (PEM, PKCS #8, Ed25519).
+    /// Sign the document with this private key (PEM, PKCS #8, Ed25519).
     #[arg(long, value_name = "FILE", requires = "record")]
     pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]

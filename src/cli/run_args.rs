@@ -23,9 +23,9 @@ pub(crate) enum RunsCommand {
         #[command(flatten)]
         of: RunOwner,
     },
-    /// Write the record of a reproducible run, for `wardian verify`.
-    #[command(after_help = examples::RECORD_OF_RUN)]
-    Record {
+    /// Write the document of a reproducible run, for `wardian verify`.
+    #[command(visible_alias = "record", after_help = examples::RUN_DOCUMENT)]
+    Document {
         /// Id of the run.
         id: String,
         /// File to write [default: standard output].

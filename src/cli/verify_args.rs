@@ -6,16 +6,16 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// A run record, signed or not, or a bundle.
+    /// A run document, signed or not, or a bundle.
     pub(crate) file: PathBuf,
-    /// Compare with this record instead of executing anything.
+    /// Compare with this document instead of executing anything.
     #[arg(long, value_name = "FILE", conflicts_with = "blobs")]
     pub(crate) against: Option<PathBuf>,
-    /// Folder with the blobs and long texts that the record refers to, under any names; can be given
-    /// several times.
+    /// Folder with the blobs and long texts that the document refers to, under any names; can be
+    /// given several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) blobs: Vec<PathBuf>,
-    /// Public key (PEM, Ed25519) that must have signed the record.
+    /// Public key (PEM, Ed25519) that must have signed the document.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     /// Print the verdict and the differences as JSON.
@@ -25,13 +25,13 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BundleArgs {
-    /// A run record, signed or not.
+    /// A run document, signed or not.
     pub(crate) file: PathBuf,
     /// Bundle to write.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Folder with the blobs and long texts that the record refers to, under any names; can be given
-    /// several times.
+    /// Folder with the blobs and long texts that the document refers to, under any names; can be
+    /// given several times.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) blobs: Vec<PathBuf>,
 }

@@ -129,7 +129,7 @@ fn runs_that_end_by_fuel_repeat_and_runs_that_end_by_time_leave_no_record() {
     fs::remove_file(place.folder().join("run.json")).unwrap();
     let run = ["run", "--reproducible", "--record", "run.json", "--timeout-ms", "300", "-c"];
     let ended = place.run(&[&run[..], &["while True: pass"]].concat()).with(1);
-    said(&ended, &["no record was written: the run timed out"]);
+    said(&ended, &["no document was written: the run timed out"]);
     assert!(!place.folder().join("run.json").try_exists().unwrap());
 }
 
@@ -151,7 +151,7 @@ fn what_the_machine_decided_leaves_no_record_and_is_not_compared() {
     ] {
         let run = ["run", "--reproducible", "--record", "run.json", "-c", code];
         let ended = place.run(&[settings, &run, &PATIENT].concat()).with(exit);
-        said(&ended, &["error: no record was written: ", told]);
+        said(&ended, &["error: no document was written: ", told]);
         assert!(!place.folder().join("run.json").try_exists().unwrap(), "{code}");
     }
     // The same run has a record where there is room, and is not compared where there is none.
@@ -306,7 +306,7 @@ fn a_record_of_another_machine_is_not_executed() {
     record["made_by"]["wardian"] = json!("0.0.1");
     write(&place, "other.json", &record);
     let ended = place.run(&["verify", "other.json"]).with(0);
-    said(&ended, &["identical", "the record was made by Wardian 0.0.1"]);
+    said(&ended, &["identical", "the document was made by Wardian 0.0.1"]);
 }
 
 #[test]
@@ -327,13 +327,13 @@ fn hostile_records_are_refused_in_one_line() {
         ("\u{1}".to_owned(), "expected"),
         ("{}".to_owned(), "missing field"),
         (format!("{text}\n"), "is not in canonical form"),
-        (text.replace("\"seed\":0", "\"seed\":0.0"), "the record: "),
+        (text.replace("\"seed\":0", "\"seed\":0.0"), "the document: "),
         (text.replace("\"seed\":0", "\"seed\": 0"), "is not in canonical form"),
         (text.replace("\"seed\":0", "\"seed\":0,\"seed\":0"), "appears twice"),
         (text.replace("\"seed\":0", "\"salt\":1,\"seed\":0"), "unknown field `salt`"),
         (set("/format_version", json!(2)), "version 2 of the format"),
         (set("/format_version", json!(0)), "`format_version` must be 1"),
-        (set("/format", json!("other")), "is not a run record"),
+        (set("/format", json!("other")), "is not a run document"),
         (set("/inputs/seed", json!(1_u64 << 53)), "beyond 9007199254740991"),
         (set("/inputs/epoch", json!(9_000_000_001_u64)), "`epoch` is out of its bounds"),
         (set("/inputs/image", json!("0")), "64 lowercase hexadecimal digits"),
@@ -343,7 +343,7 @@ fn hostile_records_are_refused_in_one_line() {
         (set("/inputs/program", json!({"skill": {"name": "a.b"}})), "the first of the skills"),
         (set("/inputs/skills", json!([skill, skill])), "a skill appears twice"),
         (set("/inputs/skills", json!(vec![skill; 300])), "too many skills"),
-        (set("/inputs/limits/memory_bytes", json!(-1)), "the record: "),
+        (set("/inputs/limits/memory_bytes", json!(-1)), "the document: "),
         (
             text.replace("\"seed\":0", "\"\\u001b]0;x\\u0007\u{202e}\":0"),
             "unknown field `\\u{1b}]0;x\\u{7}\\u{202e}`",
@@ -555,7 +555,7 @@ fn a_run_that_reads_by_name_and_leaves_files_repeats_elsewhere() {
     let other = Command::new();
     other.file("run.tar", fs::read(place.folder().join("run.tar")).unwrap());
     let others = ["--set", "limits.keep_files.count=0", "verify", "run.tar"];
-    assert_eq!(other.run(&others).with(0).stdout, "identical\n", "the record has its own bounds");
+    assert_eq!(other.run(&others).with(0).stdout, "identical\n", "the document has its own bounds");
 }
 
 #[test]
@@ -613,15 +613,21 @@ fn hostile_bundles_are_refused_and_leave_nothing() {
     for (bytes, expected) in [
         (with(&[&first]), "is missing"),
         (with(&[&blob]), "its first file must be `RECORD.json`"),
-        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record refers to no `blobs/x`"),
-        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record refers to no `other`"),
+        (
+            with(&[&first, &blob, &entry("blobs/x", b"", b'0')]),
+            "the document does not refer to a file `blobs/x`",
+        ),
+        (
+            with(&[&first, &blob, &entry("other", b"", b'0')]),
+            "the document does not refer to a file `other`",
+        ),
         (
             with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]),
-            "refers to no `skills/",
+            "does not refer to a file `skills/",
         ),
         (
             with(&[&first, &blob, &entry(&format!("layers/{}.layer", "0".repeat(64)), b"", b'0')]),
-            "refers to no `layers/",
+            "does not refer to a file `layers/",
         ),
         (with(&[&first, &blob, &blob]), "appears twice"),
         (with(&[&first, &first]), "appears twice"),
@@ -726,7 +732,7 @@ fn a_key_is_demanded_of_both_records() {
     said(&ended, &["run.json: the signature is valid\n", "again.json: the signature is valid\n"]);
     let run = ["run", "--reproducible", "--record", "again.json", "-c", "print(1)"];
     place.run(&run).with(0);
-    said(&place.run(&both).with(2), &["error: again.json: ", "the record is not signed"]);
+    said(&place.run(&both).with(2), &["error: again.json: ", "the document is not signed"]);
     place.run(&[&run[..], &["--sign", "other.pem"]].concat()).with(0);
     said(&place.run(&both).with(2), &["error: again.json: ", "signed with another key"]);
 }
@@ -739,7 +745,7 @@ fn keys_that_cannot_be_used_and_records_without_a_signature_are_refused() {
     let unsigned = ["run", "--reproducible", "--record", "plain.json", "-c", "1"];
     place.run(&unsigned).with(0);
     let ended = place.run(&["verify", "plain.json", "--key", "mine.pub"]).with(2);
-    said(&ended, &["the record is not signed"]);
+    said(&ended, &["the document is not signed"]);
     let ended = place.run(&["verify", "run.json", "--key", "mine.pem"]).with(2);
     said(
         &ended,
@@ -801,7 +807,7 @@ fn a_server_keeps_the_documents_of_its_runs_if_its_operator_wants_them() {
     ] {
         let result = client.run_with(code, params.clone());
         answer_of(&client, id_of(&result));
-        let remote = ["runs", "record", id_of(&result), "--server", &url, "-o", "run.json"];
+        let remote = ["runs", "document", id_of(&result), "--server", &url, "-o", "run.json"];
         place.run(&remote).with(0);
         assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n", "{code}");
         let data = server.data_dir().to_str().unwrap();

@@ -212,7 +212,7 @@ def test_an_open_file_is_uploaded_by_the_asynchronous_client(server: wardian.Loc
 def test_what_cannot_be_read_twice_is_not_uploaded(client: wardian.Client) -> None:
     once: list[Any] = [iter([b"a"]), io.StringIO("a"), None]
     for content in once:
-        with pytest.raises(TypeError, match="a function that gives the pieces"):
+        with pytest.raises(TypeError, match="a function that returns new pieces"):
             client.blobs.upload(content)
     for kind in ("a\r\n", "é/x"):
         with pytest.raises(errors.InvalidParams) as refused:
@@ -386,7 +386,7 @@ def test_a_program_that_is_no_server_is_an_error_with_its_words(tmp_path: Path) 
     fake.chmod(0o755)
     with pytest.raises(errors.LocalServerError, match="no such option"):
         wardian.local(binary=fake)
-    with pytest.raises(errors.LocalServerError, match="is no program"):
+    with pytest.raises(errors.LocalServerError, match="is not a program"):
         wardian.local(binary=tmp_path / "missing")
 
 

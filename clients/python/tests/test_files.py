@@ -40,7 +40,7 @@ def test_files_are_there_by_name(client: wardian.Client, tmp_path: Path) -> None
     places = {str(path.relative_to(tmp_path)) for path in saved}
     assert places == {"new/folder/out/report.csv", "new/folder/note.txt"}
     assert (tmp_path / "new/folder/note.txt").read_text() == "note"
-    with pytest.raises(errors.NoSuchFile, match=r"no file `report\.xlsx`: its files are .*note"):
+    with pytest.raises(errors.NoSuchFile, match=r"a file `report\.xlsx`: its files are .*note"):
         _ = files["report.xlsx"]
 
 
@@ -103,7 +103,7 @@ def test_a_link_in_a_folder_leads_nowhere_else(tmp_path: Path) -> None:
 def test_names_of_which_there_are_two_are_no_names() -> None:
     files = RunFiles([file_named("a/x.csv"), file_named("b/x.csv")])
     assert files["a/x.csv"] is files[0] and files[:1] == [files[0]]
-    with pytest.raises(errors.NoSuchFile, match="more than one file `x.csv`"):
+    with pytest.raises(errors.NoSuchFile, match="more than one file is called `x.csv`"):
         _ = files["x.csv"]
 
 

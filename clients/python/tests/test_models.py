@@ -241,7 +241,7 @@ def test_an_answer_that_quotes_half_a_character_can_be_sent(client: wardian.Clie
 def test_one_tool_is_a_text_and_an_unknown_one_is_an_error(client: wardian.Client) -> None:
     definitions = ToolBox(client, only="run_code").definitions()
     assert [one["name"] for one in definitions] == ["run_code"]
-    with pytest.raises(ValueError, match="no tool run_cod, but create_blob, "):
+    with pytest.raises(ValueError, match="no tool run_cod exists; the tools are create_blob, "):
         ToolBox(client, only=["run_cod", "run_code"]).definitions()
 
 
@@ -288,7 +288,7 @@ def test_a_custom_tool_that_a_model_makes_up_is_answered(client: wardian.Client)
         run = wardian.openai.run_tools(
             sdk, client, model="m", messages=[{"role": "user", "content": "?"}]
         )
-    assert "there is no tool `shell` here" in run.text and run.calls == 1
+    assert "there is no tool `shell`" in run.text and run.calls == 1
 
 
 @pytest.mark.parametrize(

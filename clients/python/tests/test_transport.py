@@ -230,7 +230,7 @@ def test_one_loop_goes_on_where_another_was_left() -> None:
         with client.stream_code("1") as run:
             for _ in run:
                 break
-        with pytest.raises(RuntimeError, match="was left before its end"):
+        with pytest.raises(RuntimeError, match="context was left before its end"):
             run.wait()
 
 
@@ -241,7 +241,7 @@ def test_a_run_is_streamed_once() -> None:
             run.wait()
         with run:
             assert run.wait().is_completed
-        with pytest.raises(RuntimeError, match="begun already"), run:
+        with pytest.raises(RuntimeError, match="already begun"), run:
             pass
         assert len(server.seen) == 1
 

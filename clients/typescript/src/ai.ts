@@ -7,7 +7,7 @@ import { CallError } from "./errors.js";
 import { type Picture, picturesOf } from "./pictures.js";
 import type { Json, JsonObject } from "./schema.js";
 
-/** What `toModelOutput` returns, in a form that all versions of `ai` from 5 on take. */
+/** What `toModelOutput` returns, in a form that `ai` accepts since version 5. */
 type ToolOutput =
   | { type: "json"; value: Json }
   | {
@@ -16,16 +16,16 @@ type ToolOutput =
     };
 
 /**
- * The tools of a server, or those of them in `only`, which must all exist. What the model gets
- * wrong is an answer for it: an object `error` with `kind` and `message`. Pictures that runs keep are
- * shown to the model beside the text, unless `pictures` is false.
+ * The tools of a server, or only those in `only`, which must all exist. A mistake of the model becomes
+ * an answer for it: an object `error` with `kind` and `message`. The model sees the pictures that runs
+ * keep in addition to the text, unless `pictures` is false.
  */
 export async function wardianTools(
   client: Client,
   options: { only?: readonly string[]; pictures?: boolean } = {},
 ): Promise<ToolSet> {
   const tools: ToolSet = {};
-  // An output that comes from elsewhere, such as a stored conversation, is text.
+  // An output from elsewhere, such as a stored conversation, is shown as text.
   const shown = new WeakMap<object, Picture[]>();
   const definitions = await client.tools();
   checkNames(options.only ?? [], definitions.map((one) => String(one["name"])));
@@ -55,7 +55,7 @@ export async function wardianTools(
   return tools;
 }
 
-/** The output of a tool for the model. Version 5 of `ai` gives the output itself, later ones an object. */
+/** The output of a tool for the model. Version 5 of `ai` passes the output itself, later ones an object. */
 function outputOf(given: unknown, shown: WeakMap<object, Picture[]>): ToolOutput {
   const isOutput = typeof given === "object" && given !== null && shown.has(given);
   const isWrapped = !isOutput && typeof given === "object" && given !== null && "toolCallId" in given;
@@ -70,7 +70,7 @@ function outputOf(given: unknown, shown: WeakMap<object, Picture[]>): ToolOutput
   };
 }
 
-/** Refuses a name that no tool has: a model without its tools only seems to work. */
+/** Refuses an unknown name: otherwise a model without its tools would only seem to work. */
 function checkNames(only: readonly string[], names: readonly string[]): void {
   const unknown = only.find((name) => !names.includes(name));
   if (unknown !== undefined) {

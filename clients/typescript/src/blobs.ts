@@ -4,7 +4,7 @@ import type { CreateBlobResult, JsonObject } from "./schema.js";
 import { canStream, type Transport, type WireRequest } from "./transport.js";
 import { type BlobReference, blobId, query, segment, standsForBlob } from "./wire.js";
 
-/** A blob of a list. Times are milliseconds since 1970. */
+/** A blob in a list. Times are milliseconds since 1970. */
 export interface ListedBlob {
   blob_id: string;
   kind: string | null;
@@ -14,13 +14,13 @@ export interface ListedBlob {
   last_used_ms: number;
 }
 
-/** The kind of an upload. Without both, the server stores bytes of no known kind. */
+/** The kind and name of an upload. Without both, the server stores bytes of unknown kind. */
 export interface UploadOptions {
   /** MIME type. */
   kind?: string;
-  /** Name of a file, by which programs can open the blob. Its extension decides if there is no kind. */
+  /** File name by which programs can open the blob. Without `kind`, its extension decides the kind. */
   name?: string;
-  /** Another word for `name`. */
+  /** Alias of `name`. */
   filename?: string;
 }
 
@@ -33,8 +33,8 @@ export type UploadContent =
   | ReadableStream<Uint8Array>;
 
 /**
- * The blobs of the tenant: `client.blobs`. Wherever an id is expected, an object with a `blob_id`
- * will do.
+ * The blobs of the tenant: `client.blobs`. Methods that take an id also take an object with a
+ * `blob_id`.
  */
 export class Blobs {
   readonly #transport: Transport;
@@ -44,9 +44,9 @@ export class Blobs {
   }
 
   /**
-   * Stores bytes, a text, a `Blob` or `File`, such as one of a form or of `fs.openAsBlob`, or a
-   * stream. A stream is read once, so its upload is not repeated. The result can be an argument of
-   * calls, which get the id in its place.
+   * Stores bytes, text, a `Blob` or `File` (for example from a form or from `fs.openAsBlob`), or a
+   * stream. A stream can be read only once, so its upload is not repeated. The result can be an
+   * argument of calls, which receive the id instead.
    */
   async upload(content: UploadContent, options: UploadOptions = {}): Promise<CreateBlobResult> {
     checkContent(content);
@@ -54,12 +54,12 @@ export class Blobs {
     const filename = options.name ?? options.filename ?? (isFile ? content.name : undefined);
     const own = content instanceof Blob && content.type !== "" ? content.type : undefined;
     const kind = options.kind ?? own ?? (typeof content === "string" ? "text/plain" : undefined);
-    // A body without a type has none of `fetch`'s own, so that the name of the file decides.
+    // For bytes, `fetch` does not set a content type of its own, so the file name decides the kind.
     const body = typeof content === "string" ? new TextEncoder().encode(content) : content;
     const raw = await this.#transport.object({
       method: "PUT",
       path: `/v1/blobs${query({ filename })}`,
-      // The same content is the same blob, however often it is stored.
+      // Storing the same content again gives the same blob.
       isRepeatable: true,
       body,
       headers: kind === undefined ? {} : { "content-type": kind },
@@ -67,17 +67,17 @@ export class Blobs {
     return standsForBlob(raw as unknown as CreateBlobResult);
   }
 
-  /** The content as an answer of `fetch`: a stream, a text, a `Blob`, or bytes. */
+  /** The content as a `Response` of `fetch`, to read as a stream, text, a `Blob` or bytes. */
   async open(blob: BlobReference): Promise<Response> {
     return this.#transport.send(of("GET", blob));
   }
 
-  /** All of a blob. */
+  /** The whole content of a blob. */
   async read(blob: BlobReference): Promise<Uint8Array> {
     return new Uint8Array(await (await this.open(blob)).arrayBuffer());
   }
 
-  /** All of a blob, as text. */
+  /** The whole content of a blob, as text. */
   async readText(blob: BlobReference): Promise<string> {
     return (await this.open(blob)).text();
   }
@@ -106,7 +106,7 @@ export class Blobs {
     await this.#transport.send({ ...of("DELETE", blob), isRepeatable: false });
   }
 
-  /** Compares the whole content with the id. True if it is intact. */
+  /** Checks the whole content against the id. True if it is intact. */
   async verify(blob: BlobReference): Promise<boolean> {
     const request = of("POST", blob);
     const path = `${request.path}/verify`;
@@ -123,12 +123,12 @@ function of(method: string, blob: BlobReference): WireRequest {
 function checkContent(content: UploadContent): void {
   if (content instanceof ReadableStream) {
     if (canStream()) return;
-    throw new TypeError("this browser cannot send streams: give `upload` a `Blob`");
+    throw new TypeError("this browser cannot send streams: pass a `Blob` to `upload`");
   }
   const isBytes = content instanceof ArrayBuffer || ArrayBuffer.isView(content);
   if (typeof content === "string" || isBytes || content instanceof Blob) return;
   throw new TypeError(
-    "`upload` takes a text, bytes, a `Blob`, a `File` or a `ReadableStream`; " +
-      "`Readable.toWeb` makes one of a stream of Node",
+    "`upload` takes text, bytes, a `Blob`, a `File` or a `ReadableStream`; " +
+      "`Readable.toWeb` converts a stream of Node",
   );
 }

@@ -37,7 +37,7 @@ export interface ClientOptions {
   url?: string;
   /** The key of the caller. */
   apiKey?: string;
-  /** How long an answer is waited for. Default ten minutes. */
+  /** Milliseconds to wait for an answer. Default ten minutes. */
   timeoutMs?: number;
   retry?: RetryPolicy;
   /** A `fetch` to use instead of the global one. */
@@ -46,7 +46,7 @@ export interface ClientOptions {
 
 /** Options of single calls. */
 export interface CallOptions {
-  /** Ends the call; a run is stopped. */
+  /** Aborts the call, and stops its run. */
   signal?: AbortSignal;
 }
 
@@ -60,7 +60,7 @@ export type CodeParams = Omit<RunCodeParams, "args" | "detach" | "language" | "i
 
 /**
  * The arguments and the blobs of a run. Bytes, a `Blob` or a `File` among the arguments are stored as
- * blobs. The blobs among the arguments of code are mounted without being listed.
+ * blobs. Blobs among the arguments of code are mounted even if `input_blobs` does not list them.
  */
 export interface InputBlobs {
   args?: Arguments | undefined;
@@ -86,8 +86,8 @@ export class Client {
   readonly blobs: Blobs;
   readonly runs: Runs;
   /**
-   * The skills as functions, by their names. A function throws `RunFailed` if its run fails. Skills
-   * with the names `then`, `inspect` and `constructor` are executed by `executeSkill` only.
+   * The skills as functions, by name. A function throws `RunFailed` if its run fails. Use
+   * `executeSkill` for skills with the names `then`, `inspect` and `constructor`.
    */
   readonly skills: Readonly<Record<string, Skill>>;
   readonly #transport: Transport;
@@ -105,7 +105,7 @@ export class Client {
     this.skills = skillsByName((name) => this.#skill(name));
   }
 
-  /** Calls a method by its name, and returns its result. */
+  /** Calls a method by name, and returns its result. */
   async call<M extends keyof Methods>(
     method: M,
     params: Methods[M]["params"],
@@ -122,7 +122,7 @@ export class Client {
     return this.call("list_skills", params, options);
   }
 
-  /** All skills, page by page. */
+  /** Iterates over all skills. Pages are fetched as needed. */
   async *iterSkills(params: Omit<ListSkillsParams, "cursor"> = {}): AsyncGenerator<ListedSkill> {
     let cursor: string | null = null;
     do {
@@ -144,22 +144,22 @@ export class Client {
     return this.call("read_skill_file", params, options);
   }
 
-  /** Executes a skill. A skill that fails is a result with `status: "failed"`. */
+  /** Executes a skill. If it fails, the result has `status: "failed"`. */
   async executeSkill(params: SkillParams, options?: CallOptions): Promise<RunResult> {
     return (await this.#run("execute_skill", params, options)) as unknown as RunResult;
   }
 
-  /** Runs Python. A program that fails is a result with `status: "failed"`. */
+  /** Runs Python code. If the program fails, the result has `status: "failed"`. */
   async runCode(params: CodeParams, options?: CallOptions): Promise<RunResult> {
     return (await this.#run("run_code", python(params), options)) as unknown as RunResult;
   }
 
-  /** Executes a skill; its output comes while it runs. */
+  /** Executes a skill and streams its output while it runs. */
   streamSkill(params: SkillParams, options: CallOptions = {}): RunStream {
     return this.#stream("execute_skill", params, options);
   }
 
-  /** Runs Python; its output comes while it runs. */
+  /** Runs Python code and streams its output while it runs. */
   streamCode(params: CodeParams, options: CallOptions = {}): RunStream {
     return this.#stream("run_code", python(params), options);
   }
@@ -170,7 +170,7 @@ export class Client {
     return new Run(this.runs, started as unknown as DetachedRun);
   }
 
-  /** Runs Python in the background. */
+  /** Runs Python code in the background. */
   async startCode(params: CodeParams, options?: CallOptions): Promise<Run> {
     const started = await this.#run("run_code", { ...python(params), detach: true }, options);
     return new Run(this.runs, started as unknown as DetachedRun);
@@ -183,7 +183,7 @@ export class Client {
 
   /** Stores a blob in one call. For bytes and large content use `blobs.upload`. */
   async createBlob(params: CreateBlobParams, options?: CallOptions): Promise<CreateBlobResult> {
-    // Text is text, whatever its kind.
+    // The content is text, whatever the kind.
     return standsForBlob(await this.call("create_blob", { encoding: "utf-8", ...params }, options));
   }
 
@@ -197,7 +197,7 @@ export class Client {
     return this.call("load_skills_protocol_guide", {});
   }
 
-  /** The definitions of the eight tools, in the form of a vendor of models. */
+  /** The definitions of the eight tools, in the format of a model vendor. */
   async tools(format: ToolFormat = "plain"): Promise<JsonObject[]> {
     const path = `/tools${query({ format })}`;
     const response = await this.#transport.send({ method: "GET", path, isRepeatable: true });
@@ -209,7 +209,7 @@ export class Client {
     return this.call("rpc.discover");
   }
 
-  /** Name and version of the server, and how runs are kept apart. */
+  /** Name and version of the server, and how it isolates runs. */
   version(): Promise<JsonObject> {
     return this.#transport.object({ method: "GET", path: "/version", isRepeatable: true });
   }

@@ -1,6 +1,6 @@
 /**
- * The errors of this package. A call that the server refuses throws a `CallError`, whose `kind` is
- * for programs. A program that fails is a result, not an error: its `status` is then `failed`.
+ * The errors of this package. A call that the server refuses throws a `CallError`, with a stable
+ * `kind`. A program that fails is a result, not an error: its `status` is then `failed`.
  */
 
 import type { ErrorData, ErrorKind, JsonObject, RunResult } from "./schema.js";
@@ -13,7 +13,7 @@ export class WardianError extends Error {
   }
 }
 
-/** What is known of a refusal. */
+/** The details of a refusal. */
 export interface CallErrorDetails {
   code?: number;
   kind?: ErrorKind | "";
@@ -27,11 +27,11 @@ export interface CallErrorDetails {
 export class CallError extends WardianError {
   /** The kind of the error; empty for an answer that is not the server's own. */
   readonly kind: ErrorKind | "";
-  /** The code of JSON-RPC. */
+  /** The JSON-RPC error code. */
   readonly code: number;
   /** The parameter that caused the error. */
   readonly parameter: string | undefined;
-  /** Names the request in the server's log. */
+  /** Identifies the request in the server's log. */
   readonly requestId: string | undefined;
   /** The time after which a repetition can succeed. Set only if nothing was executed. */
   readonly retryAfterMs: number | undefined;
@@ -57,7 +57,7 @@ export function isRefusal(error: unknown, kind: ErrorKind): error is CallError {
 export class ConnectionFailed extends WardianError {
   constructor(
     message: string,
-    /** Whether the server may have got the request, and executed it. */
+    /** Whether the server may have received the request, and executed it. */
     readonly mayHaveRun: boolean,
     options?: ErrorOptions,
   ) {
@@ -65,13 +65,13 @@ export class ConnectionFailed extends WardianError {
   }
 }
 
-/** The answer is not one of the protocol: the server at this address is not Wardian. */
+/** The answer does not follow the protocol: the server at this address is not Wardian. */
 export class BadAnswer extends WardianError {}
 
-/** A run has left no file of this name. The message names those that it has left. */
+/** The run did not leave a file of this name. The message names those that it left. */
 export class NoSuchFile extends WardianError {}
 
-/** A run has left a file whose content was not stored. The message says what stores it. */
+/** The run left the file, but its content was not stored. The message says how to store it. */
 export class FileNotKept extends WardianError {}
 
 /** A program failed. Thrown by `completed` and by calls of `client.skills`. */
@@ -81,21 +81,21 @@ export class RunFailed extends WardianError {
   }
 }
 
-/** A run in the background ended without a result: it was refused, or the server ended first. */
+/** A run in the background ended without a result: it was refused, or the server stopped. */
 export class RunWithoutResult extends WardianError {
   constructor(readonly record: JsonObject) {
     super(`run ${String(record["run_id"])} ended as ${String(record["outcome"])} and has no result`);
   }
 }
 
-/** A run in the background goes on after the time for which its client has waited. */
+/** A run in the background has not ended within the time that the client waited. */
 export class RunNotEnded extends WardianError {
   constructor(readonly record: JsonObject) {
     super(`run ${String(record["run_id"])} is still ${String(record["status"])}`);
   }
 }
 
-/** The result, if its program returned; otherwise throws `RunFailed`. */
+/** Returns the result if its program returned; otherwise throws `RunFailed`. */
 export function completed(result: RunResult): RunResult {
   if (result.status === "completed") return result;
   throw new RunFailed(result);

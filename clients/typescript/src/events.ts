@@ -7,8 +7,8 @@ export interface ServerEvent {
 }
 
 /**
- * Finds the events in pieces of a stream. Lines end with line feeds, alone or with a carriage
- * return before.
+ * Finds the events in pieces of a stream. Lines end with a line feed, optionally after a carriage
+ * return.
  */
 export class EventReader {
   #rest = "";

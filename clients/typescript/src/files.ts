@@ -12,7 +12,7 @@ export class KeptFile {
   readonly size: number;
   /** MIME type, if it was stored. */
   readonly kind: string | undefined;
-  /** The id of the blob that has its content, if it was stored. */
+  /** The id of the blob with its content, if it was stored. */
   readonly blobId: string | undefined;
   /** The reason why it could not be stored. */
   readonly notKept: string | undefined;
@@ -31,31 +31,31 @@ export class KeptFile {
     return this.path.slice(this.path.lastIndexOf("/") + 1);
   }
 
-  /** The blob that has its content. Throws `FileNotKept` if it was not stored. */
+  /** The blob with its content. Throws `FileNotKept` if it was not stored. */
   blob(): { blob_id: string } {
     if (this.blobId !== undefined) return { blob_id: this.blobId };
-    const reason = this.notKept ?? "it was not asked for; `keep_files` names files to keep";
+    const reason = this.notKept ?? "the call did not request it; list it in `keep_files`";
     throw new FileNotKept(`${this.path} was not kept: ${reason}`);
   }
 
-  /** The content as an answer of `fetch`. */
+  /** The content as a `Response` of `fetch`. */
   async open(): Promise<Response> {
     return this.#blobs.open(this.blob());
   }
 
-  /** All of the content. */
+  /** The whole content. */
   async bytes(): Promise<Uint8Array> {
     return this.#blobs.read(this.blob());
   }
 
-  /** All of the content, as text. */
+  /** The whole content, as text. */
   async text(): Promise<string> {
     return this.#blobs.readText(this.blob());
   }
 
   /**
-   * Writes the content to a file, or under its own name to a folder that exists, and returns the
-   * path of the file. A file of that name is replaced. Not in browsers.
+   * Writes the content to a file, or to an existing folder under its own name, and returns the path of
+   * the file. An existing file is replaced. Not in browsers.
    */
   async save(path: string): Promise<string> {
     const { fs, join } = await node();
@@ -66,7 +66,7 @@ export class KeptFile {
   }
 }
 
-/** The files that a run left: an iterable, and each by its path or name with `get`. */
+/** The files that a run left: an iterable. `get` returns a file by its path or name. */
 export class RunFiles implements Iterable<KeptFile> {
   readonly #files: KeptFile[];
 
@@ -78,25 +78,25 @@ export class RunFiles implements Iterable<KeptFile> {
     return this.#files[Symbol.iterator]();
   }
 
-  /** Whether there is a file of this path or name. */
+  /** Whether a file with this path or name exists. */
   has(name: string): boolean {
     return this.#named(name).length > 0;
   }
 
-  /** The file of this path or, where only one has it, of this name. Throws `NoSuchFile`. */
+  /** The file with this path, or with this name if it is unique. Throws `NoSuchFile`. */
   get(name: string): KeptFile {
     const found = this.#named(name);
     const [file] = found;
     if (file !== undefined && found.length === 1) return file;
     const paths = (found.length > 0 ? found : this.#files).map((one) => one.path).join(", ");
-    const what = found.length > 0 ? "more than one file, give its path" : "no file; its files are";
+    const what = found.length > 0 ? "more than one file, use a path" : "no file; the files are";
     throw new NoSuchFile(`\`${name}\` names ${what}: ${paths || "none"}`);
   }
 
   /**
-   * Writes all that were kept below a folder, which is made if need be, by their paths, and returns
-   * the paths of the files. Files of those names are replaced. Throws `FileNotKept` in the end if the
-   * run has lost others. Not in browsers.
+   * Writes all kept files below a folder, which is created if needed, under their paths, and returns
+   * the paths of the files. Existing files are replaced. Finally throws `FileNotKept` if the run lost
+   * other files. Not in browsers.
    */
   async saveAll(folder: string): Promise<string[]> {
     const { fs, join, dirname, sep } = await node();
@@ -127,7 +127,7 @@ export class RunFiles implements Iterable<KeptFile> {
   }
 }
 
-/** The parts of a path that a program of others has chosen, if it leads nowhere else. */
+/** The parts of a path that an untrusted program chose. Refuses a path that leads elsewhere. */
 function partsOf(path: string): string[] {
   const parts = path.split("/");
   const isWindows = (globalThis as { process?: { platform?: string } }).process?.platform === "win32";
@@ -138,7 +138,7 @@ function partsOf(path: string): string[] {
   return parts;
 }
 
-/** Replaces a file once all of the content has come. */
+/** Replaces a file once the download is complete. */
 async function write(file: KeptFile, place: string): Promise<void> {
   const { fs, join, dirname, basename } = await node();
   const { body } = await file.open();
@@ -161,7 +161,7 @@ interface Node {
   sep: string;
 }
 
-/** The modules of Node. Bundlers for browsers must not look for them. */
+/** The modules of Node. Bundlers for browsers must not resolve them. */
 async function node(): Promise<Node> {
   try {
     const names = ["node:fs/promises", "node:path"] as const;
@@ -172,7 +172,7 @@ async function node(): Promise<Node> {
     const { join, dirname, basename, sep } = path;
     return { fs, join, dirname, basename, sep };
   } catch (cause) {
-    const message = "files can be saved with Node only: use `bytes`, `text` or `open`";
+    const message = "files can be saved only in Node: use `bytes`, `text` or `open`";
     throw new TypeError(message, { cause });
   }
 }

@@ -1,4 +1,4 @@
-/** A client of Wardian, which runs skills and Python of models in sandboxes. */
+/** A client of Wardian, which runs skills and model-written Python in sandboxes. */
 
 export * from "./blobs.js";
 export * from "./client.js";

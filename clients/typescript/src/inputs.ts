@@ -1,4 +1,4 @@
-/** Arguments that JSON does not have: what is stored as a blob, and what is refused. */
+/** Arguments that JSON cannot represent: which are stored as blobs, and which are refused. */
 
 import type { Blobs } from "./blobs.js";
 import { KeptFile } from "./files.js";
@@ -6,8 +6,8 @@ import type { Json } from "./schema.js";
 import { type BlobReference, isBlob, printJson } from "./wire.js";
 
 /**
- * An argument of a call. Bytes, a `Blob` and a `File` are stored; the program gets the id of the
- * blob, as it does for the result of an upload and for a file of another run.
+ * An argument of a call. Bytes, a `Blob` and a `File` are stored. The program gets the id of the blob,
+ * as it does for the result of an upload and for a file of another run.
  */
 export type Argument =
   | Json
@@ -19,18 +19,18 @@ export type Argument =
   | readonly Argument[]
   | { readonly [name: string]: Argument | undefined };
 
-/** The arguments of a call by their names. */
+/** The arguments of a call, by name. */
 export type Arguments = { readonly [name: string]: Argument | undefined };
 
 type Content = Blob | ArrayBuffer | Uint8Array<ArrayBuffer>;
 
 interface Upload {
   content: Content;
-  /** Puts the id of the blob in its place. */
+  /** Replaces the content by the id of its blob. */
   put: (id: string) => void;
 }
 
-/** The parameters of a run, with what has to be stored before they are sent. */
+/** The parameters of a run, and the contents to store before they are sent. */
 export class Inputs {
   readonly #method: string;
   readonly #params: Record<string, unknown>;
@@ -38,7 +38,7 @@ export class Inputs {
   readonly #ids: string[] = [];
   readonly #holder: { args?: unknown } = {};
 
-  /** Throws a `TypeError` for what can neither be sent nor stored. */
+  /** Throws a `TypeError` for a value that can neither be sent nor stored. */
   constructor(method: string, params: object) {
     this.#method = method;
     this.#params = { ...params };
@@ -46,11 +46,11 @@ export class Inputs {
     printJson({ ...this.#params, args: this.#holder.args });
   }
 
-  /** The parameters, once there is nothing to store any more. */
+  /** The parameters, once everything is stored. */
   get #stored(): object {
     const params: Record<string, unknown> = { ...this.#params };
     if (this.#holder.args !== undefined) params["args"] = this.#holder.args;
-    // A skill gets the blobs that its manifest declares, code those that are mounted.
+    // A skill gets the blobs that its manifest declares; code gets those that are mounted.
     if (this.#ids.length > 0 && this.#method === "run_code") {
       const listed = (params["input_blobs"] ?? []) as BlobReference[];
       const ids = listed.map((blob) => (typeof blob === "string" ? blob : blob.blob_id));
@@ -59,7 +59,7 @@ export class Inputs {
     return params;
   }
 
-  /** The parameters, after everything is stored. Each object is stored once. */
+  /** Stores the contents, each object once, and returns the parameters. */
   async stored(blobs: Blobs): Promise<object> {
     const known = new Map<Content, string>();
     for (let next = this.#uploads[0]; next !== undefined; next = this.#uploads[0]) {
@@ -72,7 +72,7 @@ export class Inputs {
     return this.#stored;
   }
 
-  /** Copies a value to its place, with ids for blobs. */
+  /** Copies a value, with ids instead of blobs. */
   #copy(put: (value: unknown) => void, value: unknown, path: string): void {
     if (typeof value !== "object" || value === null) {
       put(value);
@@ -93,7 +93,7 @@ export class Inputs {
       const copy = {};
       put(copy);
       for (const [name, member] of Object.entries(value)) {
-        // An assignment to `__proto__` would set no member.
+        // An assignment to `__proto__` would not define a member.
         const define = (made: unknown): unknown =>
           Object.defineProperty(copy, name, {
             value: made,
@@ -111,18 +111,18 @@ function isContent(value: object): value is Content {
   return value instanceof Blob || value instanceof ArrayBuffer || value instanceof Uint8Array;
 }
 
-/** Refuses what `JSON.stringify` would send as an empty object. */
+/** Refuses values that `JSON.stringify` would send as empty objects. */
 function refuse(value: object, path: string): void {
   const advice =
     value instanceof Map
-      ? "give `Object.fromEntries` of it"
+      ? "pass `Object.fromEntries` of it"
       : value instanceof Set || ArrayBuffer.isView(value)
-        ? "give `Array.from` of it"
+        ? "pass `Array.from` of it"
         : value instanceof ReadableStream || value instanceof Promise
-          ? "wait for its content, or give the result of `blobs.upload`"
+          ? "wait for its content, or pass the result of `blobs.upload`"
           : undefined;
   if (advice === undefined) return;
   throw new TypeError(
-    `\`${path}\` is a ${value.constructor.name}, which JSON does not have: ${advice}`,
+    `\`${path}\` is a ${value.constructor.name}, which JSON cannot represent: ${advice}`,
   );
 }

@@ -1,10 +1,10 @@
-/** The pictures of answers, as models see them. */
+/** The pictures in answers, as models see them. */
 
 import type { Client } from "./client.js";
 import { WardianError } from "./errors.js";
 import type { JsonObject, RunFile } from "./schema.js";
 
-/** A picture of an answer: base64 and MIME type. */
+/** A picture in an answer: base64 and MIME type. */
 export interface Picture {
   data: string;
   mediaType: string;
@@ -17,8 +17,8 @@ const LARGEST = 1 << 20;
 const LARGEST_TOGETHER = 2 << 20;
 
 /**
- * The first pictures of an answer: at most four, of 2 MiB together. What cannot be shown is left out:
- * the answer names it.
+ * The first pictures of an answer: at most four, 2 MiB in total. Pictures that cannot be shown are
+ * omitted; the answer still names them.
  */
 export async function picturesOf(
   client: Client,
@@ -56,8 +56,8 @@ function candidates(params: JsonObject, result: JsonObject): string[] {
 }
 
 /**
- * The kind of a picture by its first bytes. What a program calls a picture may be none, and one that
- * a model cannot read spoils a whole conversation.
+ * The kind of a picture, from its first bytes. A blob with the kind of a picture may not be one, and a
+ * picture that a model cannot read breaks the whole conversation.
  */
 function kindOf(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 12));

@@ -1,4 +1,4 @@
-/** Runs: their output while they go on, those in the background, and the records of all. */
+/** Runs: streamed ones, those in the background, and the records of all runs. */
 
 import { BadAnswer, RunNotEnded, RunWithoutResult } from "./errors.js";
 import { EventReader, type ServerEvent } from "./events.js";
@@ -13,13 +13,13 @@ import type {
 import { EVENTS, objectIn, resultIn, type Transport, type WireRequest } from "./transport.js";
 import { query, segment } from "./wire.js";
 
-/** What comes of a run while it goes on. */
+/** An event of a run in progress. */
 export type RunEvent =
   | ({ type: "output" } & OutputEvent)
   | ({ type: "progress" } & ProgressEvent)
   | ({ type: "left_out" } & LeftOutEvent);
 
-/** How far a run is, and its result if it ran in the background. The record has more members. */
+/** The record of a run, with its result if it ran in the background. It has further members. */
 export type RunRecord = JsonObject & {
   run_id: string;
   status: DetachedRun["status"];
@@ -28,12 +28,12 @@ export type RunRecord = JsonObject & {
 
 const LONGEST_WAIT_MS = 20_000;
 
-/** The pause before the next request if a server with many of them has not let one wait. */
+/** The pause before the next request if a busy server answers without waiting. */
 const PAUSE_MS = 1_000;
 
 /**
- * A run whose output comes while it goes on. Iterate over its events; `result` is there in the end.
- * Leaving the loop early stops the run.
+ * A run that streams its output. Iterate over its events; `result` is available at the end. Leaving
+ * the loop early stops the run.
  */
 export class RunStream implements AsyncIterable<RunEvent> {
   readonly #transport: Transport;
@@ -63,7 +63,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     if (this.#result !== undefined) return;
     const response = await this.#transport.send(await this.#request());
     if (!(response.headers.get("content-type") ?? "").includes(EVENTS)) {
-      // A repeated call is answered with the first answer, and streams nothing.
+      // A repeated call gets the first answer, without events.
       this.#result = resultIn(await response.text()) as unknown as RunResult;
       return;
     }
@@ -95,7 +95,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 }
 
-/** A run in the background. It goes on whether or not its client does. */
+/** A run in the background. It continues even if its client disconnects. */
 export class Run {
   readonly runId: string;
 
@@ -106,7 +106,7 @@ export class Run {
     this.runId = started.run_id;
   }
 
-  /** How far the run is. */
+  /** The record of the run, which also has its progress. */
   record(): Promise<RunRecord> {
     return this.runs.get(this.runId);
   }
@@ -136,13 +136,13 @@ export class Run {
     return this.runs.cancel(this.runId);
   }
 
-  /** All that the run wrote, once it has ended. */
+  /** Everything that the run wrote, once it has ended. */
   log(): Promise<string> {
     return this.runs.log(this.runId);
   }
 }
 
-/** The choice of a list of runs. */
+/** Which runs to list. */
 export interface RunListOptions {
   limit?: number;
   cursor?: string;
@@ -160,12 +160,12 @@ export class Runs {
     this.#transport = transport;
   }
 
-  /** A run in the background that was begun before, by its id. */
+  /** The run with this id, which was started earlier in the background. */
   of(runId: string): Run {
     return new Run(this, { run_id: runId, status: "running" });
   }
 
-  /** What is known of a run. Waits up to `waitMs` for its end. */
+  /** The record of a run. Waits up to `waitMs` for its end. */
   async get(runId: string, options: { waitMs?: number } = {}): Promise<RunRecord> {
     const waitMs = Math.round(options.waitMs ?? 0) || undefined;
     const record = await this.#get(`${pathOf(runId)}${query({ wait_ms: waitMs })}`);
@@ -178,7 +178,7 @@ export class Runs {
     return page as unknown as { runs: JsonObject[]; next_cursor: string | null };
   }
 
-  /** The runs that go on, newest first. */
+  /** The runs in progress, newest first. */
   async active(): Promise<RunRecord[]> {
     return (await this.#get("/v1/runs/active"))["runs"] as unknown as RunRecord[];
   }
@@ -189,7 +189,7 @@ export class Runs {
     return this.#transport.object({ method: "POST", path, isRepeatable: true });
   }
 
-  /** All that a run wrote. */
+  /** Everything that a run wrote. */
   async log(runId: string): Promise<string> {
     const path = `${pathOf(runId)}/log`;
     return (await this.#transport.send({ method: "GET", path, isRepeatable: true })).text();
@@ -206,7 +206,7 @@ export class Runs {
 }
 
 function pathOf(runId: string): string {
-  // This is the place of the list of runs that go on.
+  // `/v1/runs/active` is the list of runs in progress.
   if (runId === "active") throw new TypeError('"active" is not an id');
   return `/v1/runs/${segment(runId)}`;
 }

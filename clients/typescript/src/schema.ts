@@ -231,17 +231,17 @@ export type ExecuteSkillParams = {
   args?: JsonObject | undefined;
   /** Blob IDs to mount in the sandbox. */
   input_blobs?: Array<string> | undefined;
-  /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large). */
+  /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all within the size limits). */
   keep_files?: boolean | Array<string> | undefined;
-  /** Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...). */
+  /** Fail if the program returns a value that JSON cannot represent (a date, table, figure, ...), instead of converting it. */
   strict_output?: boolean | undefined;
-  /** Run so that every repetition gives the same result: true, or the seed and the time to use. */
+  /** Make the result repeatable: true, or an object with the seed and the start time. */
   reproducible?: boolean | {
-    /** Decides all randomness. */
+    /** Seed of all randomness. */
     seed?: number | undefined;
-    /** Time of day at the start, in seconds since 1970. */
+    /** Time of day when the run starts, in seconds since 1970. */
     epoch?: number | undefined;
-    /** Answer with the kept result of an earlier run with the same inputs, if there is one. */
+    /** Return the cached result of an earlier run with the same inputs, if one exists. */
     cache?: boolean | undefined;
   } | undefined;
   /** Execution timeout in milliseconds. */
@@ -251,7 +251,7 @@ export type ExecuteSkillParams = {
     timeout_ms?: number | undefined;
     /** Maximum number of WebAssembly instructions. */
     fuel?: number | undefined;
-    /** Maximum memory, the interpreter's included. */
+    /** Maximum memory, including the interpreter's. */
     memory_bytes?: number | undefined;
     /** Maximum size of all files in /workspace. */
     workspace_bytes?: number | undefined;
@@ -260,9 +260,9 @@ export type ExecuteSkillParams = {
   } | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;
-  /** Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result. */
+  /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */
   detach?: boolean | undefined;
-  /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
+  /** Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer. */
   idempotency_key?: string | undefined;
 };
 
@@ -280,17 +280,17 @@ export type RunCodeParams = {
   mount_skills?: Array<string> | undefined;
   /** Blob IDs to mount in sandbox. */
   input_blobs?: Array<string> | undefined;
-  /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large). */
+  /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all within the size limits). */
   keep_files?: boolean | Array<string> | undefined;
-  /** Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...). */
+  /** Fail if the program returns a value that JSON cannot represent (a date, table, figure, ...), instead of converting it. */
   strict_output?: boolean | undefined;
-  /** Run so that every repetition gives the same result: true, or the seed and the time to use. */
+  /** Make the result repeatable: true, or an object with the seed and the start time. */
   reproducible?: boolean | {
-    /** Decides all randomness. */
+    /** Seed of all randomness. */
     seed?: number | undefined;
-    /** Time of day at the start, in seconds since 1970. */
+    /** Time of day when the run starts, in seconds since 1970. */
     epoch?: number | undefined;
-    /** Answer with the kept result of an earlier run with the same inputs, if there is one. */
+    /** Return the cached result of an earlier run with the same inputs, if one exists. */
     cache?: boolean | undefined;
   } | undefined;
   /** Execution limits. */
@@ -298,7 +298,7 @@ export type RunCodeParams = {
     timeout_ms?: number | undefined;
     /** Maximum number of WebAssembly instructions. */
     fuel?: number | undefined;
-    /** Maximum memory, the interpreter's included. */
+    /** Maximum memory, including the interpreter's. */
     memory_bytes?: number | undefined;
     /** Maximum size of all files in /workspace. */
     workspace_bytes?: number | undefined;
@@ -309,9 +309,9 @@ export type RunCodeParams = {
   timeout_ms?: number | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;
-  /** Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result. */
+  /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */
   detach?: boolean | undefined;
-  /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
+  /** Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer. */
   idempotency_key?: string | undefined;
 };
 
@@ -321,11 +321,11 @@ export type CreateBlobParams = {
   content: string;
   /** MIME type (e.g., 'text/plain', 'application/json'). */
   kind: string;
-  /** How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type). */
+  /** Encoding of content (omit for utf-8 if kind is a text type, base64 if it is a known binary type). */
   encoding?: "utf-8" | "base64" | undefined;
-  /** File name, such as 'sales.csv', by which programs can open the blob and people find it. */
+  /** File name, such as 'sales.csv': programs can open the blob by this name, and lists show it. */
   name?: string | undefined;
-  /** Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer. */
+  /** Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer. */
   idempotency_key?: string | undefined;
 };
 

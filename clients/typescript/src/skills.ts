@@ -1,12 +1,12 @@
 /** Skills as functions. */
 
 /**
- * Names that could be those of skills, but that JavaScript and Node ask any object for: `await`
- * would execute a skill `then`, and `JSON.stringify` a skill `toJSON`.
+ * Names that skills could have, but that JavaScript and Node look up on any object: `await` would
+ * execute a skill `then`, and `JSON.stringify` a skill `toJSON`.
  */
 const ASKED_OF_OBJECTS: readonly string[] = ["then", "toJSON", "constructor", "inspect"];
 
-/** An object with a function for each name. The server is not asked which skills there are. */
+/** An object with a function for each name. It does not ask the server which skills exist. */
 export function skillsByName<Skill>(
   skill: (name: string) => Skill,
 ): Readonly<Record<string, Skill>> {

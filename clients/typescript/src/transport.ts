@@ -6,15 +6,15 @@ import type { ErrorKind, JsonObject } from "./schema.js";
 /**
  * How often and how long requests are repeated.
  *
- * A request is repeated if the server has refused it with 429 or 503 and `Retry-After`, which says
- * that nothing was executed, or if no connection was made, as far as `fetch` tells: Node does, browsers
- * do not. If the connection may have broken later, it is repeated only if it reads, or has an
+ * A request is repeated if the server refused it with 429 or 503 and `Retry-After`, which means that
+ * nothing was executed, or if `fetch` reports that no connection was made: Node does, browsers do not.
+ * If the connection may have broken later, the request is repeated only if it reads, or has an
  * idempotency key.
  */
 export interface RetryPolicy {
-  /** How often a request is sent at most. Default 4. */
+  /** Maximum number of times that a request is sent. Default 4. */
   attempts?: number;
-  /** The time that all pauses of a request take at most. Default one minute. */
+  /** Maximum total of all pauses of a request. Default one minute. */
   longestWaitMs?: number;
 }
 
@@ -22,7 +22,7 @@ export interface RetryPolicy {
 export interface WireRequest {
   method: string;
   path: string;
-  /** Whether executing it twice is the same as executing it once. */
+  /** Whether executing it twice has the same effect as executing it once. */
   isRepeatable: boolean;
   body?: BodyInit | undefined;
   headers?: Record<string, string> | undefined;
@@ -34,7 +34,7 @@ export const EVENTS = "text/event-stream";
 const FIRST_PAUSE_MS = 200;
 const RETRIED: readonly string[] = ["rate_limited", "overloaded"];
 
-/** What is left of a policy for one request. */
+/** The remaining attempts and time for one request. */
 export class Patience {
   #sent = 1;
   #waited = 0;
@@ -46,11 +46,11 @@ export class Patience {
     this.#longest = policy.longestWaitMs ?? 60_000;
   }
 
-  /** The pause before the request is sent again; nothing if it is not sent again. */
+  /** The pause before the request is sent again; undefined if it is not sent again. */
   pause(least?: number): number | undefined {
     if (this.#sent >= this.#attempts) return undefined;
     const usual = FIRST_PAUSE_MS * 2 ** (this.#sent - 1);
-    // Clients that were refused together do not come back together.
+    // Jitter: clients that were refused together must not return together.
     const pause = (least ?? usual) * (1 + Math.random() / 4);
     if (this.#waited + pause > this.#longest) return undefined;
     this.#sent += 1;
@@ -68,7 +68,7 @@ export function retryAfterMs(headers: Headers): number | undefined {
   return Number.isNaN(time) ? undefined : Math.max(0, time - Date.now());
 }
 
-/** The connections to one server. The headers have the key, so logs must not show these fields. */
+/** The connections to one server. The headers contain the key, so logs must not show these fields. */
 export class Transport {
   readonly #url: string;
   readonly #headers: Record<string, string>;
@@ -90,17 +90,17 @@ export class Transport {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Sends a request. A refusal is thrown as its error. The body of the answer is not read. */
+  /** Sends a request. Throws the error of a refusal. Does not read the body of the answer. */
   async send(request: WireRequest): Promise<Response> {
     const isStream = request.body instanceof ReadableStream;
-    // A stream is read once, so there is nothing to send a second time.
+    // A stream can be read only once, so the request cannot be repeated.
     const patience = new Patience(isStream ? { attempts: 1 } : this.#retry);
     for (;;) {
-      // A wrong header or signal is no fault of the connection, so this is not part of the `try`.
+      // An invalid header or signal is not a connection error, so this is outside of the `try`.
       const init = this.#init(request);
       let pause: number | undefined;
       try {
-        // A browser wants `fetch` to be called as a function of its own.
+        // Browsers require that `fetch` is called as a plain function, not as a method.
         const fetched = this.#fetched;
         const response = await fetched(this.#url + request.path, init);
         const error = await failure(response, request);
@@ -139,14 +139,14 @@ export class Transport {
   }
 }
 
-/** Whether `fetch` sends streams. A browser that does not would send `[object ReadableStream]`. */
+/** Whether `fetch` can send streams. Other browsers would send the text `[object ReadableStream]`. */
 export function canStream(): boolean {
   const init = { method: "PUT", body: new ReadableStream(), duplex: "half" };
-  // Such a text has a type, and a stream has none.
+  // Text has a content type, a stream has none.
   return !new Request("http://localhost", init).headers.has("content-type");
 }
 
-/** Codes of Node for connections that were not made, and its message for a port that it refuses. */
+/** Node's codes for failed connections, and its message for a port that it refuses. */
 const NOT_CONNECTED: readonly unknown[] = [
   "ECONNREFUSED",
   "EHOSTUNREACH",
@@ -157,7 +157,7 @@ const NOT_CONNECTED: readonly unknown[] = [
   "bad port",
 ];
 
-/** Whether the request may have been executed, for a fault of the connection; nothing for others. */
+/** Whether the request may have been executed, for a connection error; undefined for others. */
 function isConnectionFault(fault: unknown, signal: AbortSignal | undefined): boolean | undefined {
   if (!(fault instanceof Error) || signal?.aborted) return undefined;
   if (fault.name === "TimeoutError") return true;
@@ -166,7 +166,7 @@ function isConnectionFault(fault: unknown, signal: AbortSignal | undefined): boo
   return !NOT_CONNECTED.includes(code ?? message);
 }
 
-/** The error of an answer, if it is one. */
+/** The error in an answer, if it has one. */
 async function failure(
   response: Response,
   { method, path }: WireRequest,
@@ -187,8 +187,8 @@ async function failure(
   if (response.ok) return undefined;
   const message = `the server answered with status ${response.status}`;
   if (isForeign(response, method)) {
-    const hint = "without an error of Wardian's: is the URL that of a Wardian server?";
-    throw new BadAnswer(`${message} and ${hint}`);
+    const hint = "but not with an error of Wardian: is this the URL of a Wardian server?";
+    throw new BadAnswer(`${message}, ${hint}`);
   }
   return new CallError(message, {
     kind: method === "HEAD" ? (HEAD_KINDS[response.status] ?? "") : "",
@@ -199,16 +199,17 @@ async function failure(
 }
 
 /**
- * True for a refusal that no Wardian server sends, and no proxy before one: they name the request, or
- * tell with their status that the server is not reached or the caller not allowed.
+ * True for a refusal that neither a Wardian server nor a proxy before one sends. A server identifies
+ * the request; the status of a proxy means that the server cannot be reached or that the caller is not
+ * allowed.
  */
 function isForeign({ status, headers }: Response, method: string): boolean {
   const isOfProxy = [401, 403, 413, 429].includes(status) || (status >= 500 && status !== 501);
-  // An answer to `HEAD` has no body in which the error could be.
+  // An answer to `HEAD` has no body for the error.
   return !isOfProxy && method !== "HEAD" && !headers.has("x-request-id");
 }
 
-/** The kinds for answers to `HEAD`, which have no body. Only blobs are asked for in this way. */
+/** The kinds for answers to `HEAD`, which have no body. Only blobs are requested in this way. */
 const HEAD_KINDS: Readonly<Record<number, ErrorKind>> = {
   400: "invalid_params",
   401: "unauthorized",
@@ -239,7 +240,7 @@ export function objectIn(text: string): JsonObject {
   return value as JsonObject;
 }
 
-/** The result in a response of JSON-RPC. */
+/** The result in a JSON-RPC response. */
 export function resultIn(text: string): JsonObject {
   const body = objectIn(text);
   if (body["error"] !== undefined && body["error"] !== null) throw errorOf(body["error"], 200);
@@ -250,7 +251,7 @@ export function resultIn(text: string): JsonObject {
   return result;
 }
 
-/** Waits. */
+/** Waits, unless the signal aborts. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {

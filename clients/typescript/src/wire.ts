@@ -1,12 +1,12 @@
-/** Values as they are sent: JSON, and ids in the paths of requests. */
+/** How values are sent: as JSON, and as ids in the paths of requests. */
 
-/** The id of a blob, or an object that has it, such as the result of `blobs.upload`. */
+/** The id of a blob, or an object with the id, such as the result of `blobs.upload`. */
 export type BlobReference = string | { readonly blob_id: string };
 
-/** Results that stand for a blob. They are plain objects, so only this set tells them from others. */
+/** Results that stand for a blob. They are plain objects, so only this set identifies them. */
 const blobs = new WeakSet<object>();
 
-/** Notes that the object stands for a blob: in a call, the id is sent in its place. */
+/** Marks an object that stands for a blob: calls send the id instead. */
 export function standsForBlob<T extends { blob_id: string }>(result: T): T {
   blobs.add(result);
   return result;
@@ -22,11 +22,11 @@ export function blobId(blob: BlobReference): string {
   return typeof blob === "string" ? blob : blob.blob_id;
 }
 
-/** Prints JSON. A number that JSON does not have is refused; `JSON.stringify` would send `null`. */
+/** Prints JSON. Refuses a number that JSON cannot represent; `JSON.stringify` would send `null`. */
 export function printJson(value: unknown): string {
   return JSON.stringify(value, (name: string, member: unknown) => {
     if (typeof member === "number" && !Number.isFinite(member)) {
-      throw new TypeError(`\`${name}\` is ${member}, which JSON does not have`);
+      throw new TypeError(`\`${name}\` is ${member}, which JSON cannot represent`);
     }
     if (typeof member !== "object" || member === null || !blobs.has(member)) return member;
     return (member as { blob_id: string }).blob_id;
@@ -34,8 +34,8 @@ export function printJson(value: unknown): string {
 }
 
 /**
- * The id as one segment of a path. `fetch` resolves empty segments and dots, so such an id would
- * reach another address.
+ * The id as one segment of a path. Refuses empty ids and dots: `fetch` resolves them, so they would
+ * lead to another address.
  */
 export function segment(id: string): string {
   if (typeof id !== "string" || ["", ".", ".."].includes(id)) {
@@ -44,7 +44,7 @@ export function segment(id: string): string {
   return encodeURIComponent(id);
 }
 
-/** The query of a URL, without what is not set. */
+/** The query of a URL, without undefined members. */
 export function query(members: Record<string, string | number | undefined>): string {
   const found = new URLSearchParams();
   for (const [name, value] of Object.entries(members)) {

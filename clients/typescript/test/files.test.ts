@@ -52,7 +52,7 @@ test("files are there by name", async () => {
   ]);
   assert.equal(readFileSync(saved[0]!, "utf8"), "");
   assert.throws(() => files.get("report.xlsx"), (error) => {
-    return error instanceof NoSuchFile && /no file; its files are: .*note\.txt/.test(error.message);
+    return error instanceof NoSuchFile && /no file; the files are: .*note\.txt/.test(error.message);
   });
 });
 

@@ -139,7 +139,7 @@ test("a port that fetch refuses has got nothing", async () => {
 for (const number of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
   test(`${number} is refused and not sent as null`, async () => {
     const { client, sent } = noting();
-    const message = `\`amount\` is ${number}, which JSON does not have`;
+    const message = `\`amount\` is ${number}, which JSON cannot represent`;
     const args = { rows: [{ amount: number }] };
     await assert.rejects(client.skills["hello.world"]!(args), { name: "TypeError", message });
     await assert.rejects(client.startCode({ code: "1", args }), { name: "TypeError", message });

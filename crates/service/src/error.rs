@@ -185,8 +185,8 @@ pub enum ServiceError {
     OtherInputs(OtherInputs),
     /// A recorded run had limits that no run has here.
     #[error(
-        "the record has limits above those of this server: raise `limits.max` (see `wardian config \
-         --explain`); nothing was executed"
+        "the document has limits above those of this server: raise `limits.max` (see `wardian \
+         config --explain`); nothing was executed"
     )]
     LimitsOfRecord,
     /// The document of a run cannot be made.

@@ -1,4 +1,4 @@
-"""A client of Wardian, which runs skills and Python of models in sandboxes.
+"""A client of Wardian, which runs skills and model-written Python in sandboxes.
 
 >>> import wardian
 >>> with wardian.local() as client:
@@ -76,5 +76,5 @@ __all__ = [
 
 
 def new_key() -> str:
-    """A new name for a call: an `idempotency_key`."""
+    """A new, unique `idempotency_key` for a call."""
     return uuid.uuid4().hex

@@ -21,14 +21,14 @@ async def chunks_of(path: Path) -> AsyncIterator[bytes]:
 
 
 async def chunks_of_file(file: IO[bytes], start: int) -> AsyncIterator[bytes]:
-    """The content of an open file from a place on, in pieces. The file stays open."""
+    """The content of an open file from an offset, in pieces. The file stays open."""
     await to_thread.run_sync(file.seek, start)
     while chunk := await to_thread.run_sync(file.read, CHUNK):
         yield chunk
 
 
 async def replace_file(path: Path, content: AsyncIterator[bytes]) -> None:
-    """Writes a file as a whole: until all of it has come, nothing changes at `path`."""
+    """Replaces a file atomically: `path` does not change until the content is complete."""
     draft = new_draft(path)
     try:
         async with await open_file(draft, "wb") as file:

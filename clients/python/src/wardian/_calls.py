@@ -1,4 +1,4 @@
-"""The requests of calls, and what their answers mean. No input or output happens here."""
+"""Builds the requests of calls and interprets their answers. Does no I/O."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _ids = itertools.count(1)
 
 @dataclass(frozen=True)
 class Server:
-    """The address of a server, and what its requests have in common."""
+    """The address of a server, and what all its requests share."""
 
     url: str = field(repr=False)
     shown: str
-    """The address for messages: without a password."""
+    """The address for messages, without a password."""
     headers: Mapping[str, str] = field(repr=False)
     timeout: float | None
 
     def timeouts(self, waits: float) -> httpx.Timeout:
-        """The time-outs of a request: a run may take as long as `timeout`, a connection may not.
+        """The timeouts of a request. `timeout` limits a run; connecting has a shorter limit.
 
         The server may wait for `waits` seconds before it answers.
         """
@@ -56,11 +56,11 @@ class Server:
 
 
 def settings(url: str | None, api_key: str | None, timeout: float | None) -> Server:
-    """The server that the parameters of a client and the environment name."""
+    """The server, from the parameters of a client and the environment."""
     address = (url or os.environ.get("WARDIAN_URL") or DEFAULT_URL).strip()
     address = address.rstrip("/").removesuffix("/rpc")
     key = (api_key or os.environ.get("WARDIAN_API_KEY") or "").strip()
-    # No message has the key: messages end up in logs.
+    # Messages end up in logs, so none contains the key.
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise InvalidSetting("the key has characters that no key has: is it complete, and only it?")
     headers = {"authorization": f"Bearer {key}"} if key else {}
@@ -68,16 +68,16 @@ def settings(url: str | None, api_key: str | None, timeout: float | None) -> Ser
 
 
 def _shown(address: str) -> str:
-    """The address without user and password. Refuses one that no request can be sent to."""
+    """The address without user and password. Refuses an address that is not usable."""
     try:
         parsed = httpx.URL(address)
     except httpx.InvalidURL:
-        # The reason may quote a part of a password.
+        # The reason may quote part of a password.
         raise InvalidSetting("the URL of the server is not valid") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise InvalidSetting(f"the URL of the server has to be one such as `{DEFAULT_URL}`")
+        raise InvalidSetting(f"the URL of the server must be like `{DEFAULT_URL}`")
     if parsed.query or parsed.fragment:
-        raise InvalidSetting("the URL of the server has a query or a fragment, where paths follow")
+        raise InvalidSetting("the URL of the server must not have a query or a fragment")
     return str(parsed.copy_with(username=None, password=None)).rstrip("/")
 
 
@@ -88,12 +88,12 @@ class Request:
     method: str
     path: str
     is_repeatable: bool
-    """Whether executing it twice is the same as executing it once."""
+    """Whether executing it twice has the same effect as executing it once."""
     body: bytes | None = None
     params: Mapping[str, str] | None = None
     headers: Mapping[str, str] | None = None
     waits: float = 0.0
-    """Seconds for which the server may wait before it answers."""
+    """Seconds that the server may wait before it answers."""
 
 
 def call(
@@ -103,7 +103,7 @@ def call(
     events: bool = False,
     stored: Mapping[int, str] | None = None,
 ) -> Request:
-    """A call of a method. `stored` has the ids of the blobs of values, by their `id()`."""
+    """A call of a method. `stored` maps the `id()` of a stored value to the id of its blob."""
     body = {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
     headers = {"content-type": "application/json", "accept": EVENTS if events else "application/json"}
     reads = method not in ("execute_skill", "run_code", "create_blob")
@@ -124,8 +124,8 @@ def _printed(body: Mapping[str, object], stored: Mapping[int, str] | None) -> by
     except NotJson:
         raise
     except (TypeError, ValueError) as fault:
-        # Keys that are not text raise a `TypeError`.
-        raise NotJson(f"the parameters are no JSON: {fault}") from fault
+        # Keys that are not strings raise a `TypeError`.
+        raise NotJson(f"the parameters are not JSON: {fault}") from fault
 
 
 def blob_path(blob_id: str | Blob) -> str:
@@ -135,22 +135,22 @@ def blob_path(blob_id: str | Blob) -> str:
 
 def run_path(run_id: str) -> str:
     """The path of a run."""
-    # The list of the runs that go on has a place among them.
+    # `/v1/runs/active` is the list of runs in progress.
     if run_id == "active":
-        raise InvalidParams("`active` is no id of a run", parameter="run_id")
+        raise InvalidParams("`active` is not the id of a run", parameter="run_id")
     return f"/v1/runs/{_segment('run_id', run_id)}"
 
 
 def as_unicode(text: str) -> str:
-    """The text with `?` in place of halves of characters, which UTF-8 does not have."""
+    """The text with `?` in place of lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _segment(name: str, value: str) -> str:
-    """A part of a path. Programs of others choose ids, which must not lead elsewhere."""
-    # Dots have no other form in a URL.
+    """One segment of a path. Ids may come from untrusted programs, and must not lead elsewhere."""
+    # Dots cannot be escaped in a URL.
     if value in ("", ".", ".."):
-        raise InvalidParams(f"`{value}` is no id", parameter=name)
+        raise InvalidParams(f"`{value}` is not an id", parameter=name)
     return quote(value, safe="", errors="replace")
 
 
@@ -161,7 +161,7 @@ def get(path: str, **params: object) -> Request:
 
 
 def failure(response: httpx.Response) -> CallError | None:
-    """The error of an answer whose body was read, if it is one."""
+    """The error in an answer whose body was read, if it has one."""
     delay = retry_after(response.headers)
     body: JsonObject = {}
     if "json" in response.headers.get("content-type", ""):
@@ -175,8 +175,8 @@ def failure(response: httpx.Response) -> CallError | None:
         return None
     if _is_foreign(response):
         raise BadAnswer(
-            f"the server answered with status {response.status_code} and without an error of "
-            "Wardian's: is the URL that of a Wardian server?"
+            f"the server answered with status {response.status_code}, but not with an error of "
+            "Wardian: is this the URL of a Wardian server?"
         )
     return STATUS_CLASSES.get(response.status_code, CallError)(
         f"the server answered with status {response.status_code}",
@@ -187,11 +187,12 @@ def failure(response: httpx.Response) -> CallError | None:
 
 
 def _is_foreign(response: httpx.Response) -> bool:
-    """True for a refusal that no Wardian server sends, and no proxy before one: they name the
-    request, or tell with their status that the server is not reached or the caller not allowed."""
+    """True for a refusal that neither a Wardian server nor a proxy before one sends. A server
+    identifies the request; the status of a proxy means that the server cannot be reached or that
+    the caller is not allowed."""
     status = response.status_code
     is_of_a_proxy = status in STATUS_CLASSES or (status >= 500 and status != 501)
-    # An answer to `HEAD` has no body in which the error could be.
+    # An answer to `HEAD` has no body for the error.
     is_told = response.request.method == "HEAD" or "x-request-id" in response.headers
     return not is_of_a_proxy and not is_told
 
@@ -207,7 +208,7 @@ def result_of(response: httpx.Response) -> JsonObject:
 
 
 def result_in(text: str | bytes) -> JsonObject:
-    """The result in a response of JSON-RPC."""
+    """The result in a JSON-RPC response."""
     body = _wire.as_object(_wire.parse(text), "answer")
     if body.get("error") is not None:
         raise error_of(body["error"], 200, None)
@@ -221,7 +222,7 @@ def object_of(response: httpx.Response) -> JsonObject:
 
 def repeats(request: Request, fault: httpx.RequestError) -> bool:
     """True if the request may be sent again after this fault."""
-    # The same request would break the same rule again.
+    # The same request would violate the protocol again.
     if isinstance(fault, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
         return False
     return request.is_repeatable or isinstance(fault, NOT_SENT)
@@ -229,7 +230,7 @@ def repeats(request: Request, fault: httpx.RequestError) -> bool:
 
 @contextmanager
 def connection_errors(url: str) -> Generator[None, None, None]:
-    """Raises faults of the connection as errors of this package."""
+    """Converts connection errors to errors of this package."""
     try:
         yield
     except httpx.RequestError as fault:
@@ -237,7 +238,7 @@ def connection_errors(url: str) -> Generator[None, None, None]:
 
 
 def connection_error(fault: httpx.RequestError, url: str) -> WardianError:
-    """The error for a fault of the connection."""
+    """The error of this package for a connection error."""
     if not isinstance(fault, httpx.TransportError):
         return BadAnswer(f"{url}: the answer cannot be read: {fault}")
     was_sent = not isinstance(fault, NOT_SENT)

@@ -18,8 +18,8 @@ class Event(NamedTuple):
 class EventReader:
     """Finds the events in pieces of a stream.
 
-    Lines end with line feeds alone or with a carriage return before, and with nothing else: text of
-    programs may hold every other separator.
+    Lines end with a line feed, optionally after a carriage return. No other separator ends a line,
+    since the output of programs may contain them.
     """
 
     def __init__(self) -> None:
@@ -53,4 +53,4 @@ def _decoded(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError as fault:
-        raise BadAnswer(f"the events are no UTF-8: {fault}") from fault
+        raise BadAnswer(f"the events are not UTF-8: {fault}") from fault

@@ -1,4 +1,4 @@
-"""DataFrames as the content of blobs. Needs pandas, and pyarrow for Parquet."""
+"""DataFrames as the content of blobs. Requires pandas, and pyarrow for Parquet."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KINDS: dict[FrameFormat, str] = {"csv": "text/csv", "parquet": "application/vnd.
 
 
 def checked(format: FrameFormat) -> FrameFormat:
-    """The format, if there is such a one."""
+    """The format, if it exists."""
     if format in KINDS:
         return format
-    raise ValueError(f"there is no format `{format}` of tables, but {' and '.join(KINDS)}")
+    raise ValueError(f"`{format}` is not a format of tables; the formats are {' and '.join(KINDS)}")
 
 
 def is_frame(value: object) -> bool:
@@ -38,10 +38,10 @@ def is_table(value: object) -> bool:
 
 
 def as_frame(table: pandas.DataFrame | pandas.Series[Any]) -> pandas.DataFrame:
-    """The table as a DataFrame whose index is the number of the row.
+    """The table as a DataFrame with the default index, the row numbers.
 
-    Any other index is in front of the columns, under the names that it would have in the output of a
-    program.
+    Any other index becomes columns before the others, with the names that it would have in the
+    output of a program.
     """
     is_whole = is_frame(table)
     frame = cast("pandas.DataFrame", table) if is_whole else cast("pandas.Series[Any]", table).to_frame()
@@ -62,7 +62,7 @@ def as_frame(table: pandas.DataFrame | pandas.Series[Any]) -> pandas.DataFrame:
 
 
 def _is_numbering(index: pandas.Index[Any]) -> bool:
-    """True for the index that pandas makes if it is given none, which carries no information."""
+    """True for the default index of pandas, which carries no information."""
     if type(index).__name__ != "RangeIndex" or index.name is not None:
         return False
     numbers = cast("pandas.RangeIndex", index)

@@ -1,5 +1,5 @@
-"""Arguments that JSON does not have: what is stored as a blob, and what is refused. No input or
-output happens here."""
+"""Arguments that JSON cannot represent: which are stored as blobs, and which are refused. Does no
+I/O."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from wardian.errors import NotJson
 from wardian.results import Blob, RunFile
 
 Storable: TypeAlias = "bytes | bytearray | memoryview | PathLike[str] | IO[bytes]"
-"""A content that `blobs.upload` takes. Tables are stored by `blobs.put_frame`."""
+"""Content that `blobs.upload` accepts. `blobs.put_frame` stores tables."""
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 ADVICE: Mapping[str, str] = {
-    "date": "give its `isoformat()`",
-    "datetime": "give its `isoformat()`",
-    "time": "give its `isoformat()`",
-    "Timestamp": "give its `isoformat()`",
-    "timedelta": "give its `total_seconds()`",
-    "Timedelta": "give its `total_seconds()`",
-    "Decimal": "give its `str` or `float`",
-    "Fraction": "give its `str` or `float`",
-    "UUID": "give its `str`",
-    "complex": "give its parts as two numbers",
-    "set": "give a list of it",
-    "frozenset": "give a list of it",
-    "range": "give a list of it",
-    "ndarray": "give its `tolist()`, or a DataFrame of it, which is stored as a table",
-    "Index": "give its `tolist()`",
+    "date": "pass its `isoformat()`",
+    "datetime": "pass its `isoformat()`",
+    "time": "pass its `isoformat()`",
+    "Timestamp": "pass its `isoformat()`",
+    "timedelta": "pass its `total_seconds()`",
+    "Timedelta": "pass its `total_seconds()`",
+    "Decimal": "pass its `str` or `float`",
+    "Fraction": "pass its `str` or `float`",
+    "UUID": "pass its `str`",
+    "complex": "pass its parts as two numbers",
+    "set": "pass a list of its items",
+    "frozenset": "pass a list of its items",
+    "range": "pass a list of its items",
+    "ndarray": "pass its `tolist()`, or a DataFrame of it, which is stored as a table",
+    "Index": "pass its `tolist()`",
     "TextIOWrapper": "open the file in binary mode (`rb`), or give its `Path`",
-    "StringIO": "give its text (`getvalue()`)",
+    "StringIO": "pass its text (`getvalue()`)",
 }
-"""What to give in place of values of a class."""
+"""What to pass instead of values of a class."""
 
 
 @dataclass(frozen=True)
 class ToStore:
-    """A value of the arguments that becomes a blob."""
+    """A value among the arguments that becomes a blob."""
 
     value: Any
     name: str | None
-    """The name of the argument, if a file can have it."""
+    """The name of the argument, if it is valid for a file."""
 
 
 def inputs(args: object) -> Iterator[ToStore | Blob]:
-    """What becomes a blob, or is one, in the order of the arguments, at any depth."""
+    """The values that are or become blobs, in the order of the arguments, at any depth."""
     try:
         yield from _inputs(args, None)
     except RecursionError as fault:
@@ -74,7 +74,7 @@ def _inputs(value: object, name: str | None) -> Iterator[ToStore | Blob]:
 
 
 def is_storable(value: object) -> bool:
-    """True for what is stored as a blob: a table, a file, or bytes."""
+    """True for a value that is stored as a blob: a table, a file, or bytes."""
     return (
         _frames.is_table(value)
         or isinstance(value, (PathLike, bytes, bytearray, memoryview))
@@ -83,9 +83,9 @@ def is_storable(value: object) -> bool:
 
 
 def plain(value: object, stored: Mapping[int, str] | None = None) -> object:
-    """The value as JSON. A blob becomes its id, and so does what was `stored`, by its `id()`.
+    """The value as JSON. A blob becomes its id. So does a value whose `id()` is in `stored`.
 
-    Without `stored` only the form is checked. Raises `NotJson` for what is none of these.
+    Without `stored`, only the form is checked. Raises `NotJson` for any other value.
     """
     return _plain(value, "", stored)
 
@@ -111,7 +111,7 @@ def _plain(value: object, path: str, stored: Mapping[int, str] | None) -> object
         if id(value) in stored:
             return stored[id(value)]
     raise NotJson(
-        f"`{path}` is a {type(value).__name__}, which JSON cannot hold: {_advice(value)}",
+        f"`{path}` is a {type(value).__name__}, which JSON cannot represent: {_advice(value)}",
         parameter=path.partition(".")[0] or None,
     )
 
@@ -121,19 +121,19 @@ def _advice(value: object) -> str:
     if kind.__name__ in ADVICE:
         return ADVICE[kind.__name__]
     if kind.__module__ == "numpy" and hasattr(value, "item"):
-        return "give its `item()`"
+        return "pass its `item()`"
     if is_dataclass(value):
-        return "give its `dataclasses.asdict`"
+        return "pass its `dataclasses.asdict`"
     if hasattr(value, "model_dump"):
-        return 'give its `model_dump(mode="json")`'
+        return 'pass its `model_dump(mode="json")`'
     return (
-        "give numbers, texts, lists and dicts; a file, bytes or a DataFrame is stored as a blob, "
-        "and so is whatever else you make bytes of"
+        "pass numbers, strings, lists and dicts; a file, bytes or a DataFrame is stored as a blob, "
+        "and so is anything that you convert to bytes"
     )
 
 
 def _as_blob(value: object) -> Blob | None:
-    """The blob that the value is, or that has its content."""
+    """The value if it is a blob, or the blob with its content."""
     if isinstance(value, RunFile):
         return value.blob()
     return value if isinstance(value, Blob) else None

@@ -1,4 +1,4 @@
-"""A server of this program's own."""
+"""A server for this program alone."""
 
 from __future__ import annotations
 
@@ -28,37 +28,38 @@ KEPT_VARIABLES = ("WARDIAN_SECRET_", "WARDIAN_CACHE_DIR")
 LOG_SHOWN = 2_000
 END_PATIENCE = 10.0
 TELL_INTERVAL = 0.5
-# Lines of the server's log begin with a time, or are JSON; what it does before it is ready does not.
+# Lines of the server's log begin with a time, or are JSON. Reports before it is ready do not.
 LOG_LINE = re.compile(r"\s|\d{4}-|\{|$")
 
 _logger = logging.getLogger("wardian")
 
 
 def find_binary(binary: str | PathLike[str] | None = None) -> Path:
-    """The program: the one named here or by `WARDIAN_BINARY`, that of this Python, or that of
-    the shell's path."""
+    """The program `wardian`: `binary`, that of `WARDIAN_BINARY`, that of this Python environment,
+    or the first on the `PATH`."""
     named = binary or os.environ.get("WARDIAN_BINARY")
     if named:
         found = shutil.which(named)
         if found is None:
-            raise LocalServerError(f"{os.fspath(named)} is no program")
+            raise LocalServerError(f"{os.fspath(named)} is not a program")
         return Path(found)
     for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent), None):
         found = shutil.which("wardian", path=folder)
         if found is not None:
             return Path(found)
-    raise LocalServerError("there is no program `wardian`: `pip install wardian` brings it")
+    raise LocalServerError("the program `wardian` was not found: `pip install wardian` installs it")
 
 
 class LocalServer:
     """A server that lives as long as this value, or as this program.
 
-    It listens on a free port of the loopback interface, with a configuration of its own: files and
-    variables of the user do not change it, except for secrets and the cache. Without `data_dir` its
-    data lie in a folder that is removed in the end. If this program is killed, the server ends too.
+    It listens on a free port of the loopback interface, with its own configuration: it ignores the
+    user's files and environment variables, except for secrets and the cache. Without `data_dir`,
+    its data are in a folder that is removed at the end. The server also stops if this program is
+    killed.
 
-    The first start on a machine compiles the engine for some minutes. Meanwhile the logger `wardian`
-    tells what is done; Python shows its messages unless a program decides otherwise.
+    The first start on a machine compiles the engine, which takes some minutes. The logger `wardian`
+    reports the progress; Python shows its messages by default.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class LocalServer:
         data = Path(data_dir) if data_dir is not None else folder / "data"
         command = [str(program), "serve", "--listen", "127.0.0.1:0", "--end-with-input"]
         command += ["--config", str(config), "--data-dir", str(data)]
-        # One folder is not the letters of its name.
+        # A `str` is one folder, not a sequence of letters.
         for root in [skills] if isinstance(skills, (str, PathLike)) else skills:
             command += ["--skills", str(Path(root).absolute())]
         for name, value in (settings or {}).items():
@@ -116,7 +117,7 @@ class LocalServer:
         return self._process.pid
 
     def close(self) -> None:
-        """Ends the server, and waits until it has ended."""
+        """Stops the server, and waits until it has exited."""
         process = self._process
         if process.poll() is None and process.stdin is not None:
             process.stdin.close()
@@ -132,7 +133,7 @@ class LocalServer:
         self._folder.cleanup()
 
     def _wait(self, end: float) -> str:
-        """Waits for the line that tells the address."""
+        """Waits for the line with the address."""
         stdout = self._process.stdout
         assert stdout is not None
         text = b""
@@ -143,12 +144,12 @@ class LocalServer:
                 is_told = selector.select(max(0.0, min(left, TELL_INTERVAL)))
                 _tell_progress(log)
                 if not is_told and left <= 0:
-                    raise LocalServerError(f"the server is not ready in time:\n{self._end_of_log()}")
+                    raise LocalServerError(f"the server was not ready in time:\n{self._end_of_log()}")
                 if not is_told:
                     continue
                 piece = os.read(stdout.fileno(), 4_096)
                 if not piece:
-                    raise LocalServerError(f"the server does not start:\n{self._end_of_log()}")
+                    raise LocalServerError(f"the server did not start:\n{self._end_of_log()}")
                 text += piece
         line = text.decode().splitlines()[0]
         return line.rpartition(" ")[2]
@@ -158,11 +159,11 @@ class LocalServer:
 
 
 def _tell_progress(log: TextIO) -> None:
-    """Passes on what the server says before it is ready: the steps of the first start."""
+    """Logs what the server reports before it is ready: the steps of the first start."""
     place = log.tell()
     while line := log.readline():
         if not line.endswith("\n"):
-            # It is not written completely yet.
+            # The line is not complete yet.
             log.seek(place)
             return
         place = log.tell()
@@ -178,7 +179,7 @@ def local(
     settings: Mapping[str, str] | None = None,
     start_timeout: float = 900.0,
 ) -> Client:
-    """Starts a server and returns a client of it, which ends the server when it is closed.
+    """Starts a server and returns a client of it. Closing the client stops the server.
 
     The parameters are those of `LocalServer`.
     """
@@ -200,7 +201,7 @@ async def local_async(
     settings: Mapping[str, str] | None = None,
     start_timeout: float = 900.0,
 ) -> AsyncClient:
-    """As `local`, for an asynchronous client."""
+    """Like `local`, for an asynchronous client."""
 
     def start() -> LocalServer:
         return LocalServer(
@@ -216,7 +217,7 @@ async def local_async(
 
 
 def _environment() -> dict[str, str]:
-    """The variables of this program, without settings of Wardian."""
+    """The environment of this program, without settings of Wardian."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""What the tool loops share."""
+"""Shared parts of the tool loops."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from wardian.errors import WardianError
 
 
 class TooManyTurns(WardianError):
-    """A model goes on calling tools."""
+    """The model did not stop calling tools."""
 
     def __init__(self, turns: int) -> None:
-        super().__init__(f"the model has called tools in {turns} turns and has not answered")
+        super().__init__(f"the model called tools in {turns} turns without answering")
         self.turns = turns
 
 
 def sendable(value: Any) -> Any:
-    """A part of a model's message as it can be sent back: with Unicode for texts, and an empty
-    object for what has a value or a depth that no request can have."""
+    """A part of a model's message that can be sent back. Its text is valid Unicode. An empty object
+    replaces a value that a request cannot contain, or that is nested too deeply."""
     try:
         return json.loads(as_unicode(json.dumps(value, allow_nan=False, ensure_ascii=False)))
     except (ValueError, RecursionError):

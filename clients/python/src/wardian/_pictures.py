@@ -1,4 +1,4 @@
-"""The pictures of answers, as models see them. No input or output happens here."""
+"""The pictures in answers, as models see them. Does no I/O."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""The kinds of pictures that models see."""
+"""The image types that models accept."""
 MOST = 4
-"""Most pictures of one answer."""
+"""Maximum number of pictures in an answer."""
 MOST_LOOKED_AT = 16
-"""Most blobs of an answer that are looked at."""
+"""Maximum number of an answer's blobs that are examined."""
 LARGEST = 1 << 20
-"""Most bytes of one picture."""
+"""Maximum size of a picture, in bytes."""
 LARGEST_TOGETHER = 2 << 20
-"""Most bytes of all pictures of an answer."""
+"""Maximum size of all pictures in an answer, in bytes."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of an answer."""
+    """A picture in an answer."""
 
     blob_id: str
     name: str
@@ -37,14 +37,14 @@ class Picture:
 
     @property
     def data_url(self) -> str:
-        """The bytes as a URL."""
+        """The bytes as a `data:` URL."""
         return f"data:{self.kind};base64,{self.base64}"
 
 
 def candidates(
     method: str, params: Mapping[str, Any], result: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """Id and name of the blobs of an answer that may be pictures, each once."""
+    """Id and name of each blob of an answer that may be a picture."""
     found: dict[str, str] = {}
     if method == "read_blob":
         if result.get("kind") in KINDS:
@@ -58,8 +58,8 @@ def candidates(
 
 
 def kind_of(data: bytes) -> str | None:
-    """The kind of a picture by its first bytes. What a program calls a picture may be none, and one
-    that a model cannot read spoils a whole conversation."""
+    """The kind of a picture, from its first bytes. A blob with the kind of a picture may not be
+    one, and a picture that a model cannot read breaks the whole conversation."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):

@@ -1,4 +1,4 @@
-"""When a request is sent again: only if the server has executed nothing, or repeats nothing."""
+"""When to send a request again: only if nothing would be executed twice."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
 FIRST_PAUSE = 0.2
-"""Seconds before the first repetition after a failed connection; then twice as long each time."""
+"""Seconds before the first retry after a failed connection. Each further pause is twice as long."""
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
     """How often and how long requests are repeated.
 
-    A request is repeated if the server has refused it with 429 or 503 and `Retry-After`, which says
-    that nothing was executed, or if no connection was made. If the connection breaks later, it is
-    repeated only if it reads, or has an idempotency key.
+    A request is repeated if the server refused it with 429 or 503 and `Retry-After`, which means
+    that nothing was executed, or if no connection was made. If the connection breaks later, the
+    request is repeated only if it reads, or has an idempotency key.
     """
 
     attempts: int = 4
-    """How often a request is sent at most."""
+    """Maximum number of times that a request is sent."""
     longest_wait: float = 60.0
-    """Seconds that all pauses of a request take at most."""
+    """Maximum total of all pauses of a request, in seconds."""
 
 
 @dataclass
 class Patience:
-    """What is left of a policy for one request."""
+    """The remaining attempts and time for one request."""
 
     policy: RetryPolicy
     sent: int = 1
@@ -40,7 +40,7 @@ class Patience:
         if self.sent >= self.policy.attempts:
             return None
         usual = FIRST_PAUSE * 2 ** (self.sent - 1)
-        # Clients that were refused together do not come back together.
+        # Jitter: clients that were refused together must not return together.
         pause = (usual if least is None else max(0.0, least)) * (1 + random.random() / 4)
         if self.waited + pause > self.policy.longest_wait:
             return None
@@ -55,7 +55,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if value is None:
         return None
     try:
-        # Digits of other scripts are digits for Python, and none for HTTP.
+        # Python accepts digits of other scripts, HTTP does not.
         if value.isascii() and value.strip().isdigit():
             return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())

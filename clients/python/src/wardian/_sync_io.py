@@ -20,14 +20,14 @@ def chunks_of(path: Path) -> Iterator[bytes]:
 
 
 def chunks_of_file(file: IO[bytes], start: int) -> Iterator[bytes]:
-    """The content of an open file from a place on, in pieces. The file stays open."""
+    """The content of an open file from an offset, in pieces. The file stays open."""
     file.seek(start)
     while chunk := file.read(CHUNK):
         yield chunk
 
 
 def replace_file(path: Path, content: Iterator[bytes]) -> None:
-    """Writes a file as a whole: until all of it has come, nothing changes at `path`."""
+    """Replaces a file atomically: `path` does not change until the content is complete."""
     draft = new_draft(path)
     try:
         with draft.open("wb") as file:

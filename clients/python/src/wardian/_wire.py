@@ -1,4 +1,4 @@
-"""JSON as it comes from the server, read strictly."""
+"""Strict reading of the server's JSON."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class WardianError(Exception):
     """Base of all errors of this package."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The default calls the class with `args` alone, and some classes need more than a message.
+        # The default passes only `args` to the class, but some classes need more than a message.
         return _remade, (type(self), self.args), self.__dict__
 
 
 class BadAnswer(WardianError):
-    """The answer is not one of the protocol: the server at this address is not Wardian."""
+    """The answer does not follow the protocol: the server at this address is not Wardian."""
 
 
 def _remade(kind: type[WardianError], args: tuple[Any, ...]) -> WardianError:
-    """An error for pickle and copy, which then set its members."""
+    """An error for pickle and copy, which then set its attributes."""
     return kind.__new__(kind, *args)
 
 
@@ -35,19 +35,19 @@ def parse(text: str | bytes) -> Json:
 
 
 def print_json(value: object) -> bytes:
-    """Prints JSON. Values that JSON does not have are refused here, not by the server."""
+    """Prints JSON. Values that JSON cannot represent are refused here, not by the server."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
 
 
 def as_object(value: object, place: str) -> JsonObject:
-    """The value, which has to be an object."""
+    """The value, which must be an object."""
     if isinstance(value, dict):
         return cast(JsonObject, value)
     raise BadAnswer(f"`{place}` should be an object")
 
 
 def as_list(value: object, place: str) -> list[Json]:
-    """The value, which has to be an array."""
+    """The value, which must be an array."""
     if isinstance(value, list):
         return cast("list[Json]", value)
     raise BadAnswer(f"`{place}` should be an array")
@@ -101,7 +101,7 @@ def flag(members: JsonObject, name: str) -> bool:
 
 
 def flag_or_none(members: JsonObject, name: str) -> bool | None:
-    """A member that is true or false, or that is missing."""
+    """A member that is true, false, null or left out."""
     return None if members.get(name) is None else flag(members, name)
 
 

@@ -1,4 +1,4 @@
-"""Tool loops for the SDK of Anthropic: `pip install 'wardian[anthropic]'`."""
+"""Tool loops for the Anthropic SDK: `pip install 'wardian[anthropic]'`."""
 
 from wardian._async.anthropic import AsyncAnthropicRun, run_tools_async
 from wardian._loop import TooManyTurns

@@ -1,7 +1,7 @@
 """The errors of this package.
 
-A call that the server refuses raises a `CallError`; each kind of error has a class of its own. A
-program that fails is a result, not an error: `RunResult.status` is then `failed`.
+A call that the server refuses raises a `CallError`; each kind of error has its own class. A program
+that fails is a result, not an error: `RunResult.status` is then `failed`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CallError(WardianError):
         self.parameter = parameter
         """The parameter that caused the error."""
         self.request_id = request_id
-        """Names the request in the server's log."""
+        """Identifies the request in the server's log."""
         self.retry_after = retry_after
         """Seconds after which a repetition can succeed. Set only if nothing was executed."""
         self.http_status = http_status
@@ -84,7 +84,7 @@ class ParseError(CallError):
 
 
 class InvalidRequest(CallError):
-    """The body is no request, or the request breaks a rule of HTTP."""
+    """The body is not a request, or the request violates HTTP."""
 
     kind = "invalid_request"
 
@@ -96,18 +96,18 @@ class MethodNotFound(CallError):
 
 
 class InvalidParams(CallError):
-    """A parameter, or an argument of a skill, is wrong: `parameter` names it."""
+    """A parameter, or an argument of a skill, is invalid: `parameter` names it."""
 
     kind = "invalid_params"
 
 
 class NotJson(InvalidParams, ValueError):
-    """A parameter has a value that JSON does not have, such as NaN, and that is not stored as a blob
-    either. The message says what to give instead. Nothing was sent."""
+    """A parameter has a value that JSON cannot represent, such as NaN, and that is not stored as a
+    blob either. The message says what to pass instead. Nothing was sent."""
 
 
 class SkillNotFound(CallError):
-    """There is no skill of that name. The message suggests similar names."""
+    """No skill with this name exists. The message suggests similar names."""
 
     kind = "skill_not_found"
 
@@ -125,31 +125,31 @@ class SkillFileNotFound(CallError):
 
 
 class BlobNotFound(CallError):
-    """There is no such blob, or it has expired."""
+    """The blob does not exist, or it has expired."""
 
     kind = "blob_not_found"
 
 
 class RunNotFound(CallError):
-    """There is no such run, or its record is not kept any more."""
+    """The run does not exist, or its record is no longer kept."""
 
     kind = "run_not_found"
 
 
 class NotExecutable(CallError):
-    """The skill has no code: it is only read."""
+    """The skill has no code: it contains only instructions."""
 
     kind = "not_executable"
 
 
 class TooLarge(CallError):
-    """The request, a blob or a program passes a limit on sizes."""
+    """The request, a blob or a program exceeds a size limit."""
 
     kind = "too_large"
 
 
 class Unauthorized(CallError):
-    """The server asks for a valid key."""
+    """The server requires a valid key."""
 
     kind = "unauthorized"
 
@@ -173,7 +173,7 @@ class Overloaded(CallError):
 
 
 class QuotaExceeded(CallError):
-    """The room for blobs is used up."""
+    """The quota for blobs is used up."""
 
     kind = "quota_exceeded"
 
@@ -185,13 +185,13 @@ class SecretUnavailable(CallError):
 
 
 class PackagesMissing(CallError):
-    """Packages of the skill are not on the server."""
+    """The server does not have the packages of the skill."""
 
     kind = "packages_missing"
 
 
 class InternalError(CallError):
-    """The server is at fault. Its log has the cause under `request_id`."""
+    """The server failed. Its log has the cause under `request_id`."""
 
     kind = "internal"
 
@@ -230,11 +230,11 @@ STATUS_CLASSES: Mapping[int, type[CallError]] = {
     429: RateLimited,
     503: Overloaded,
 }
-"""The class of an answer that has a status and no error in its body: of `HEAD`, or of a proxy."""
+"""The class of an answer without an error in its body, by status: to `HEAD`, or from a proxy."""
 
 
 class InvalidSetting(WardianError, ValueError):
-    """A client cannot be made with this URL or key."""
+    """A client cannot be created with this URL or key."""
 
 
 class ConnectionFailed(WardianError):
@@ -243,11 +243,11 @@ class ConnectionFailed(WardianError):
     def __init__(self, message: str, *, was_sent: bool) -> None:
         super().__init__(message)
         self.was_sent = was_sent
-        """Whether the server may have got the request, and executed it."""
+        """Whether the server may have received the request, and executed it."""
 
 
 class RunWithoutResult(WardianError):
-    """A run in the background ended without a result: it was refused, or the server ended first."""
+    """A run in the background ended without a result: it was refused, or the server stopped."""
 
     def __init__(self, record: RunRecord) -> None:
         super().__init__(f"run {record.run_id} ended as {record.outcome} and has no result")
@@ -255,7 +255,7 @@ class RunWithoutResult(WardianError):
 
 
 class RunNotEnded(WardianError):
-    """A run in the background goes on after the time for which its client has waited."""
+    """A run in the background has not ended within the time that the client waited."""
 
     def __init__(self, record: RunRecord) -> None:
         super().__init__(f"run {record.run_id} is still {record.status}")

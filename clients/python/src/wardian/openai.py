@@ -1,6 +1,6 @@
-"""Tool loops for the SDK of OpenAI: `pip install 'wardian[openai]'`.
+"""Tool loops for the OpenAI SDK: `pip install 'wardian[openai]'`.
 
-`run_tools` speaks Chat Completions, `run_responses` the Responses API.
+`run_tools` uses Chat Completions, `run_responses` uses the Responses API.
 """
 
 from wardian._async.openai import (

@@ -1,4 +1,4 @@
-"""The eight tools for the Agents SDK of OpenAI: `pip install 'wardian[openai-agents]'`."""
+"""The eight tools for the OpenAI Agents SDK: `pip install 'wardian[openai-agents]'`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from wardian._wire import JsonObject
 def tools(
     client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
 ) -> list[Tool]:
-    """The tools of a server, or those of them in `only`. Errors are answers for the model, and
-    pictures that runs keep are shown to it, unless `pictures` is false."""
+    """The tools of a server, or only those in `only`. Errors become answers for the model. It
+    sees the pictures that runs keep, unless `pictures` is false."""
     box = ToolBox(client, only, pictures=pictures)
     return [_tool(box, definition) for definition in box.definitions()]
 
@@ -28,7 +28,7 @@ def _tool(box: ToolBox, definition: JsonObject) -> FunctionTool:
     name = _wire.text(definition, "name")
 
     async def call(_context: object, arguments: str) -> str | list[Any]:
-        # The other calls of a turn go on meanwhile.
+        # The other calls of the turn continue meanwhile.
         answer = await to_thread.run_sync(partial(box.call, name, arguments))
         if not answer.pictures:
             return answer.text
@@ -40,6 +40,6 @@ def _tool(box: ToolBox, definition: JsonObject) -> FunctionTool:
         description=_wire.text(definition, "description"),
         params_json_schema=cast("dict[str, Any]", definition["parameters"]),
         on_invoke_tool=call,
-        # It would ask for schemas without optional members.
+        # It would require schemas without optional members.
         strict_json_schema=False,
     )

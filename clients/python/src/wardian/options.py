@@ -1,4 +1,4 @@
-"""The parameters of calls, by their names in the protocol."""
+"""The parameters of calls, with their names in the protocol."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wardian.results import Blob
 
 
 class Limits(TypedDict, total=False):
-    """Limits of a run. Each is within the bounds of the server."""
+    """Limits of a run. Each must be within the server's bounds."""
 
     timeout_ms: int
     fuel: int
@@ -19,7 +19,7 @@ class Limits(TypedDict, total=False):
 
 
 class Reproducible(TypedDict, total=False):
-    """What a reproducible run begins from."""
+    """The start of a reproducible run, and whether a cached result will do."""
 
     seed: int
     epoch: int
@@ -40,13 +40,13 @@ class RunOptions(TypedDict, total=False):
 
 
 class SkillOptions(RunOptions, total=False):
-    """The parameters of `execute_skill` beside the skill and its arguments."""
+    """The parameters of `execute_skill`, except the skill and its arguments."""
 
     version: str
 
 
 class CodeOptions(RunOptions, total=False):
-    """The parameters of `run_code` beside the code and its arguments."""
+    """The parameters of `run_code`, except the code and its arguments."""
 
     language: Literal["python"]
     entrypoint: str

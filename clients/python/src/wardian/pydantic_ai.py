@@ -17,8 +17,8 @@ from wardian._wire import JsonObject
 def tools(
     client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
 ) -> list[Tool[Any]]:
-    """The tools of a server, or those of them in `only`. Errors are answers for the model, and
-    pictures that runs keep are shown to it, unless `pictures` is false."""
+    """The tools of a server, or only those in `only`. Errors become answers for the model. It
+    sees the pictures that runs keep, unless `pictures` is false."""
     box = ToolBox(client, only, pictures=pictures)
     return [_tool(box, definition) for definition in box.definitions()]
 

@@ -1,6 +1,7 @@
-"""The results of calls, as values with types.
+"""The results of calls, as typed values.
 
-Each has `raw`, the JSON that it was made from. Members that a newer server sends are only there.
+Each has `raw`, the JSON that it was read from. Members that only a newer server sends are in `raw`
+alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from wardian._wire import JsonObject, WardianError
 
 Item = TypeVar("Item")
 Bytes: TypeAlias = bytes
-"""For a class with a method `bytes`."""
+"""For annotations in a class that has a method `bytes`."""
 Status = Literal["queued", "running", "ended"]
 
 
@@ -31,15 +32,15 @@ class RunFailed(WardianError):
 
 
 class NoSuchFile(WardianError, LookupError):
-    """A run has left no file of this name. The message names those that it has left."""
+    """The run did not leave a file of this name. The message names those that it left."""
 
 
 class FileNotKept(WardianError):
-    """A run has left a file whose content was not stored. The message says what stores it."""
+    """The run left the file, but its content was not stored. The message says how to store it."""
 
 
 def raw_field() -> JsonObject:
-    """The member that has the JSON of a result."""
+    """The field for the JSON of a result."""
     return field(repr=False, compare=False, kw_only=True)
 
 
@@ -54,7 +55,7 @@ class Page(Generic[Item]):
 
 @dataclass(frozen=True)
 class ListedSkill:
-    """One skill of a list. The members after `version` come with `detail="summary"`."""
+    """A skill in a list. The members after `version` require `detail="summary"`."""
 
     name: str
     version: str
@@ -127,10 +128,10 @@ class RunFile:
     path: str
     size_bytes: int
     blob_id: str | None
-    """The blob that has its content, if it was kept."""
+    """The blob with its content, if it was kept."""
     kind: str | None
     not_kept: str | None
-    """The reason why it could not be stored although the call asked for it."""
+    """The reason why it could not be stored, although the call requested it."""
     raw: JsonObject = raw_field()
 
     @property
@@ -144,31 +145,31 @@ class RunFile:
         return self.blob_id is not None
 
     def blob(self) -> Blob:
-        """The blob that has its content. Raises `FileNotKept` if it was not stored."""
+        """The blob with its content. Raises `FileNotKept` if it was not stored."""
         if self.blob_id is None:
-            reason = self.not_kept or "it was not asked for; `keep_files` names files to keep"
+            reason = self.not_kept or "the call did not request it; list it in `keep_files`"
             raise FileNotKept(f"{self.path} was not kept: {reason}")
         return Blob(self.blob_id, self.size_bytes, self.kind, self.name, raw=self.raw)
 
     def bytes(self) -> Bytes:
-        """Its content. For results of a `Client`."""
+        """The content. For results of a `Client`."""
         return _store(self).read(self.blob())
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Writes its content to a file, or under its own name to a folder that exists, and returns
-        the path of the file. A file of that name is replaced. For results of a `Client`."""
+        """Writes the content to a file, or to an existing folder under its own name, and returns
+        the path of the file. An existing file is replaced. For results of a `Client`."""
         return _store(self).download(self.blob(), self.place_at(path))
 
     async def bytes_async(self) -> Bytes:
-        """As `bytes`, for results of an `AsyncClient`."""
+        """Like `bytes`, for results of an `AsyncClient`."""
         return await _async_store(self).read(self.blob())
 
     async def save_async(self, path: str | PathLike[str]) -> Path:
-        """As `save`, for results of an `AsyncClient`."""
+        """Like `save`, for results of an `AsyncClient`."""
         return await _async_store(self).download(self.blob(), self.place_at(path))
 
     def place_at(self, path: str | PathLike[str]) -> Path:
-        """The place of the file for `save`."""
+        """The path to which `save` writes the file."""
         place = Path(path)
         return place / checked_parts(self.name)[0] if place.is_dir() else place
 
@@ -189,8 +190,8 @@ class RunFile:
 
 
 class RunFiles(list[RunFile]):
-    """The files that a run left: a list, and each also by its path or, where only one has it, by
-    the last part of its path: `result.files["report.xlsx"]`."""
+    """The files that a run left: a list that also finds a file by its path, or by the last part of
+    its path if that is unique: `result.files["report.xlsx"]`."""
 
     @overload
     def __getitem__(self, at: SupportsIndex) -> RunFile: ...
@@ -206,8 +207,8 @@ class RunFiles(list[RunFile]):
             return found[0]
         names = ", ".join(file.path for file in found or self) or "none"
         if found:
-            raise NoSuchFile(f"there is more than one file `{at}`, give its path: {names}")
-        raise NoSuchFile(f"the run has left no file `{at}`: its files are {names}")
+            raise NoSuchFile(f"more than one file is called `{at}`, use its path: {names}")
+        raise NoSuchFile(f"the run did not leave a file `{at}`: its files are {names}")
 
     def __contains__(self, file: object) -> bool:
         return bool(self._named(file)) if isinstance(file, str) else super().__contains__(file)
@@ -217,13 +218,13 @@ class RunFiles(list[RunFile]):
         return exact or [file for file in self if file.name == name]
 
     def kept(self) -> list[RunFile]:
-        """Those whose content was stored."""
+        """The files whose content was stored."""
         return [file for file in self if file.is_kept]
 
     def save_all(self, folder: str | PathLike[str]) -> list[Path]:
-        """Writes all that were kept below a folder, which is made if need be, by their paths. Files
-        of those names are replaced. Raises `FileNotKept` in the end if the run has lost others.
-        For results of a `Client`."""
+        """Writes all kept files below a folder, which is created if needed, under their paths.
+        Existing files are replaced. Finally raises `FileNotKept` if the run lost other files. For
+        results of a `Client`."""
         places = [(file, _place_below(Path(folder), file)) for file in self.kept()]
         saved: list[Path] = []
         for file, place in places:
@@ -233,7 +234,7 @@ class RunFiles(list[RunFile]):
         return saved
 
     async def save_all_async(self, folder: str | PathLike[str]) -> list[Path]:
-        """As `save_all`, for results of an `AsyncClient`."""
+        """Like `save_all`, for results of an `AsyncClient`."""
         places = [(file, _place_below(Path(folder), file)) for file in self.kept()]
         saved: list[Path] = []
         for file, place in places:
@@ -250,25 +251,25 @@ class RunFiles(list[RunFile]):
 
 
 STORE = "_store"
-"""The member of a file that has the blobs of its client. It is not part of the value."""
+"""The attribute of a file that refers to the blobs of its client. It is not part of the value."""
 
 
 class Store(Protocol):
-    """What files of a `Client` are read with."""
+    """Reads files of a `Client`."""
 
     def read(self, blob_id: str | Blob) -> bytes: ...
     def download(self, blob_id: str | Blob, path: str | PathLike[str]) -> Path: ...
 
 
 class AsyncStore(Protocol):
-    """What files of an `AsyncClient` are read with."""
+    """Reads files of an `AsyncClient`."""
 
     async def read(self, blob_id: str | Blob) -> bytes: ...
     async def download(self, blob_id: str | Blob, path: str | PathLike[str]) -> Path: ...
 
 
 def bound(result: RunResult, store: Store | AsyncStore) -> RunResult:
-    """The result, whose files are now read with this store."""
+    """The result, whose files this store now reads."""
     for file in result.files:
         vars(file)[STORE] = store
     return result
@@ -291,11 +292,11 @@ def _async_store(file: RunFile) -> AsyncStore:
 def _wrong_client(store: object, methods: str) -> str:
     if store is None:
         return "this result does not come from a client: use `client.blobs` with its `blob_id`"
-    return f"the client of this result has its files by {methods}"
+    return f"for a result of this client, use {methods}"
 
 
 def checked_parts(path: str) -> list[str]:
-    """The parts of a path of a run, which a program of others has chosen, if it leads nowhere else."""
+    """The parts of a path that an untrusted program chose. Refuses a path that leads elsewhere."""
     parts = path.split("/")
     for part in parts:
         if part in ("", ".", "..") or any(sign in part for sign in UNSAFE):
@@ -304,7 +305,7 @@ def checked_parts(path: str) -> list[str]:
 
 
 UNSAFE = ("\0", *(("\\", ":") if os.name == "nt" else ()))
-"""Characters with which a part of a path would be more than that."""
+"""Characters that must not appear in a part of a path."""
 
 
 def _place_below(folder: Path, file: RunFile) -> Path:
@@ -316,12 +317,12 @@ def _place_below(folder: Path, file: RunFile) -> Path:
 
 @dataclass(frozen=True)
 class ConvertedValue:
-    """Parts of an output that JSON cannot hold, and what they have become."""
+    """Parts of an output that JSON cannot represent, and what they were converted to."""
 
     path: str
-    """The place of the first of them in `output`, such as `$.rows[0].when`."""
+    """The path of the first of them in `output`, such as `$.rows[0].when`."""
     from_: str
-    """Their type in Python, such as `datetime.date`. `from` itself is a word of Python."""
+    """Their type in Python, such as `datetime.date`. `from` is a keyword of Python."""
     to: str
     count: int | None
     raw: JsonObject = raw_field()
@@ -365,9 +366,9 @@ class RunResult:
     run_id: str
     summary: str
     output: JsonObject | None
-    """What the program returned. With `output_truncated`, the id of a blob that has it."""
+    """What the program returned. If `output_truncated`, the id of the blob that contains it."""
     converted: list[ConvertedValue]
-    """The parts of the output that JSON cannot hold, and what they have become."""
+    """The parts of the output that JSON cannot represent, and what they were converted to."""
     converted_total: int | None
     output_blobs: list[str]
     files: RunFiles
@@ -380,7 +381,7 @@ class RunResult:
     memory_peak_bytes: int
     fuel: int | None
     cached: bool | None
-    """True if the result was kept from an earlier run, so that nothing was executed."""
+    """True if the result is from an earlier run, so that nothing was executed."""
     raw: JsonObject = raw_field()
 
     @property
@@ -389,7 +390,7 @@ class RunResult:
         return self.status == "completed"
 
     def completed(self) -> RunResult:
-        """This result, if the program returned; otherwise raises `RunFailed`."""
+        """Returns this result if the program returned; otherwise raises `RunFailed`."""
         if self.is_completed:
             return self
         raise RunFailed(self)
@@ -421,7 +422,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class DetachedRun:
-    """The answer to a call with `detach`: how far the run is."""
+    """The answer to a call with `detach`: the status of the run."""
 
     status: Status
     run_id: str
@@ -435,7 +436,7 @@ class DetachedRun:
 
 @dataclass(frozen=True)
 class Output:
-    """A piece of what a program prints."""
+    """A piece of a program's output."""
 
     stream: Literal["stdout", "stderr", "log"]
     text: str
@@ -449,7 +450,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a program is, in units of its own choice."""
+    """How far a program is, in units that it chooses."""
 
     done: float
     total: float | None
@@ -468,7 +469,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Output that did not come because it was read too slowly. The log of the result has it."""
+    """Output that was skipped because the client read too slowly. The log of the result has it."""
 
     bytes: int
     raw: JsonObject = raw_field()
@@ -480,7 +481,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What the server knows of a run. `raw` has all of the record."""
+    """The record of a run. `raw` has all its members."""
 
     run_id: str
     status: Status
@@ -491,7 +492,7 @@ class RunRecord:
     detached: bool
     started_ms: int
     progress: Progress | None
-    """The last report of the program, while it runs."""
+    """The last progress report of the program, while it runs."""
     outcome: str | None
     """How it ended, such as `completed` or `timeout`."""
     result: RunResult | None
@@ -530,7 +531,7 @@ class Blob:
     size_bytes: int
     kind: str | None = None
     name: str | None = None
-    """The name of a file, by which programs can open the blob."""
+    """The file name by which programs can open the blob."""
     raw: JsonObject = raw_field()
 
     def __str__(self) -> str:

@@ -1,9 +1,9 @@
 //! The table of the eight tools. The server publishes it and checks parameters against it.
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
-//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`, `timeout_ms` of
-//! `run_code` (published clients send it there), the limits other than time, and runs in the
-//! background.
+//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`,
+//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, and runs
+//! in the background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -60,13 +60,13 @@ pub(crate) const MAX_KEEP_PATTERN: usize = 256;
 const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",
     Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
-    "Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all that are not too large)",
+    "Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all within the size limits)",
 );
 
 const STRICT_OUTPUT: Parameter = Parameter::optional(
     "strict_output",
     Shape::Flag,
-    "Fail if the program returns something that JSON cannot hold, instead of converting it (dates, tables, figures, ...)",
+    "Fail if the program returns a value that JSON cannot represent (a date, table, figure, ...), instead of converting it",
 );
 
 /// Largest seed of a reproducible run: the largest integer that every JSON reader keeps exactly.
@@ -85,7 +85,7 @@ const REPRODUCIBLE: Parameter = Parameter::optional(
                 maximum: Some(MAX_SEED),
                 fallback: Fallback::Filled(0),
             }),
-            "Decides all randomness",
+            "Seed of all randomness",
         ),
         Parameter::optional(
             "epoch",
@@ -94,15 +94,15 @@ const REPRODUCIBLE: Parameter = Parameter::optional(
                 maximum: Some(MAX_EPOCH),
                 fallback: Fallback::Filled(DEFAULT_EPOCH),
             }),
-            "Time of day at the start, in seconds since 1970",
+            "Time of day when the run starts, in seconds since 1970",
         ),
         Parameter::optional(
             "cache",
             Shape::Flag,
-            "Answer with the kept result of an earlier run with the same inputs, if there is one",
+            "Return the cached result of an earlier run with the same inputs, if one exists",
         ),
     ]),
-    "Run so that every repetition gives the same result: true, or the seed and the time to use",
+    "Make the result repeatable: true, or an object with the seed and the start time",
 );
 
 /// Longest label of a run, in characters.
@@ -120,7 +120,7 @@ const MAX_REQUEST_KEY: usize = 128;
 const DETACH: Parameter = Parameter::optional(
     "detach",
     Shape::Flag,
-    "Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result",
+    "Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result",
 );
 
 const IDEMPOTENCY_KEY: Parameter = Parameter::optional(
@@ -131,7 +131,7 @@ const IDEMPOTENCY_KEY: Parameter = Parameter::optional(
         default: None,
         shows_default: false,
     }),
-    "Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer",
+    "Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer",
 );
 
 /// All tools, in the protocol's order.
@@ -286,7 +286,7 @@ const LIMITS: &[Parameter] = &[
     Parameter::optional(
         "memory_bytes",
         Shape::Limit(Limit::Memory),
-        "Maximum memory, the interpreter's included",
+        "Maximum memory, including the interpreter's",
     ),
     Parameter::optional(
         "workspace_bytes",
@@ -313,12 +313,12 @@ const CREATE_BLOB: Tool = Tool {
         Parameter::optional(
             "encoding",
             Shape::Choice { values: &["utf-8", "base64"], default: None },
-            "How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type)",
+            "Encoding of content (omit for utf-8 if kind is a text type, base64 if it is a known binary type)",
         ),
         Parameter::optional(
             "name",
             Shape::Text(Text::up_to(MAX_BLOB_NAME)),
-            "File name, such as 'sales.csv', by which programs can open the blob and people find it",
+            "File name, such as 'sales.csv': programs can open the blob by this name, and lists show it",
         ),
         IDEMPOTENCY_KEY,
     ],

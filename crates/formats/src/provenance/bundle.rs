@@ -1,14 +1,14 @@
-//! The names of files in a bundle: a record, and all contents that it names.
+//! The names of the files in a bundle: a document, and all contents that it names.
 //!
 //! ```text
-//! RECORD.json                       the record, or the signed record
+//! RECORD.json                       the document, or the signed document
 //! blobs/<letters of the id>         a blob that the run could read, and its network record
 //! layers/<key>.layer                packages of its skills
 //! skills/<name>@<version>/<path>    a file of a skill
 //! texts/<digest>                    a program or arguments, if they are long
 //! ```
 //!
-//! The batteries and the engine are not in it: they belong to a machine, and the record has their
+//! The batteries and the engine are not in it: they belong to a machine. The document has their
 //! digests.
 
 use crate::job::LayerPlace;
@@ -22,8 +22,8 @@ use crate::skill::path::is_left_out;
 use wardian_vocabulary::ids::{Digest, SkillName};
 use wardian_vocabulary::units::ByteCount;
 
-/// The name of the record.
-pub const RECORD: &str = "RECORD.json";
+/// The name of the document's file.
+pub const DOCUMENT_NAME: &str = "RECORD.json";
 
 /// Largest layer: its files, and their index.
 const MAX_LAYER: ByteCount = ByteCount::mebibytes(528);
@@ -64,7 +64,7 @@ pub fn is_in_program(name: &SkillName) -> bool {
     name.as_str() == GUIDE_NAME
 }
 
-/// The long texts of a record.
+/// The long texts of a document.
 #[must_use]
 pub fn long_texts(inputs: &RunInputs) -> Vec<(&'static str, &DocumentText)> {
     let program = match &inputs.program {
@@ -82,7 +82,7 @@ pub fn layers(inputs: &RunInputs) -> Vec<Digest> {
     layers.map(|layer| layer.digest).collect()
 }
 
-/// Checks the files of a bundle against its record, one after the other.
+/// Checks the files of a bundle against its document, one after the other.
 #[derive(Debug)]
 pub struct BundleContents<'r> {
     inputs: &'r RunInputs,
@@ -93,7 +93,7 @@ pub struct BundleContents<'r> {
 }
 
 impl<'r> BundleContents<'r> {
-    /// The files that a bundle with this record must have.
+    /// The files that a bundle with this document must have.
     #[must_use]
     pub fn of(inputs: &'r RunInputs) -> Self {
         let blobs = inputs.contents().map(|blob| blob_name(blob.id.letters()));
@@ -104,17 +104,17 @@ impl<'r> BundleContents<'r> {
         Self { inputs, missing, layers: layers(inputs).len(), skill_files: 0 }
     }
 
-    /// Largest record.
+    /// Maximum size of the document.
     #[must_use]
-    pub const fn largest_record() -> ByteCount {
+    pub const fn largest_document() -> ByteCount {
         MAX_SIGNED_DOCUMENT
     }
 
-    /// Accepts a file that the record names, with the size that it may have.
+    /// Accepts a file that the document names, with the size that it may have.
     ///
     /// # Errors
     ///
-    /// The record does not name it, or it has another size.
+    /// The document does not name it, or it has another size.
     pub fn accept(&mut self, entry: &TarEntry) -> Result<(), ProvenanceError> {
         let TarEntry { name, size } = entry;
         let size = *size;
@@ -178,7 +178,7 @@ impl<'r> BundleContents<'r> {
 fn extra(name: &str) -> ProvenanceError {
     let name: String = name.chars().take(120).collect();
     ProvenanceError::Bundle(format!(
-        "the record refers to no `{}` of this size",
+        "the document does not refer to a file `{}` of this size",
         name.escape_debug()
     ))
 }

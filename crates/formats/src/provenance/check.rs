@@ -36,14 +36,14 @@ impl RunDocument {
 }
 
 impl RunEnding {
-    /// Checks what no run leaves. A record has one form, so that equal runs have equal records.
+    /// Checks what no run leaves. A document has one form, so that equal runs have equal documents.
     fn check(&self) -> Result<(), ProvenanceError> {
         if let Some(output) = &self.output {
             let read = strict::read_output(output);
             ensure(read.is_ok(), "its output is not JSON that a run can return")?;
         }
         let is_repeatable = self.unrepeatable().is_none();
-        ensure(is_repeatable, "a run that timed out or was ended by the machine has no record")?;
+        ensure(is_repeatable, "a run that timed out or was ended by the machine has no document")?;
         let pieces = &self.log.pieces;
         ensure(pieces.iter().all(|piece| !piece.text.is_empty()), "a piece of its log is empty")?;
         let is_kept = |piece: &LogChunk| piece.stream != Stream::Progress;

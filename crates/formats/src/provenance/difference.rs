@@ -1,4 +1,4 @@
-//! The differences between a record and a repetition, or another record.
+//! The differences between a document and a repetition, or another document.
 //!
 //! INVARIANT(unequal-differs): two inputs, and two ends, that are not equal have a difference, also
 //! if no member shows it.
@@ -25,13 +25,13 @@ const LEAD: usize = 40;
 pub struct Difference {
     /// The member that differs, such as `fuel` or `log line 3`.
     pub what: String,
-    /// Its value in the record; none if it does not exist.
+    /// Its value in the document; none if it does not exist.
     pub recorded: Option<String>,
     /// Its other value; none if it does not exist.
     pub found: Option<String>,
 }
 
-/// The inputs of a repetition are not those of the record.
+/// The inputs of a repetition differ from those of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherInputs {
     /// The first difference.
@@ -48,7 +48,7 @@ impl fmt::Display for OtherInputs {
             text.unwrap_or_else(|| "nothing".to_owned())
         };
         let (what, recorded, found) = (harmless(what), shown(recorded), shown(found));
-        write!(f, "`{what}` is {recorded} in the record and {found} here; nothing was executed")
+        write!(f, "`{what}` is {recorded} in the document and {found} here; nothing was executed")
     }
 }
 

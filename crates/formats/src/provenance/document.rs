@@ -1,4 +1,4 @@
-//! The run record document: everything that decided a run, by digest, and all that came out.
+//! The run document: everything that decided a run, by digest, and all that came out.
 //!
 //! JSON texts, such as arguments, are strings in it. Canonical JSON knows doubles only, and a
 //! program may depend on the digits and the order that its caller wrote.
@@ -24,7 +24,7 @@ pub const FORMAT: &str = "wardian run record";
 /// The version of the format that is written and read.
 pub const VERSION: u64 = 1;
 
-/// Maximum number of pieces of a log, and of blobs, of a record.
+/// Maximum number of pieces of a log, and of blobs, of a document.
 pub const MAX_PIECES: usize = 20_000;
 
 /// Largest document.
@@ -111,10 +111,10 @@ pub struct RunInputs {
     pub seed: u64,
     /// The time of day at the start, in seconds since the Unix epoch.
     pub epoch: u64,
-    /// What used its fuel besides instructions. Records of older versions do not name it.
+    /// What used fuel in addition to instructions. Documents of older versions do not name it.
     #[serde(default, skip_serializing_if = "is_first")]
     pub fuel_rules: FuelRules,
-    /// The record of what it exchanged with the world; none if it had no network.
+    /// The record of what it exchanged with the network; none if it had no network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<DocumentBlob>,
 }
@@ -183,13 +183,13 @@ pub struct DocumentBlob {
     /// The name by which the run could open it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BlobName>,
-    /// Further names by which the run could open it. Absent if there are none, as in records of
+    /// Further names by which the run could open it. Absent if there are none, as in documents of
     /// older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<BlobName>,
 }
 
-/// The limits of a run. The time is not an input: a run that ends by it has no record.
+/// The limits of a run. The time limit is not an input: a run that times out has no document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentLimits {
@@ -397,7 +397,7 @@ impl RunDocument {
                 return Err(ProvenanceError::NewerVersion { found, known });
             }
         }
-        let document: Self = read_canonical("the record", text)?;
+        let document: Self = read_canonical("the document", text)?;
         document.check()?;
         Ok(document)
     }

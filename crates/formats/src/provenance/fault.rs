@@ -1,10 +1,10 @@
-//! The reasons why a record, a bundle, a signature or a key cannot be used.
+//! The reasons why a document, a bundle, a signature or a key cannot be used.
 
 use std::io;
 
 use wardian_vocabulary::units::ByteCount;
 
-/// The reason why a record, a bundle, a signature or a key cannot be used.
+/// The reason why a document, a bundle, a signature or a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvenanceError {
     /// A text is not the JSON that it should be.
@@ -30,28 +30,28 @@ pub enum ProvenanceError {
     /// A value has no JSON.
     #[error("a value cannot be written as JSON")]
     Unserialisable(#[source] serde_json::Error),
-    /// The record has a format of the future.
+    /// A newer version of Wardian wrote the document.
     #[error(
-        "the record has version {found} of the format, and this program reads version {known}: use \
-         a newer Wardian"
+        "the document has version {found} of the format, and this program reads version {known}: \
+         use a newer Wardian"
     )]
     NewerVersion {
-        /// The version of the record.
+        /// The version of the document.
         found: u64,
         /// The version that is read.
         known: u64,
     },
     /// The file is something else.
-    #[error("is not a run record, a signed run record or a bundle")]
+    #[error("is not a run document, a signed run document or a bundle")]
     Unknown,
     /// The file is too large.
-    #[error("is larger than {most}, the maximum for a record")]
+    #[error("is larger than {most}, the maximum for a document")]
     TooLarge {
         /// The most that is read.
         most: ByteCount,
     },
-    /// A record contradicts itself, or has a value out of its bounds.
-    #[error("the record is malformed: {}", harmless(.0))]
+    /// A document contradicts itself, or has a value that is out of bounds.
+    #[error("the document is malformed: {}", harmless(.0))]
     Malformed(String),
     /// A bundle is malformed.
     #[error("the bundle is malformed: {}", harmless(.0))]
@@ -60,7 +60,7 @@ pub enum ProvenanceError {
     #[error("the signature is invalid: {0}")]
     Signature(&'static str),
     /// An envelope is malformed.
-    #[error("the signed record is malformed: {}", harmless(.0))]
+    #[error("the signed document is malformed: {}", harmless(.0))]
     Envelope(String),
     /// A key cannot be used.
     #[error("the key cannot be used: {0}")]
@@ -76,7 +76,7 @@ pub enum ProvenanceError {
     },
 }
 
-/// A text of a record that somebody else may have written, as an error repeats it: control
+/// A text of a document that somebody else may have written, as an error repeats it: control
 /// characters and those that change the direction of text are escaped.
 pub(super) fn harmless(text: &str) -> String {
     let escaped = |letter: char| match letter {
@@ -94,7 +94,7 @@ mod tests {
     fn an_error_cannot_write_to_the_terminal() {
         let problem = || "unknown field `\u{1b}]0;x\u{7}\u{202e}\u{2066}\n`".to_owned();
         for fault in [
-            ProvenanceError::Json { what: "the record", problem: problem() },
+            ProvenanceError::Json { what: "the document", problem: problem() },
             ProvenanceError::Malformed(problem()),
             ProvenanceError::Bundle(problem()),
             ProvenanceError::Envelope(problem()),

@@ -1,5 +1,5 @@
-//! Records of runs that can be executed again, on their own: documents in canonical JSON that name
-//! everything by digest, their differences, bundles and signatures.
+//! Documents of runs that can be executed again: canonical JSON that names everything by digest,
+//! their differences, bundles and signatures.
 //!
 //! Knows nothing of the database of a server, which is `wardian_stores::records`, and starts no
 //! run. The service makes documents; the command line reads, compares and packs them.

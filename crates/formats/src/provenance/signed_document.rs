@@ -1,4 +1,4 @@
-//! Signed records: an envelope of DSSE around a statement of in-toto, whose predicate is the record.
+//! Signed documents: a DSSE envelope around an in-toto statement, whose predicate is the document.
 //!
 //! INVARIANT(signed-bytes): the statement is read from the very bytes that the signature covers.
 
@@ -28,10 +28,10 @@ const SUBJECT: &str = "run record";
 /// Largest envelope: Base64 takes a third more.
 pub const MAX_SIGNED_DOCUMENT: ByteCount = ByteCount::mebibytes(48);
 
-/// Largest statement: its record, and the rest of it.
+/// Largest statement: the document, and the other members.
 const MAX_STATEMENT: ByteCount = ByteCount::bytes(MAX_DOCUMENT.as_u64() + (4 << 10));
 
-/// A signed record.
+/// A signed document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedDocument {
     statement: Vec<u8>,
@@ -56,7 +56,7 @@ struct EnvelopeSignature {
     sig: String,
 }
 
-/// A statement about a record.
+/// A statement about a document.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Statement<P> {
@@ -68,7 +68,7 @@ struct Statement<P> {
     predicate: P,
 }
 
-/// What a statement is about: the record, by the digest of its canonical form.
+/// What a statement is about: the document, by the digest of its canonical form.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Subject {
@@ -99,11 +99,11 @@ impl Subject {
 }
 
 impl SignedDocument {
-    /// Signs a record.
+    /// Signs a document.
     ///
     /// # Errors
     ///
-    /// The record is too large.
+    /// The document is too large.
     pub fn sign(document: &RunDocument, key: &PrivateKey) -> Result<Self, ProvenanceError> {
         let statement = canonical(&Statement {
             statement_type: STATEMENT.to_owned(),
@@ -137,7 +137,7 @@ impl SignedDocument {
         if ByteCount::from(text.len()) > MAX_SIGNED_DOCUMENT {
             return Err(ProvenanceError::TooLarge { most: MAX_SIGNED_DOCUMENT });
         }
-        let what = "the signed record";
+        let what = "the signed document";
         let read = strict::read(text)
             .map_err(|fault| ProvenanceError::Json { what, problem: fault.to_string() })?;
         let envelope: Envelope = serde_json::from_str(read.text)
@@ -167,13 +167,13 @@ impl SignedDocument {
             return Ok(());
         }
         Err(ProvenanceError::Signature(if self.signature.keyid == key.id() {
-            "the record or the signature was changed"
+            "the document or the signature was changed"
         } else {
-            "the record was signed with another key"
+            "the document was signed with another key"
         }))
     }
 
-    /// The record.
+    /// The document.
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl SignedDocument {
         let statement: Statement<RunDocument> = read_canonical("the statement", &self.statement)?;
         let document = RunDocument::read(statement.predicate.text()?.as_bytes())?;
         if statement.subject != [Subject::of(&document)?] {
-            return Err(malformed("its subject is not the digest of its record".to_owned()));
+            return Err(malformed("its subject is not the digest of its document".to_owned()));
         }
         Ok(document)
     }

@@ -6,10 +6,10 @@ use crate::provenance::fault::ProvenanceError;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// Longest text that a record has by value, in bytes.
+/// Longest text that a document has by value, in bytes.
 const MAX_INLINE: usize = 1 << 20;
 
-/// A text of a record.
+/// A text of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentText {

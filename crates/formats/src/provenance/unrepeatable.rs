@@ -1,7 +1,7 @@
-//! The reasons why a run has no record although it was reproducible.
+//! The reasons why a run has no document although it was reproducible.
 
 /// The reason why the end of a run is not part of a record: a repetition may end in another way, or
-/// its record would be too large.
+/// its document would be too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unrepeatable {
     /// The time or a caller ended it.
@@ -16,8 +16,8 @@ pub enum Unrepeatable {
     /// Its log changes between its streams too often, or it stored too many blobs.
     #[error("the run changed too often between its streams, or stored too many blobs")]
     TooManyParts,
-    /// What it exchanged with the world has no room in a record.
-    #[error("the run exchanged more data with the network than a record can hold")]
+    /// What it exchanged with the world has no room in a document.
+    #[error("the run exchanged more data with the network than a document can hold")]
     Network,
 }
 

@@ -100,7 +100,7 @@ struct Order {
     mount_skills: Vec<String>,
 }
 
-/// The files that a run reads, which its record must not replace.
+/// The files that a run reads, which its document must not replace.
 fn inputs_of<'a>(options: &'a RunOptions, program: Option<&'a Path>) -> Vec<&'a Path> {
     let args = options.args.as_deref().and_then(|args| args.strip_prefix('@')).map(Path::new);
     let blobs = options.blob.iter().map(|blob| &blob.path).chain(&options.files);
@@ -121,8 +121,8 @@ fn run(
     if let Some(key) = &options.sign {
         private_key(key)?;
     }
-    if let Some(record) = &options.record {
-        ensure_writable(record, &inputs_of(options, order.file.as_deref()))?;
+    if let Some(path) = &options.record {
+        ensure_writable(path, &inputs_of(options, order.file.as_deref()))?;
     }
     let profile = ProfileRequest::of(&options.profile)?;
     let limits = RequestedLimits {
@@ -285,7 +285,7 @@ fn finish(
         exit
     };
     if let Some(file) = &options.record {
-        record(file, options.sign.as_deref(), ended)?;
+        save_document(file, options.sign.as_deref(), ended)?;
     }
     saved.iter().for_each(note_saved);
     if options.out.is_none() && !options.json {
@@ -332,10 +332,10 @@ fn dropped(result: &RunResult, printed: Option<&BlobId>) -> Option<String> {
         .then(|| format!("created and dropped: {list}{more}; keep them with `--out FOLDER`"))
 }
 
-/// Writes the record of a run, unless its end does not repeat.
-fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Failed> {
+/// Writes the document of a run, unless its end does not repeat.
+fn save_document(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Failed> {
     if let Some(why) = ended.unrepeatable {
-        let message = format!("no record was written: {why}");
+        let message = format!("no document was written: {why}");
         return Err(match why {
             Unrepeatable::Time | Unrepeatable::TooManyParts | Unrepeatable::Network => {
                 Failed::refused(message)
@@ -344,7 +344,7 @@ fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Fa
         });
     }
     let Some(document) = &ended.document else {
-        return Err(Failed::because("the run left no record"));
+        return Err(Failed::because("the run left no document"));
     };
     let key = key.map(private_key).transpose()?;
     if let Some(network) = &ended.network {

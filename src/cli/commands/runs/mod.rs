@@ -39,7 +39,7 @@ pub(crate) fn runs(
                 source.close().await;
                 print_record(&found?, *json)?;
             }
-            RunsCommand::Record { id, output, of } => {
+            RunsCommand::Document { id, output, of } => {
                 let id = RunId::parse(id)?;
                 let source = RecordSource::open(config, of, api_key).await?;
                 let found = source.document(&id).await;

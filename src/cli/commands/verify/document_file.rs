@@ -1,4 +1,4 @@
-//! Files with records: alone, signed, or in a bundle.
+//! Files with documents: alone, signed, or in a bundle.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -21,7 +21,7 @@ use wardian_vocabulary::ids::Digest;
 /// Longest file with a key that is read, in bytes.
 const MAX_KEY: u64 = 16 << 10;
 
-/// Reads the record in a file, with the contents of a bundle. With a key it must be signed.
+/// Reads the document of a file, and the contents of a bundle. With a key it must be signed.
 pub(super) fn read_document(
     path: &Path,
     key: Option<&PublicKey>,
@@ -29,8 +29,8 @@ pub(super) fn read_document(
     let named = |fault: ProvenanceError| Failed::named(path.display(), &fault);
     let file = File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
     if is_archive(path, &file)? {
-        let (record, unpacked) = unpack(file, key).map_err(named)?;
-        return Ok((record, Some(unpacked)));
+        let (read, unpacked) = unpack(file, key).map_err(named)?;
+        return Ok((read, Some(unpacked)));
     }
     let mut text = Vec::new();
     file.take(MAX_SIGNED_DOCUMENT.as_u64().saturating_add(1))
@@ -39,19 +39,19 @@ pub(super) fn read_document(
     Ok((parse(text, key).map_err(named)?, None))
 }
 
-/// The file of the network record that belongs to the record in `path`.
+/// The file of the network record that belongs to the document in `path`.
 pub(crate) fn network_file(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".network");
     name.into()
 }
 
-/// Refuses a file for a record that could not be written later, or that is one of these inputs.
+/// Refuses a path at which the document could not be written, or that is one of these inputs.
 pub(crate) fn ensure_writable(path: &Path, inputs: &[&Path]) -> Result<(), Failed> {
     let named = |why: &str| Failed::usage(format!("`--record {}`: {why}", path.display()));
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    if let Some(record) = identity(path)
-        && let Some(input) = inputs.iter().find(|input| identity(input) == Some(record))
+    if let Some(document) = identity(path)
+        && let Some(input) = inputs.iter().find(|input| identity(input) == Some(document))
     {
         let why = format!("it would replace `{}`, which the run reads", input.display());
         return Err(named(&why));
@@ -83,7 +83,7 @@ fn pem(path: &Path) -> Result<Zeroizing<String>, Failed> {
     Ok(text)
 }
 
-/// Writes the record of a run into a file, signed if there is a key.
+/// Writes the document of a run into a file, signed if there is a key.
 pub(crate) fn write_document(
     path: &Path,
     document: &RunDocument,

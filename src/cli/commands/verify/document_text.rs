@@ -1,8 +1,8 @@
-//! The text of a record: as it is, or signed.
+//! The text of a document, signed or not.
 
 use wardian_formats::provenance::{ProvenanceError, PublicKey, RunDocument, SignedDocument};
 
-/// A record that was read.
+/// A document that was read.
 #[derive(Debug)]
 pub(super) struct ReadDocument {
     pub(super) document: RunDocument,
@@ -12,7 +12,7 @@ pub(super) struct ReadDocument {
     pub(super) signature: SignatureState,
 }
 
-/// The state of the signature of a record.
+/// The state of the signature of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignatureState {
     None,
@@ -20,8 +20,8 @@ pub(super) enum SignatureState {
     Verified,
 }
 
-/// Reads a record, or a signed record. With a key, the signature is verified before anything that
-/// it covers is read.
+/// Reads a document, signed or not. With a key, the signature is verified before anything that it
+/// covers is read.
 pub(super) fn parse(
     text: Vec<u8>,
     key: Option<&PublicKey>,
@@ -29,7 +29,7 @@ pub(super) fn parse(
     if !SignedDocument::is_in(&text) {
         let document = RunDocument::read(&text)?;
         if key.is_some() {
-            return Err(ProvenanceError::Signature("the record is not signed"));
+            return Err(ProvenanceError::Signature("the document is not signed"));
         }
         return Ok(ReadDocument { document, text, signature: SignatureState::None });
     }

@@ -1,4 +1,4 @@
-//! Finds the contents that a record names among the files of folders, whatever their names are.
+//! Finds the contents that a document names in folders, whatever the names of the files are.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -16,7 +16,7 @@ use wardian_stores::blobs::content::kind::BlobKind;
 /// Maximum number of files and folders that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Maximum number of files and folders next to a record that are looked at without being named.
+/// Maximum number of files and folders next to a document that are looked at without being named.
 const MAX_BESIDE: usize = 20_000;
 
 /// Longest text that is read, in bytes: programs and arguments are no longer.
@@ -67,11 +67,11 @@ impl FoundFiles {
         Ok(Self(found))
     }
 
-    /// Looks for files next to a record and below its folder, as far as that is quick: the inputs
+    /// Looks for files next to a document and below its folder, as far as that is quick: the inputs
     /// of a run that was recorded a moment ago are mostly there. What cannot be read is left out,
     /// and so are links and hidden folders.
-    pub(crate) fn beside(record: &Path) -> Self {
-        let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty());
+    pub(crate) fn beside(document: &Path) -> Self {
+        let folder = document.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut pending = vec![folder.unwrap_or(Path::new(".")).to_owned()];
         let (mut found, mut count) = (Vec::new(), 0_usize);
         while let Some(folder) = pending.pop() {
@@ -160,7 +160,7 @@ impl FoundFiles {
             }
         }
         Err(Failed::usage(format!(
-            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the record, and \
+            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the document, and \
             is in none of the folders: give the folder of its file with `--blobs`",
             text.sha256, text.size_bytes
         )))

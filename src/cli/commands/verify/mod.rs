@@ -1,5 +1,5 @@
-//! `wardian verify`: executes a recorded run again and compares, or compares two records. `wardian
-//! bundle`: packs a record with all that it names.
+//! `wardian verify`: executes a recorded run again and compares, or compares two documents.
+//! `wardian bundle`: packs a document with all that it names.
 
 mod document_file;
 mod document_text;
@@ -65,7 +65,7 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
     }))
 }
 
-/// Tells whether the signature of a record was verified.
+/// Tells whether the signature of a document was verified.
 fn note_signature(file: &Path, signature: SignatureState) {
     let told = match signature {
         SignatureState::None => return,
@@ -82,7 +82,8 @@ fn note_other_programs(recorded: &RunDocument, now: &RunDocument) {
     let (one, other) = (&recorded.made_by, &now.made_by);
     if one != other {
         note(&format!(
-            "the record was made by Wardian {} with wasmtime {}; this is Wardian {} with wasmtime {}",
+            "the document was made by Wardian {} with wasmtime {}; this is Wardian {} with wasmtime \
+             {}",
             shown(&one.wardian),
             shown(&one.wasmtime),
             other.wardian,

@@ -1,4 +1,4 @@
-//! `wardian bundle`: packs a record and all contents that it names into one file.
+//! `wardian bundle`: packs a document and all contents that it names into one file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -20,7 +20,8 @@ use crate::cli::verify_args::BundleArgs;
 use wardian_config::Config;
 use wardian_formats::provenance::RunInputs;
 use wardian_formats::provenance::bundle::{
-    RECORD, blob_name, is_in_program, layer_name, layers, long_texts, skill_folder, text_name,
+    DOCUMENT_NAME, blob_name, is_in_program, layer_name, layers, long_texts, skill_folder,
+    text_name,
 };
 use wardian_formats::provenance::tar::TarWriter;
 use wardian_skills::registry::folders::snapshot::Snapshot;
@@ -43,23 +44,23 @@ impl Read for FromStart<'_> {
     }
 }
 
-/// Executes the command. Equal records give equal bundles.
+/// Executes the command. Equal documents give equal bundles.
 pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed> {
-    let (record, unpacked) = read_document(&args.file, None)?;
+    let (read, unpacked) = read_document(&args.file, None)?;
     if unpacked.is_some() {
         return Err(Failed::usage(format!("{}: is already a bundle", args.file.display())));
     }
-    ensure_no_input(args, &record.document.inputs)?;
+    ensure_no_input(args, &read.document.inputs)?;
     let mut files = FoundFiles::below(&args.blobs)?;
     files.extend(FoundFiles::beside(&args.file));
     files.add(&network_file(&args.file));
-    let contents = contents(config, record, &files)?;
+    let contents = contents(config, read, &files)?;
     let written = write(&args.output, &contents)?;
     note(&format!("{written} files in {}", args.output.display()));
     Ok(Exit::Done)
 }
 
-/// Refuses an output that is there and has the record, or a content that the record names.
+/// Refuses an output file that is the document, or a content that the document names.
 fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> {
     let refused = |why: &str| Err(Failed::usage(format!("{}: {why}", args.output.display())));
     // A link would be replaced, so it is refused like all that is not a regular file.
@@ -67,10 +68,10 @@ fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> 
     if !there.is_file() {
         return refused("exists and is not a regular file");
     }
-    let record =
+    let document =
         fs::metadata(&args.file).map_err(|fault| Failed::named(args.file.display(), &fault))?;
     let output = FoundFiles::one(&args.output);
-    let is_input = (there.dev(), there.ino()) == (record.dev(), record.ino())
+    let is_input = (there.dev(), there.ino()) == (document.dev(), document.ino())
         || inputs.contents().any(|blob| output.of_blob(blob).is_ok())
         || long_texts(inputs).iter().any(|(what, text)| output.text(what, text).is_ok());
     if is_input { refused("is one of the files to pack: choose another output") } else { Ok(()) }
@@ -78,10 +79,10 @@ fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> 
 
 fn contents(
     config: &Config,
-    record: ReadDocument,
+    read: ReadDocument,
     files: &FoundFiles,
 ) -> Result<BTreeMap<String, Content>, Failed> {
-    let inputs = &record.document.inputs;
+    let inputs = &read.document.inputs;
     let mut contents = BTreeMap::new();
     for blob in inputs.contents() {
         let path = files.of_blob(blob)?.to_owned();
@@ -111,11 +112,11 @@ fn contents(
         let content = Content::Open(Arc::clone(&layer.file), layer.length.as_u64());
         contents.insert(layer_name(&key.to_string()), content);
     }
-    contents.insert(RECORD.to_owned(), Content::Bytes(record.text));
+    contents.insert(DOCUMENT_NAME.to_owned(), Content::Bytes(read.text));
     Ok(contents)
 }
 
-/// The skills of a record, each with its folder.
+/// The skills of a document, each with its folder.
 fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapshot>)>, Failed> {
     let index = open_registry(config)?.current();
     let skills = inputs.skills.iter().filter(|skill| !is_in_program(&skill.name));
@@ -127,7 +128,7 @@ fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapsh
             return Ok((skill_folder(skill), Arc::clone(snapshot)));
         }
         Err(Failed::usage(format!(
-            "{} of `{}` differs here: the record has {}, and this machine has {}",
+            "{} of `{}` differs here: the document has {}, and this machine has {}",
             skill.version,
             skill.name,
             skill.digest,

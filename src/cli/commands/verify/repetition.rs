@@ -22,8 +22,8 @@ use wardian_service::{
     Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, ServiceError,
 };
 
-/// The time that a repetition may take at least: this machine may be slower than the one of the
-/// record.
+/// Lower bound of a repetition's time limit: this machine may be slower than the one that executed
+/// the run.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A run that was executed again.
@@ -90,7 +90,7 @@ async fn perform(
         return Err(Failed::because(format!("the run cannot be compared here: {why}")));
     }
     let document = ended.document;
-    let document = document.ok_or_else(|| Failed::because("the repetition left no record"))?;
+    let document = document.ok_or_else(|| Failed::because("the repetition left no document"))?;
     Ok(Repetition { document, network: ended.network_differences })
 }
 

@@ -1,4 +1,4 @@
-//! Bundles: unpacked into a temporary folder, each file checked against the record.
+//! Bundles: unpacked into a temporary folder, each file checked against the document.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::BufReader;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::cli::commands::verify::document_text::{ReadDocument, parse};
 use crate::cli::failed::Failed;
-use wardian_formats::provenance::bundle::{BundleContents, RECORD};
+use wardian_formats::provenance::bundle::{BundleContents, DOCUMENT_NAME};
 use wardian_formats::provenance::tar::TarReader;
 use wardian_formats::provenance::{ProvenanceError, PublicKey};
 
@@ -37,17 +37,18 @@ pub(super) fn unpack(
         fs::create_dir(folder.path().join(name)).map_err(failed("unpack the bundle"))?;
     }
     let mut archive = TarReader::new(BufReader::new(file));
-    let first = archive.next_entry()?.filter(|entry| entry.name == RECORD);
-    let first = first
-        .ok_or_else(|| ProvenanceError::Bundle(format!("its first file must be `{RECORD}`")))?;
-    let most = BundleContents::largest_record();
+    let first = archive.next_entry()?.filter(|entry| entry.name == DOCUMENT_NAME);
+    let first = first.ok_or_else(|| {
+        ProvenanceError::Bundle(format!("its first file must be `{DOCUMENT_NAME}`"))
+    })?;
+    let most = BundleContents::largest_document();
     if first.size > most.as_u64() {
         return Err(ProvenanceError::TooLarge { most });
     }
     let mut text = Vec::new();
     archive.read_content(&first, &mut text)?;
-    let record = parse(text, key)?;
-    let mut contents = BundleContents::of(&record.document.inputs);
+    let read = parse(text, key)?;
+    let mut contents = BundleContents::of(&read.document.inputs);
     while let Some(entry) = archive.next_entry()? {
         contents.accept(&entry)?;
         let path = folder.path().join(&entry.name);
@@ -57,7 +58,7 @@ pub(super) fn unpack(
         archive.read_content(&entry, &mut made.map_err(failed("unpack the bundle"))?)?;
     }
     contents.finish()?;
-    Ok((record, UnpackedBundle { folder }))
+    Ok((read, UnpackedBundle { folder }))
 }
 
 /// True if a file begins as an archive does.

@@ -19,7 +19,7 @@ const MAX_LAID_OUT: usize = 1 << 20;
 #[derive(Debug, Serialize)]
 pub(super) struct RunVerdict {
     pub(super) verdict: Sameness,
-    /// The digest of the record.
+    /// The digest of the document.
     pub(super) record_sha256: Digest,
     pub(super) differences: Vec<Difference>,
 }
@@ -33,10 +33,10 @@ pub(super) enum Sameness {
 }
 
 impl RunVerdict {
-    pub(super) fn of(record: Digest, differences: Vec<Difference>) -> Self {
+    pub(super) fn of(document: Digest, differences: Vec<Difference>) -> Self {
         let verdict =
             if differences.is_empty() { Sameness::Identical } else { Sameness::Different };
-        Self { verdict, record_sha256: record, differences }
+        Self { verdict, record_sha256: document, differences }
     }
 
     /// Prints it. The words are those of the two sides: `recorded` and `now`, or two files.

@@ -38,7 +38,7 @@ AsyncContent: TypeAlias = (
 
 
 class AsyncBlobs:
-    """The blobs of the tenant: `client.blobs`. Wherever an id is expected, a `Blob` will do."""
+    """The blobs of the tenant: `client.blobs`. Methods that take an id also take a `Blob`."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -51,12 +51,12 @@ class AsyncBlobs:
         name: str | None = None,
         filename: str | None = None,
     ) -> Blob:
-        """Stores bytes, a text, a file (by its `Path`, or open in binary mode), or what a function
-        gives in pieces.
+        """Stores bytes, text, a file (a `Path`, or open in binary mode), or the pieces that a
+        function returns.
 
-        `name`, by default that of the file, is the name by which programs can open the blob;
-        `filename` is another word for it. Without `kind` the extension of the name decides, and the
-        `kind` of the result is `None`: `describe` tells it.
+        Programs can open the blob by `name`, which defaults to the name of the file; `filename` is
+        an alias. Without `kind`, the server derives it from the extension of the name, and the
+        `kind` of the result is `None`: `describe` returns it.
         """
         body, source, own = _parts(content)
         if kind is None and isinstance(content, str):
@@ -66,16 +66,16 @@ class AsyncBlobs:
             digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
             headers["repr-digest"] = f"sha-256=:{digest}:"
         name = name or filename or own
-        # The name of a file need not be Unicode, but a parameter is.
+        # The name of a file may not be valid Unicode, but a parameter must be.
         params = None if name is None else {"filename": _calls.as_unicode(name)}
-        # The same content is the same blob, however often it is stored.
+        # Storing the same content again gives the same blob.
         request = Request("PUT", "/v1/blobs", True, body, params, headers)
         raw = _calls.object_of(await self._transport.send(request, source))
         blob = Blob.read(raw)
         return Blob(blob.blob_id, blob.size_bytes, kind, blob.name, raw=raw)
 
     async def read(self, blob_id: str | Blob) -> bytes:
-        """All of a blob."""
+        """The whole content of a blob."""
         return (await self._transport.send(_calls.get(_calls.blob_path(blob_id)))).content
 
     async def read_text(self, blob_id: str | Blob) -> str:
@@ -83,7 +83,7 @@ class AsyncBlobs:
         return (await self.read(blob_id)).decode()
 
     async def download(self, blob_id: str | Blob, path: str | PathLike[str]) -> Path:
-        """Writes a blob to a file, which is replaced once all of it has come."""
+        """Writes a blob to a file, which is replaced once the download is complete."""
         place = Path(path)
         async with self.stream(blob_id) as pieces:
             await replace_file(place, pieces)
@@ -91,7 +91,7 @@ class AsyncBlobs:
 
     @asynccontextmanager
     async def stream(self, blob_id: str | Blob) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """The content of a blob in pieces, for a blob that is larger than the memory."""
+        """The content of a blob in pieces, for blobs that do not fit into memory."""
         async with self._transport.stream(_calls.get(_calls.blob_path(blob_id))) as response:
             yield self._transport.pieces(response)
 
@@ -101,7 +101,7 @@ class AsyncBlobs:
         try:
             headers = (await self._transport.send(request)).headers
         except CallError as error:
-            # The answer has no body that says it.
+            # The answer to `HEAD` has no body with the error.
             if error.http_status != 404:
                 raise
             raise BlobNotFound(
@@ -125,7 +125,7 @@ class AsyncBlobs:
     async def verify(
         self, blob_id: str | Blob, damaged: Literal["keep", "quarantine", "delete"] = "keep"
     ) -> bool:
-        """Compares the whole content with the id. True if it is intact."""
+        """Checks the whole content against the id. True if it is intact."""
         request = Request("POST", f"{_calls.blob_path(blob_id)}/verify", True, params={"damaged": damaged})
         return _wire.flag(_calls.object_of(await self._transport.send(request)), "intact")
 
@@ -134,7 +134,7 @@ class AsyncBlobs:
     ) -> Blob:
         """Stores a DataFrame as CSV or Parquet.
 
-        An index that is not the number of the row is in front of the columns, under its name.
+        An index other than the default row numbers is stored as columns before the others.
         """
         content, kind = _frames.to_bytes(frame, format)
         return await self.upload(content, kind=kind, name=name)
@@ -142,7 +142,7 @@ class AsyncBlobs:
     async def read_frame(
         self, blob_id: str | Blob, format: FrameFormat | None = None
     ) -> pandas.DataFrame:
-        """Reads a blob as a DataFrame. Without `format` the kind of the blob decides."""
+        """Reads a blob as a DataFrame. `format` defaults to that of the blob's kind."""
         response = await self._transport.send(_calls.get(_calls.blob_path(blob_id)))
         kind = response.headers.get("content-type", "")
         return _frames.from_file(io.BytesIO(response.content), format or _frames.format_of(kind))
@@ -151,7 +151,7 @@ class AsyncBlobs:
 def _parts(
     content: AsyncContent,
 ) -> tuple[bytes | None, Callable[[], AsyncIterator[bytes]] | None, str | None]:
-    """The bytes of a content, or the function that gives its pieces, and the name of its file."""
+    """The content as bytes, or the function that returns its pieces, and the file name."""
     if isinstance(content, str):
         return content.encode(), None, None
     if isinstance(content, (bytes, bytearray, memoryview)):
@@ -165,15 +165,15 @@ def _parts(
         return None, lambda: chunks_of_file(file, start), name_of(file)
     if callable(content):
         return None, content, None
-    # A request may have to be sent again, and pieces that are gone cannot be.
+    # A request may have to be sent again, but an iterator can be read only once.
     raise TypeError(
-        f"a blob cannot be made from {type(content).__name__}: give bytes, a text, a Path, a file "
-        "that is open in binary mode, or a function that gives the pieces anew each time"
+        f"a blob cannot be made from {type(content).__name__}: pass bytes, text, a Path, a file "
+        "that is open in binary mode, or a function that returns new pieces each time"
     )
 
 
 def _checked_kind(kind: str) -> str:
-    """The kind, if a header can have it."""
+    """The kind, if it can be sent in a header."""
     if kind.isascii() and kind.isprintable():
         return kind
-    raise InvalidParams("`kind` has characters that no kind has", parameter="kind")
+    raise InvalidParams("`kind` has characters that no MIME type has", parameter="kind")

@@ -12,7 +12,7 @@ from wardian._files import as_binary_file
 
 
 class AsyncOrder:
-    """A call of `run_code` or `execute_skill`. What cannot be sent is refused at once."""
+    """A call of `run_code` or `execute_skill`. Refuses immediately what cannot be sent."""
 
     def __init__(self, blobs: AsyncBlobs, method: str, params: Mapping[str, Any]) -> None:
         _calls.check(params)
@@ -21,13 +21,13 @@ class AsyncOrder:
         self._params = params
 
     async def request(self, *, events: bool = False) -> Request:
-        """The request, once its files, bytes and tables are stored."""
+        """Stores the files, bytes and tables among the arguments, and returns the request."""
         stored: dict[int, str] = {}
         ids: list[str] = []
         names: set[str] = set()
         for found in _inputs.inputs(self._params.get("args")):
             if isinstance(found, _inputs.ToStore):
-                # One object is stored once, also if it is there more than once.
+                # An object is stored only once, even if it appears several times.
                 key = id(found.value)
                 if key not in stored:
                     stored[key] = await self._stored(found, names)
@@ -35,7 +35,7 @@ class AsyncOrder:
             else:
                 ids.append(found.blob_id)
         params = dict(self._params)
-        # A skill gets the blobs that its manifest declares, code those that are mounted.
+        # A skill gets the blobs that its manifest declares; code gets those that are mounted.
         if ids and self._method == "run_code":
             given = cast("Iterable[object]", params.get("input_blobs") or [])
             listed = [str(blob) for blob in given]
@@ -48,7 +48,7 @@ class AsyncOrder:
             start = 0 if file is None else file.tell()
             blob = await self._blobs.upload(found.value)
             if file is not None:
-                # The same arguments are the same call the next time.
+                # The next call with the same arguments must send the same content.
                 file.seek(start)
             return blob.blob_id
         # The argument `sales` can be opened as `sales.csv`.

@@ -1,4 +1,4 @@
-"""Tool loops for the SDK of OpenAI."""
+"""Tool loops for the OpenAI SDK."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class AsyncOpenAIRun:
     text: str
     """The last answer of the model."""
     messages: list[ChatCompletionMessageParam]
-    """All messages, those of tools included: the beginning of the next request."""
+    """All messages, including those of tools: the start of the next request."""
     calls: int
-    """How often tools were called."""
+    """The number of tool calls."""
 
 
 async def run_tools_async(
@@ -47,14 +47,14 @@ async def run_tools_async(
 ) -> AsyncOpenAIRun:
     """Asks a model (Chat Completions) until it answers without calling a tool.
 
-    `options`, such as `model`, go to `chat.completions.create`. `only` names the tools that the
-    model has. Pictures that runs keep are shown to the model in a message after the answers of the
-    tools, which can have text only, unless `pictures` is false. Raises `TooManyTurns` after
+    `options`, such as `model`, are passed to `chat.completions.create`. `only` names the tools that
+    the model gets. Tool answers contain only text, so the model sees the pictures that runs keep in
+    an additional message after them, unless `pictures` is false. Raises `TooManyTurns` after
     `max_turns` requests.
     """
     tools = AsyncToolBox(client, only, pictures=pictures)
     definitions = cast("list[ChatCompletionToolParam]", await tools.definitions("openai"))
-    # The options are those of the SDK, which checks them.
+    # The SDK checks the options.
     create: Any = openai.chat.completions.create
     said = list(messages)
     calls = 0
@@ -68,7 +68,7 @@ async def run_tools_async(
         shown: list[Picture] = []
         for call in message.tool_calls:
             calls += 1
-            # Each call needs an answer, also one of a tool that this loop does not have.
+            # Each call needs an answer, even a call of a tool that this loop does not have.
             if call.type == "function":
                 result = await tools.call(call.function.name, call.function.arguments)
             else:
@@ -91,14 +91,14 @@ def _message_of(shown: list[Picture]) -> ChatCompletionMessageParam:
 
 @dataclass(frozen=True)
 class AsyncResponsesRun:
-    """The end of a conversation with tools, by the Responses API."""
+    """The end of a conversation with tools over the Responses API."""
 
     text: str
     """The last answer of the model."""
     input: list[ResponseInputItemParam]
-    """All items, those of tools included: the beginning of the next request."""
+    """All items, including those of tools: the start of the next request."""
     calls: int
-    """How often tools were called."""
+    """The number of tool calls."""
 
 
 async def run_responses_async(
@@ -113,15 +113,15 @@ async def run_responses_async(
 ) -> AsyncResponsesRun:
     """Asks a model (Responses) until it answers without calling a tool.
 
-    `options`, such as `model` and `instructions`, go to `responses.create`; `tools` among them are
-    added to those of the server, and are for the vendor to execute. `only` names the tools that the
-    model has. Pictures that runs keep are shown to the model, unless `pictures` is false. Raises
+    `options`, such as `model` and `instructions`, are passed to `responses.create`. Its `tools` are
+    added to those of the server, and the vendor executes them. `only` names the server's tools that
+    the model gets. The model sees the pictures that runs keep, unless `pictures` is false. Raises
     `TooManyTurns` after `max_turns` requests.
     """
     box = AsyncToolBox(client, only, pictures=pictures)
     definitions = [responses_tool(one) for one in await box.definitions()]
     definitions += options.pop("tools", None) or []
-    # The options are those of the SDK, which checks them.
+    # The SDK checks the options.
     create: Any = openai.responses.create
     first: Any = [{"role": "user", "content": input}] if isinstance(input, str) else input
     said: list[Any] = list(first)
@@ -149,8 +149,8 @@ async def run_responses_async(
 
 
 def responses_tool(definition: JsonObject) -> dict[str, Any]:
-    """The definition of a tool in the form of the Responses API."""
-    # `strict` would ask for schemas without optional members.
+    """The definition of a tool in the format of the Responses API."""
+    # `strict` would require schemas without optional members.
     return {
         "type": "function",
         "name": definition["name"],
@@ -161,7 +161,7 @@ def responses_tool(definition: JsonObject) -> dict[str, Any]:
 
 
 def responses_output(result: ToolAnswer) -> str | list[dict[str, Any]]:
-    """The output of a call in the form of the Responses API."""
+    """The output of a call in the format of the Responses API."""
     if not result.pictures:
         return result.text
     images = [

@@ -1,4 +1,4 @@
-"""Runs: their output while they go on, those in the background, and the records of all."""
+"""Runs: streamed ones, those in the background, and the records of all runs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from wardian.results import (
 )
 
 LONGEST_WAIT = 20.0
-"""Seconds for which one request waits for the end of a run."""
+"""Seconds that one request waits for the end of a run."""
 
 PAUSE = 1.0
-"""Seconds before the next request if a server with many of them has not let one wait."""
+"""Seconds before the next request if a busy server answers without waiting."""
 
 
 class AsyncRunStream:
-    """A run whose output comes while it goes on: a context manager and an iterator.
+    """A run that streams its output: a context manager and an iterator.
 
     Leaving the context before the end stops the run.
     """
@@ -55,7 +55,7 @@ class AsyncRunStream:
 
     async def __aenter__(self) -> AsyncRunStream:
         if self._is_begun:
-            raise RuntimeError("this run was begun already: call `stream_code` for another one")
+            raise RuntimeError("this run has already begun: call `stream_code` for another one")
         self._is_begun = True
         self._opened = self._transport.stream(await self._order.request(events=True))
         self._events = self._read_events(await self._opened.__aenter__())
@@ -85,18 +85,18 @@ class AsyncRunStream:
         return self.result
 
     def __aiter__(self) -> AsyncIterator[Output | Progress | LeftOut]:
-        # There is one iterator: a second loop goes on where the first one was left.
+        # There is only one iterator: a second loop continues where the first one stopped.
         if self._events is None:
             raise RuntimeError("use the run as a context manager")
         if self._is_left and self._result is None:
-            raise RuntimeError("the run was left before its end, and so it was stopped")
+            raise RuntimeError("the run was stopped, because its context was left before its end")
         return self._events
 
     async def _read_events(
         self, response: httpx.Response
     ) -> AsyncIterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
-            # A repeated call is answered with the first answer, and streams nothing.
+            # A repeated call gets the first answer, without events.
             self._result = bound(RunResult.read(_calls.result_of(response)), self._blobs)
             return
         reader = EventReader()
@@ -119,7 +119,7 @@ class AsyncRunStream:
 
 
 class AsyncRun:
-    """A run in the background. It goes on whether or not its client does."""
+    """A run in the background. It continues even if its client disconnects."""
 
     def __init__(self, runs: AsyncRuns, started: DetachedRun) -> None:
         self._runs = runs
@@ -130,13 +130,13 @@ class AsyncRun:
         return f"<{type(self).__name__} {self.run_id}>"
 
     async def record(self) -> RunRecord:
-        """How far the run is."""
+        """The record of the run, which also has its progress."""
         return await self._runs.get(self.run_id)
 
     async def wait(self, timeout: float | None = None) -> RunResult:
         """Waits for the end of the run, and returns its result.
 
-        Raises `RunNotEnded` after `timeout` seconds, and `RunWithoutResult` if there is none.
+        Raises `RunNotEnded` after `timeout` seconds, and `RunWithoutResult` if it has no result.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -158,7 +158,7 @@ class AsyncRun:
         return await self._runs.cancel(self.run_id)
 
     async def log(self) -> str:
-        """All that the run wrote, once it has ended."""
+        """Everything that the run wrote, once it has ended."""
         return await self._runs.log(self.run_id)
 
 
@@ -170,12 +170,12 @@ class AsyncRuns:
         self._blobs = blobs
 
     def of(self, run_id: str) -> AsyncRun:
-        """A run in the background that was begun before, by its id."""
+        """The run with this id, which was started earlier in the background."""
         raw: JsonObject = {"run_id": run_id, "status": "running"}
         return AsyncRun(self, DetachedRun.read(raw))
 
     async def get(self, run_id: str, *, wait: float = 0.0) -> RunRecord:
-        """What is known of a run. Waits up to `wait` seconds for its end."""
+        """The record of a run. Waits up to `wait` seconds for its end."""
         wait_ms = round(wait * 1_000) or None
         request = replace(_calls.get(_calls.run_path(run_id), wait_ms=wait_ms), waits=wait)
         record = RunRecord.read(_calls.object_of(await self._transport.send(request)))
@@ -192,7 +192,7 @@ class AsyncRuns:
         skill: str | None = None,
         since: int | None = None,
     ) -> Page[RunRecord]:
-        """A page of the runs that have ended, newest first. `since` is in milliseconds."""
+        """A page of the ended runs, newest first. `since` is in milliseconds since 1970."""
         raw = await self._get(
             "/v1/runs", limit=limit, cursor=cursor, outcome=outcome, skill=skill, since=since
         )
@@ -200,7 +200,7 @@ class AsyncRuns:
         return Page(items, _wire.text_or_none(raw, "next_cursor"), raw=raw)
 
     async def active(self) -> list[RunRecord]:
-        """The runs that go on, newest first."""
+        """The runs in progress, newest first."""
         raw = await self._get("/v1/runs/active")
         return [RunRecord.read(run) for run in _wire.objects(raw, "runs")]
 
@@ -210,7 +210,7 @@ class AsyncRuns:
         return _calls.object_of(await self._transport.send(request))
 
     async def log(self, run_id: str) -> str:
-        """All that a run wrote."""
+        """Everything that a run wrote."""
         return (await self._transport.send(_calls.get(f"{_calls.run_path(run_id)}/log"))).text
 
     async def document(self, run_id: str) -> JsonObject:

@@ -18,39 +18,39 @@ from wardian.options import ToolFormat
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """The answer to a model's call, as a text for the model."""
+    """The answer to a call of a model, as text for the model."""
 
     text: str
     is_error: bool
     pictures: list[Picture] = field(default_factory=list["Picture"])
-    """The pictures among its blobs, for models that see: at most four, of 2 MiB together."""
+    """The pictures among its blobs, for models with vision: at most four, 2 MiB in total."""
 
 
 class AsyncToolBox:
-    """The tools of a server, or those of them in `only`. Without `pictures` answers have none."""
+    """The tools of a server, or only those in `only`. If `pictures` is false, answers have none."""
 
     def __init__(
         self, client: AsyncClient, only: Iterable[str] | None = None, *, pictures: bool = True
     ) -> None:
         self._client = client
         self._shows_pictures = pictures
-        # One name is not the letters of it.
+        # A `str` is one name, not a sequence of letters.
         names = (only,) if isinstance(only, str) else only
         self._only = None if names is None else frozenset(names)
 
     async def definitions(self, format: ToolFormat = "plain") -> list[JsonObject]:
-        """The definitions in the form of a vendor."""
+        """The definitions in the format of a vendor."""
         tools = await self._client.tools(format)
         there = {name_of(tool) for tool in tools}
         unknown = sorted((self._only or there) - there)
         if unknown:
             raise ValueError(
-                f"there is no tool {', '.join(unknown)}, but {', '.join(sorted(there))}"
+                f"no tool {', '.join(unknown)} exists; the tools are {', '.join(sorted(there))}"
             )
         return [tool for tool in tools if self._has(name_of(tool))]
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] | None) -> ToolAnswer:
-        """Answers a call. What the model got wrong is an answer for it, too."""
+        """Answers a call. A mistake of the model also becomes an answer for it."""
         try:
             if not self._has(name):
                 return refused(name)
@@ -89,7 +89,7 @@ class AsyncToolBox:
 
 def refused(name: str) -> ToolAnswer:
     """The answer to a call of a tool that the model does not have."""
-    return _error(InvalidParams(f"there is no tool `{name}` here"))
+    return _error(InvalidParams(f"there is no tool `{name}`"))
 
 
 def _error(error: CallError) -> ToolAnswer:
@@ -98,7 +98,7 @@ def _error(error: CallError) -> ToolAnswer:
 
 
 def name_of(definition: JsonObject) -> str:
-    """The name in a definition of any form."""
+    """The name in a definition of any format."""
     function = definition.get("function")
     return _wire.text(function if isinstance(function, dict) else definition, "name")
 
@@ -107,14 +107,14 @@ def _parsed(arguments: object) -> Mapping[str, Any]:
     try:
         found = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError) as fault:
-        raise InvalidParams(f"the arguments are no JSON: {fault}") from fault
+        raise InvalidParams(f"the arguments are not JSON: {fault}") from fault
     if found is None:
         return {}
     if isinstance(found, Mapping):
         return cast("Mapping[str, Any]", found)
-    raise InvalidParams("the arguments are no JSON object")
+    raise InvalidParams("the arguments are not a JSON object")
 
 
 def _printed(answer: JsonObject) -> str:
-    """The text of an answer. It may quote a model, whose text need not be Unicode."""
+    """The text of an answer. It may quote a model, whose text may not be valid Unicode."""
     return as_unicode(json.dumps(answer, ensure_ascii=False))

@@ -1,5 +1,5 @@
 # Made from `_async/anthropic.py` by `generate.py`: change that file, not this one.
-"""A tool loop for the SDK of Anthropic."""
+"""A tool loop for the Anthropic SDK."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class AnthropicRun:
     text: str
     """The last answer of the model."""
     messages: list[MessageParam]
-    """All messages, those of tools included: the beginning of the next request."""
+    """All messages, including those of tools: the start of the next request."""
     calls: int
-    """How often tools were called."""
+    """The number of tool calls."""
 
 
 def run_tools(
@@ -46,13 +46,13 @@ def run_tools(
 ) -> AnthropicRun:
     """Asks a model (Messages) until it answers without calling a tool.
 
-    `options`, such as `model` and `max_tokens`, go to `messages.create`. `only` names the tools
-    that the model has. Pictures that runs keep are shown to the model, unless `pictures` is false.
-    Raises `TooManyTurns` after `max_turns` requests.
+    `options`, such as `model` and `max_tokens`, are passed to `messages.create`. `only` names the
+    tools that the model gets. The model sees the pictures that runs keep, unless `pictures` is
+    false. Raises `TooManyTurns` after `max_turns` requests.
     """
     tools = ToolBox(client, only, pictures=pictures)
     definitions = cast("list[ToolUnionParam]", tools.definitions("anthropic"))
-    # The options are those of the SDK, which checks them.
+    # The SDK checks the options.
     create: Any = anthropic.messages.create
     said = list(messages)
     calls = 0
@@ -82,7 +82,7 @@ def run_tools(
 
 
 def _content(result: ToolAnswer) -> Any:
-    """The content of a result. One that is an error may have text only."""
+    """The content of a result. An error may contain only text."""
     if result.is_error or not result.pictures:
         return result.text
     images = [
@@ -99,6 +99,6 @@ def _kept(block: ContentBlock) -> dict[str, Any]:
     """A block of an answer, as a part of the next request."""
     if block.type != "tool_use":
         return sendable(block.model_dump(exclude_none=True))
-    # The input is what a model likes to write, and may be too deep for the SDK.
+    # The model wrote the input, which may be nested too deeply for the SDK.
     kept = sendable(block.model_dump(exclude_none=True, exclude={"input"}))
     return {**kept, "input": sendable(block.input)}

@@ -1,7 +1,7 @@
 # Made from `_async/client.py` by `generate.py`: change that file, not this one.
 """The client, and skills as functions: `client.skills["data.csv.profile"](csv_blob=...)`.
 
-A skill calls the client that it was got from, so both are in one file.
+A skill calls the client that created it, so both are in one file.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from wardian.results import (
 class Client:
     """A client of a Wardian server.
 
-    `url` is by default that of the variable `WARDIAN_URL`, or `http://127.0.0.1:8080`; `api_key`
-    that of `WARDIAN_API_KEY`. `timeout` is how long an answer is waited for, in seconds. `http` is
-    a client of httpx to use instead of an own one: it is not changed, and not closed.
+    `url` defaults to the environment variable `WARDIAN_URL`, or `http://127.0.0.1:8080`, and
+    `api_key` to `WARDIAN_API_KEY`. `timeout` is the time to wait for an answer, in seconds. `http`
+    is an httpx client to use instead of a new one: it is neither changed nor closed.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections; ends the server if `wardian.local` has started it."""
+        """Closes the connections, and stops the server if `wardian.local` started it."""
         try:
             if self._is_own:
                 self._http.close()
@@ -112,7 +112,7 @@ class Client:
     def iter_skills(
         self, namespace: str | None = None, *, detail: ListDetail | None = None
     ) -> Iterator[ListedSkill]:
-        """All skills, page by page."""
+        """Iterates over all skills. Pages are fetched as needed."""
         cursor: str | None = None
         while True:
             page = self.list_skills(namespace, detail=detail, cursor=cursor)
@@ -142,7 +142,7 @@ class Client:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunResult:
-        """Executes a skill. A skill that fails is a result with `status="failed"`."""
+        """Executes a skill. If it fails, the result has `status="failed"`."""
         return self._run("execute_skill", _skill(name, args, options))
 
     def run_code(
@@ -151,11 +151,11 @@ class Client:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
-        """Runs Python. A program that fails is a result with `status="failed"`.
+        """Runs Python code. If the program fails, the result has `status="failed"`.
 
         A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
-        arguments, at any depth, is stored as a blob. The program gets its id, and has it mounted, as
-        it has every `Blob` and every file of another result among them.
+        arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
+        blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
         return self._run("run_code", _code(code, args, options))
 
@@ -165,7 +165,7 @@ class Client:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunStream:
-        """Executes a skill; its output comes while it runs."""
+        """Executes a skill and streams its output while it runs."""
         return self._stream("execute_skill", _skill(name, args, options))
 
     def stream_code(
@@ -174,7 +174,7 @@ class Client:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunStream:
-        """Runs Python; its output comes while it runs."""
+        """Runs Python code and streams its output while it runs."""
         return self._stream("run_code", _code(code, args, options))
 
     def start_skill(
@@ -192,7 +192,7 @@ class Client:
         args: Mapping[str, Any] | None = None,
         **options: Unpack[CodeOptions],
     ) -> Run:
-        """Runs Python in the background."""
+        """Runs Python code in the background."""
         return self._start("run_code", _code(code, args, options))
 
     def create_blob(
@@ -204,16 +204,16 @@ class Client:
         name: str | None = None,
         idempotency_key: str | None = None,
     ) -> Blob:
-        """Stores a blob in one call. For large content `blobs.upload` takes less memory.
+        """Stores a blob in one call. For large content, `blobs.upload` uses less memory.
 
-        `name` is the name of a file, by which programs can open the blob.
+        `name` is a file name: programs can open the blob by it.
         """
         if isinstance(content, bytes):
             content, encoding = base64.b64encode(content).decode(), "base64"
         params = {
             "content": content,
             "kind": kind,
-            # Text is text, whatever its kind.
+            # A `str` is sent as text, whatever the kind.
             "encoding": encoding or "utf-8",
             "name": name,
             "idempotency_key": idempotency_key,
@@ -234,7 +234,7 @@ class Client:
         return _wire.text(self.call("load_skills_protocol_guide"), "content")
 
     def tools(self, format: ToolFormat = "plain") -> list[JsonObject]:
-        """The definitions of the eight tools, in the form of a vendor of models."""
+        """The definitions of the eight tools, in the format of a model vendor."""
         response = self._transport.send(_calls.get("/tools", format=format))
         tools = _wire.as_list(_wire.parse(response.content), "tools")
         return [_wire.as_object(tool, "tool") for tool in tools]
@@ -244,7 +244,7 @@ class Client:
         return self.call("rpc.discover")
 
     def version(self) -> JsonObject:
-        """Name and version of the server, and how runs are kept apart."""
+        """Name and version of the server, and how it isolates runs."""
         return _calls.object_of(self._transport.send(_calls.get("/version")))
 
     def _start(self, method: str, params: dict[str, Any]) -> Run:
@@ -273,7 +273,7 @@ class Skill:
         return f"<{type(self).__name__} {self.name}>"
 
     def using(self, **options: Unpack[SkillOptions]) -> Skill:
-        """The same skill with options for its calls, such as `timeout_ms` or `version`."""
+        """The same skill, with options for its calls such as `timeout_ms` or `version`."""
         return Skill(self._client, self.name, cast(SkillOptions, {**self._options, **options}))
 
     def __call__(self, **args: Any) -> RunResult:
@@ -289,11 +289,11 @@ class Skill:
         return self._client.start_skill(self.name, args, **self._options)
 
     def stream(self, **args: Any) -> RunStream:
-        """Executes the skill; its output comes while it runs."""
+        """Executes the skill and streams its output while it runs."""
         return self._client.stream_skill(self.name, args, **self._options)
 
     def describe(self, detail: DescribeDetail = "full") -> DescribedSkill:
-        """The description of the skill, the schema of its arguments included."""
+        """The description of the skill, including the schema of its arguments."""
         version = self._options.get("version")
         return self._client.describe_skill(self.name, version=version, detail=detail)
 
@@ -310,12 +310,12 @@ class Skills:
         self._client = client
 
     def __getitem__(self, name: str) -> Skill:
-        """The skill of this name, `name@version` or `name@version#digest`. Nothing is sent."""
+        """The skill `name`, `name@version` or `name@version#digest`. Nothing is sent."""
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"the name of a skill is a str, not {type(name).__name__}")
         return Skill(self._client, name, {})
 
-    # Without these, Python would ask `__getitem__` for 0, 1, 2 and so on, without end.
+    # Without these, Python would iterate by calling `__getitem__` with 0, 1, 2 and so on, forever.
     # `client.iter_skills` lists the skills.
     __iter__ = None
     __contains__ = None
@@ -334,8 +334,8 @@ def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> di
 
 
 def _refuse_detach(options: Mapping[str, object]) -> None:
-    """Refuses what would change the type of the result."""
+    """Refuses the option that would change the type of the result."""
     if "detach" in options:
-        raise TypeError("there is no option `detach`: use `start_code` or `start_skill`")
+        raise TypeError("`detach` is not an option: use `start_code` or `start_skill`")
 
 

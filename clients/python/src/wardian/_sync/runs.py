@@ -1,5 +1,5 @@
 # Made from `_async/runs.py` by `generate.py`: change that file, not this one.
-"""Runs: their output while they go on, those in the background, and the records of all."""
+"""Runs: streamed ones, those in the background, and the records of all runs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from wardian.results import (
 )
 
 LONGEST_WAIT = 20.0
-"""Seconds for which one request waits for the end of a run."""
+"""Seconds that one request waits for the end of a run."""
 
 PAUSE = 1.0
-"""Seconds before the next request if a server with many of them has not let one wait."""
+"""Seconds before the next request if a busy server answers without waiting."""
 
 
 class RunStream:
-    """A run whose output comes while it goes on: a context manager and an iterator.
+    """A run that streams its output: a context manager and an iterator.
 
     Leaving the context before the end stops the run.
     """
@@ -56,7 +56,7 @@ class RunStream:
 
     def __enter__(self) -> RunStream:
         if self._is_begun:
-            raise RuntimeError("this run was begun already: call `stream_code` for another one")
+            raise RuntimeError("this run has already begun: call `stream_code` for another one")
         self._is_begun = True
         self._opened = self._transport.stream(self._order.request(events=True))
         self._events = self._read_events(self._opened.__enter__())
@@ -86,18 +86,18 @@ class RunStream:
         return self.result
 
     def __iter__(self) -> Iterator[Output | Progress | LeftOut]:
-        # There is one iterator: a second loop goes on where the first one was left.
+        # There is only one iterator: a second loop continues where the first one stopped.
         if self._events is None:
             raise RuntimeError("use the run as a context manager")
         if self._is_left and self._result is None:
-            raise RuntimeError("the run was left before its end, and so it was stopped")
+            raise RuntimeError("the run was stopped, because its context was left before its end")
         return self._events
 
     def _read_events(
         self, response: httpx.Response
     ) -> Iterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
-            # A repeated call is answered with the first answer, and streams nothing.
+            # A repeated call gets the first answer, without events.
             self._result = bound(RunResult.read(_calls.result_of(response)), self._blobs)
             return
         reader = EventReader()
@@ -120,7 +120,7 @@ class RunStream:
 
 
 class Run:
-    """A run in the background. It goes on whether or not its client does."""
+    """A run in the background. It continues even if its client disconnects."""
 
     def __init__(self, runs: Runs, started: DetachedRun) -> None:
         self._runs = runs
@@ -131,13 +131,13 @@ class Run:
         return f"<{type(self).__name__} {self.run_id}>"
 
     def record(self) -> RunRecord:
-        """How far the run is."""
+        """The record of the run, which also has its progress."""
         return self._runs.get(self.run_id)
 
     def wait(self, timeout: float | None = None) -> RunResult:
         """Waits for the end of the run, and returns its result.
 
-        Raises `RunNotEnded` after `timeout` seconds, and `RunWithoutResult` if there is none.
+        Raises `RunNotEnded` after `timeout` seconds, and `RunWithoutResult` if it has no result.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -159,7 +159,7 @@ class Run:
         return self._runs.cancel(self.run_id)
 
     def log(self) -> str:
-        """All that the run wrote, once it has ended."""
+        """Everything that the run wrote, once it has ended."""
         return self._runs.log(self.run_id)
 
 
@@ -171,12 +171,12 @@ class Runs:
         self._blobs = blobs
 
     def of(self, run_id: str) -> Run:
-        """A run in the background that was begun before, by its id."""
+        """The run with this id, which was started earlier in the background."""
         raw: JsonObject = {"run_id": run_id, "status": "running"}
         return Run(self, DetachedRun.read(raw))
 
     def get(self, run_id: str, *, wait: float = 0.0) -> RunRecord:
-        """What is known of a run. Waits up to `wait` seconds for its end."""
+        """The record of a run. Waits up to `wait` seconds for its end."""
         wait_ms = round(wait * 1_000) or None
         request = replace(_calls.get(_calls.run_path(run_id), wait_ms=wait_ms), waits=wait)
         record = RunRecord.read(_calls.object_of(self._transport.send(request)))
@@ -193,7 +193,7 @@ class Runs:
         skill: str | None = None,
         since: int | None = None,
     ) -> Page[RunRecord]:
-        """A page of the runs that have ended, newest first. `since` is in milliseconds."""
+        """A page of the ended runs, newest first. `since` is in milliseconds since 1970."""
         raw = self._get(
             "/v1/runs", limit=limit, cursor=cursor, outcome=outcome, skill=skill, since=since
         )
@@ -201,7 +201,7 @@ class Runs:
         return Page(items, _wire.text_or_none(raw, "next_cursor"), raw=raw)
 
     def active(self) -> list[RunRecord]:
-        """The runs that go on, newest first."""
+        """The runs in progress, newest first."""
         raw = self._get("/v1/runs/active")
         return [RunRecord.read(run) for run in _wire.objects(raw, "runs")]
 
@@ -211,7 +211,7 @@ class Runs:
         return _calls.object_of(self._transport.send(request))
 
     def log(self, run_id: str) -> str:
-        """All that a run wrote."""
+        """Everything that a run wrote."""
         return (self._transport.send(_calls.get(f"{_calls.run_path(run_id)}/log"))).text
 
     def document(self, run_id: str) -> JsonObject:

@@ -15,7 +15,7 @@ from wardian._retry import Patience, RetryPolicy
 from wardian.errors import ConnectionFailed
 
 Content = Callable[[], "Iterator[bytes]"]
-"""Makes the body of a request anew each time that it is sent."""
+"""Creates the body of a request. Called each time that the request is sent."""
 
 
 class Transport:
@@ -27,7 +27,7 @@ class Transport:
         self._retry = retry
 
     def send(self, request: Request, content: Content | None = None) -> httpx.Response:
-        """Sends a request and reads the answer. A refusal is raised as its error."""
+        """Sends a request and reads the answer. Raises the error of a refused request."""
         with self.stream(request, content) as response:
             with _calls.connection_errors(self._server.shown):
                 response.read()
@@ -37,7 +37,7 @@ class Transport:
     def stream(
         self, request: Request, content: Content | None = None
     ) -> Generator[httpx.Response, None, None]:
-        """As `send`, for an answer whose body is read by `pieces`."""
+        """Like `send`, but `pieces` reads the body of the answer."""
         response = self._open(request, content)
         try:
             yield response
@@ -45,14 +45,14 @@ class Transport:
             response.close()
 
     def pieces(self, response: httpx.Response) -> Iterator[bytes]:
-        """The body of an answer. Errors of the connection are converted here, and not around the
-        block that reads it: that block may have errors of other connections."""
+        """The body of an answer. Connection errors are converted here, not around the block that
+        reads the pieces: that block may raise errors of other connections."""
         with _calls.connection_errors(self._server.shown):
             for piece in response.iter_bytes():
                 yield piece
 
     def _open(self, request: Request, content: Content | None) -> httpx.Response:
-        """The first answer that is no refusal to be waited out."""
+        """The first answer after which the request is not sent again."""
         patience = Patience(self._retry)
         while True:
             try:
@@ -77,8 +77,8 @@ class Transport:
     def _send_once(self, request: Request, content: Content | None) -> httpx.Response:
         if self._http.is_closed:
             raise ConnectionFailed("the client is closed", was_sent=False)
-        # Key and time-outs belong to the request: the client of httpx may be the caller's, for
-        # other servers, too.
+        # The request has the key and the timeouts: the httpx client may belong to the caller, who
+        # also uses it for other servers.
         sent = self._http.build_request(
             request.method,
             self._server.url + request.path,
@@ -90,8 +90,8 @@ class Transport:
         return self._http.send(sent, stream=True)
 
     def _pause_after(self, response: httpx.Response, patience: Patience) -> float | None:
-        """The pause before the request is sent again. An answer that stays is not read, an error
-        is raised."""
+        """The pause before the request is sent again, or none. Raises the error of a refusal that
+        is not repeated. The body of a download or of a stream of events stays unread."""
         if response.is_success and _calls.EVENTS in response.headers.get("content-type", ""):
             return None
         is_refusal = not response.is_success and response.status_code != 304
