@@ -24,7 +24,7 @@ use crate::scheduler::watch::watch_runs;
 use crate::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::supervisor::supervise::Supervisor;
 use crate::worker::channel::WorkerChannelError;
-use crate::worker::exchange::{self, Broken, Ran};
+use crate::worker::exchange::{self, Broken};
 use crate::worker::handle::AttachError;
 use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
@@ -206,15 +206,15 @@ impl Pool {
             let Some(worker) = lease.begin() else { continue };
             let process = Arc::clone(&worker.process);
             host.note_stage(RunStage::Running);
-            match exchange::perform(worker, job, &order, host, self.patience).await {
-                Ok(ran) => {
+            match exchange::perform(worker, (job, queued), &order, host, self.patience).await {
+                Ok(finished) => {
                     // The run is over, so a caller that leaves meanwhile does not cost the worker.
-                    if let Some(output) = &ran.output {
+                    if let Some(output) = &finished.output {
                         host.make_room(output.size()).await;
                     }
                     lease.end();
-                    self.count_finished(&ran);
-                    return Ok(with_worker(ran, id, queued));
+                    self.count_finished(&finished);
+                    return Ok(finished);
                 }
                 Err(Broken::NotStarted(AttachError::Share(error))) => {
                     lease.end();
@@ -247,8 +247,8 @@ impl Pool {
     }
 
     /// Counts a run that its worker has reported.
-    fn count_finished(&self, ran: &Ran) {
-        let broke = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
+    fn count_finished(&self, finished: &FinishedRun) {
+        let broke = u64::from(matches!(finished.outcome.end, Err(RunFailure::SandboxCrash { .. })));
         self.scheduler.count(|counters| {
             counters.finished = counters.finished.saturating_add(1);
             counters.broke_interpreter = counters.broke_interpreter.saturating_add(broke);
@@ -352,12 +352,6 @@ impl Pool {
             }
         }
     }
-}
-
-/// The end of a run that its worker has reported.
-fn with_worker(ran: Ran, worker: WorkerId, queued: Duration) -> FinishedRun {
-    let Ran { outcome, output, host_time } = ran;
-    FinishedRun { outcome, output, worker, queued, host_time, is_worker_lost: false }
 }
 
 impl Drop for Pool {

@@ -4,6 +4,7 @@
 //! within the run's limits. A worker that breaks a rule is dropped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::timeout_at;
 
@@ -12,9 +13,9 @@ use crate::worker::handle::{AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered};
-use crate::{Job, RunHost};
+use crate::{FinishedRun, Job, RunHost};
 use wardian_formats::job::frame;
-use wardian_formats::job::host::{HostTime, RequestKind};
+use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, ProgressReport, RunOutcome, Stream};
@@ -62,25 +63,16 @@ pub(crate) enum Violation {
     Payload(#[from] PayloadError),
 }
 
-/// The worker's answer to a run.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub outcome: RunOutcome,
-    /// The returned value. It is not read yet; the worker is not needed to read it.
-    pub output: Option<CheckedPayload>,
-    pub host_time: HostTime,
-}
-
-/// Runs `job`, whose order is the frame `order`, on `worker`.
+/// Runs `job`, whose order is the frame `order`, on `worker`. It was `queued` for that time.
 ///
 /// Cancellation: the worker is left in the middle of the run; [`Worker::settle`] makes it idle.
 pub(crate) async fn perform(
     worker: &mut Worker,
-    job: &Job,
+    (job, queued): (&Job, Duration),
     order: &Arc<Vec<u8>>,
     host: &mut impl RunHost,
     patience: Patience,
-) -> Result<Ran, Broken> {
+) -> Result<FinishedRun, Broken> {
     let limits = &allowed(&job.turn);
     let mut exchange = Exchange {
         worker,
@@ -114,7 +106,14 @@ pub(crate) async fn perform(
                 check_profile(outcome.profile.as_ref(), job.turn.profile)
                     .map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
-                return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
+                return Ok(FinishedRun {
+                    outcome,
+                    output,
+                    worker: exchange.worker.id,
+                    queued,
+                    host_time: exchange.clock.host_time(),
+                    is_worker_lost: false,
+                });
             }
             // Accepted only before the guest has made a request or printed: a run that has begun is
             // not repeated.
