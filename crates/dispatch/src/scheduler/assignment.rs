@@ -28,7 +28,8 @@ use crate::scheduler::claim::{
 };
 use crate::scheduler::growth::{Capacity, Growth};
 use crate::scheduler::idle::IdleWorkers;
-use crate::scheduler::queue::FairQueue;
+use crate::scheduler::queue::fair_queue::FairQueue;
+use crate::scheduler::roster::{Roster, WorkerRecord};
 use crate::worker::id::WorkerId;
 use wardian_vocabulary::ids::TenantId;
 
@@ -41,21 +42,6 @@ pub(crate) enum Phase {
     Draining,
     /// Every process is killed.
     Closed,
-}
-
-/// The accounts of one worker, whether it is idle or busy.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerRecord {
-    /// Runs that the worker was given.
-    pub runs: u64,
-    /// The owner of these runs.
-    pub owner: Option<WorkerOwner>,
-    /// The run that it has.
-    ticket: Option<Ticket>,
-    /// True if the worker is to be replaced when it is idle.
-    is_outdated: bool,
-    /// True if the worker was given up and its process has not ended yet.
-    pub(crate) is_leaving: bool,
 }
 
 /// The waiting runs and idle workers of a pool that closes.
@@ -81,14 +67,7 @@ pub(crate) struct SchedulerState<W, G> {
     queue: FairQueue<Pending<G>>,
     /// Runs whose turn is settled, and that get the next fresh workers.
     promised: VecDeque<(Ticket, Pending<G>)>,
-    records: BTreeMap<WorkerId, WorkerRecord>,
-    /// The number of records of workers that are leaving.
-    leaving: usize,
-    /// Workers that are being started.
-    starting: usize,
-    /// Workers that were given up and that the caller has not ended yet.
-    given_up: Vec<W>,
-    next_id: u64,
+    roster: Roster<W>,
     pub counters: Counters,
 }
 
@@ -101,11 +80,7 @@ impl<W, G> SchedulerState<W, G> {
             idle: IdleWorkers::new(),
             queue: FairQueue::new(queue),
             promised: VecDeque::new(),
-            records: BTreeMap::new(),
-            leaving: 0,
-            starting: 0,
-            given_up: Vec::new(),
-            next_id: 1,
+            roster: Roster::new(),
             counters: Counters::default(),
         }
     }
@@ -129,12 +104,12 @@ impl<W, G> SchedulerState<W, G> {
 
     /// The workers that have been added and not removed, by number.
     pub(crate) const fn records(&self) -> &BTreeMap<WorkerId, WorkerRecord> {
-        &self.records
+        self.roster.records()
     }
 
     /// The number of workers that have been added and are not leaving.
     pub(crate) fn alive(&self) -> usize {
-        self.records.len().saturating_sub(self.leaving)
+        self.roster.alive()
     }
 
     /// The number of workers that there should be, idle, busy or about to be started.
@@ -144,21 +119,22 @@ impl<W, G> SchedulerState<W, G> {
 
     /// The number of workers that nobody starts yet.
     pub(crate) fn vacancies(&self) -> usize {
-        let there = self.alive().saturating_add(self.starting);
-        self.wanted().saturating_sub(there)
+        self.wanted().saturating_sub(self.roster.coming())
     }
 
     /// Takes over the start of a worker, if one is wanted. It ends with [`Self::add_worker`] or
     /// [`Self::end_start`].
     pub(crate) fn begin_start(&mut self) -> bool {
         let is_wanted = self.vacancies() > 0;
-        self.starting = self.starting.saturating_add(usize::from(is_wanted));
+        if is_wanted {
+            self.roster.begin_start();
+        }
         is_wanted
     }
 
     /// Notes that a worker did not start.
     pub(crate) const fn end_start(&mut self) {
-        self.starting = self.starting.saturating_sub(1);
+        self.roster.end_start();
     }
 
     /// True if it matters which runs wait, or which workers are not needed any more.
@@ -168,7 +144,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// The workers that have a run.
     pub(crate) fn busy(&self) -> impl Iterator<Item = (WorkerId, Ticket)> {
-        self.records.iter().filter_map(|(id, record)| Some((*id, record.ticket?)))
+        self.roster.busy()
     }
 
     /// Notes which runs wait, and gives up workers that were not needed for a while.
@@ -297,9 +273,8 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
     pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
-        match self.records.get_mut(&id) {
-            Some(record) if !record.is_outdated && self.phase != Phase::Closed => {
-                record.ticket = None;
+        match self.roster.note_rest(id) {
+            Some(record) if self.phase != Phase::Closed => {
                 self.idle.push(id, record.owner.clone(), worker);
                 self.keep_fresh();
                 None
@@ -314,16 +289,14 @@ impl<W, G> SchedulerState<W, G> {
     }
 
     /// The number of the next worker.
-    pub(crate) fn next_worker_id(&mut self) -> WorkerId {
-        let id = self.next_id;
-        self.next_id = id.saturating_add(1);
-        WorkerId(id)
+    pub(crate) const fn next_worker_id(&mut self) -> WorkerId {
+        self.roster.next_id()
     }
 
     /// Adds a worker that is ready. Returns the worker if it must end.
     pub(crate) fn add_worker(&mut self, id: WorkerId, worker: W) -> Option<W> {
         self.end_start();
-        self.records.insert(id, WorkerRecord::default());
+        self.roster.add(id);
         self.counters.started = self.counters.started.saturating_add(1);
         let unwanted = self.give_back(id, worker);
         // It may have been wanted only when its start began.
@@ -333,34 +306,27 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
     pub(crate) fn remove_worker(&mut self, id: WorkerId) -> (Option<WorkerRecord>, Option<W>) {
-        let record = self.records.remove(&id);
-        if record.as_ref().is_some_and(|record| record.is_leaving) {
-            self.leaving = self.leaving.saturating_sub(1);
-        }
-        (record, self.idle.remove(id))
+        (self.roster.remove(id), self.idle.remove(id))
     }
 
     /// The workers that were given up since the last call. The caller ends them.
     pub(crate) fn take_given_up(&mut self) -> Vec<W> {
-        std::mem::take(&mut self.given_up)
+        self.roster.take_given_up()
     }
 
     /// Marks every worker to be replaced when it is idle.
     pub(crate) fn outdate_workers(&mut self) {
-        self.records.values_mut().for_each(|record| record.is_outdated = true);
+        self.roster.outdate_all();
     }
 
     /// Takes out one idle worker that is to be replaced. Returns it, and how many workers are still
     /// to be replaced, this one included.
     pub(crate) fn retire_one(&mut self) -> (Option<W>, usize) {
-        let records = &self.records;
-        let outdated = |id| records.get(&id).is_some_and(|record| record.is_outdated);
-        let retired = self.idle.take_if(outdated);
-        let left = records.values().filter(|record| record.is_outdated).count();
+        let retired = self.idle.take_if(|id| self.roster.is_outdated(id));
         if let Some((id, _)) = &retired {
-            self.note_leaving(*id);
+            self.roster.note_leaving(*id);
         }
-        (retired.map(|(_, worker)| worker), left)
+        (retired.map(|(_, worker)| worker), self.roster.outdated())
     }
 
     /// Admits no new run.
@@ -447,11 +413,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Notes that a worker was given a run of `owner`, to whom it belongs from now on.
     fn note_run(&mut self, id: WorkerId, owner: WorkerOwner, ticket: Ticket) {
-        if let Some(record) = self.records.get_mut(&id) {
-            record.runs = record.runs.saturating_add(1);
-            record.owner = Some(owner);
-            record.ticket = Some(ticket);
-        }
+        self.roster.note_run(id, owner, ticket);
         self.keep_fresh();
     }
 
@@ -470,25 +432,16 @@ impl<W, G> SchedulerState<W, G> {
                 stalest => stalest,
             };
             let Some((id, worker)) = surplus else { return };
-            self.note_leaving(id);
-            self.given_up.push(worker);
+            self.roster.give_up(id, worker);
         }
     }
 
     /// Gives up the least recently used idle worker of any owner. Another one replaces it.
     fn give_up_stalest(&mut self) -> bool {
         let Some((id, worker)) = self.idle.take_stalest() else { return false };
-        self.note_leaving(id);
-        self.given_up.push(worker);
+        self.roster.give_up(id, worker);
         self.counters.given_up = self.counters.given_up.saturating_add(1);
         true
-    }
-
-    fn note_leaving(&mut self, id: WorkerId) {
-        if let Some(record) = self.records.get_mut(&id).filter(|record| !record.is_leaving) {
-            record.is_leaving = true;
-            self.leaving = self.leaving.saturating_add(1);
-        }
     }
 }
 

@@ -2,11 +2,10 @@
 //!
 //! | file            | purpose                                                                  |
 //! | --------------- | ------------------------------------------------------------------------ |
-//! | `virtual_time.rs` | the position of a tenant among the others                              |
 //! | `claim.rs`      | new runs, and the decisions about them                                   |
-//! | `tenant_account.rs` | the runs of one tenant, waiting and in progress                       |
-//! | `queue.rs`      | all waiting runs, fair between tenants                                   |
+//! | `queue/`        | all waiting runs, fair between tenants                                   |
 //! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
+//! | `roster.rs`     | the workers and their accounts                                           |
 //! | `growth.rs`     | how many runs are in progress, and how many workers exist for them        |
 //! | `assignment.rs` | the worker of each run: plain data, no tokio, no processes               |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
@@ -23,7 +22,6 @@ mod idle;
 pub(crate) mod lease;
 mod queue;
 mod queued_run;
+mod roster;
 pub(crate) mod shared;
-mod tenant_account;
-mod virtual_time;
 pub(crate) mod watch;

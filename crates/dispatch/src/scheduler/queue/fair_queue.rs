@@ -34,16 +34,18 @@
 //! [`MAX_OVERTAKEN`] times waits for memory.
 //! INVARIANT(memory-admission): the sum of what runs in progress may use never passes the budget.
 //! INVARIANT(bounded-accounts): tenants that come and go leave a bounded number of accounts.
+//!
+//! [`MAX_OVERTAKEN`]: crate::scheduler::queue::tenant_account::MAX_OVERTAKEN
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::{Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket};
-use crate::scheduler::tenant_account::{
-    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_OVERTAKEN, MAX_RESTING, NextRun, StartedRun,
-    UNKNOWN_COST, Waiting, average,
+use crate::scheduler::queue::tenant_account::{
+    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_RESTING, NextRun, StartedRun, UNKNOWN_COST,
+    Waiting, average,
 };
-use crate::scheduler::virtual_time::VirtualTime;
+use crate::scheduler::queue::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::ratio;
 
@@ -56,18 +58,18 @@ pub(crate) struct FairQueue<T> {
     bounds: QueueBounds,
     pub(crate) accounts: BTreeMap<TenantId, Account<T>>,
     /// Tenants that wait and may start a run, by position and number of their first run.
-    ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
+    pub(super) ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
     /// Tenants that wait, by the number of their waiting runs.
     lines: BTreeSet<(usize, TenantId)>,
-    running: BTreeMap<Ticket, StartedRun>,
+    pub(super) running: BTreeMap<Ticket, StartedRun>,
     memory_used: u64,
     waiting: usize,
     next_ticket: u64,
     /// The position of the last run that was started, without expected times; never lower than
     /// before.
-    clock: VirtualTime,
+    pub(super) clock: VirtualTime,
     /// The time that each tenant with runs would have had, had all got exactly their share.
-    even_share: VirtualTime,
+    pub(super) even_share: VirtualTime,
     /// The weights of all tenants with runs.
     busy_weight: u64,
     /// The highest position of all tenants so far.
@@ -79,7 +81,7 @@ pub(crate) struct FairQueue<T> {
 }
 
 impl<T> FairQueue<T> {
-    pub(super) const fn new(bounds: QueueBounds) -> Self {
+    pub(crate) const fn new(bounds: QueueBounds) -> Self {
         Self {
             bounds,
             accounts: BTreeMap::new(),
@@ -99,12 +101,12 @@ impl<T> FairQueue<T> {
     }
 
     /// The number of waiting runs.
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.waiting
     }
 
     /// The number of runs in progress.
-    pub(super) fn running(&self) -> usize {
+    pub(crate) fn running(&self) -> usize {
         self.running.len()
     }
 
@@ -184,12 +186,12 @@ impl<T> FairQueue<T> {
     }
 
     /// The number of a tenant's runs in progress.
-    pub(super) fn runs_of(&self, tenant: &TenantId) -> usize {
+    pub(crate) fn runs_of(&self, tenant: &TenantId) -> usize {
         self.accounts.get(tenant).map_or(0, |account| account.running.len())
     }
 
     /// Removes a waiting run.
-    pub(super) fn remove(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<T> {
+    pub(crate) fn remove(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<T> {
         self.leave_ready(tenant);
         let removed = self.accounts.get_mut(tenant).and_then(|account| {
             let at = account.waiting.iter().position(|waiting| waiting.ticket == ticket)?;
@@ -203,7 +205,7 @@ impl<T> FairQueue<T> {
 
     /// Ends a run. Returns the waiting runs that are refused, because their tenant has used up its
     /// time.
-    pub(super) fn end(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<T> {
+    pub(crate) fn end(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<T> {
         let Some(run) = self.running.remove(&ticket) else { return OutOfTime::NONE };
         let taken = now.saturating_duration_since(run.started).max(LEAST_COST);
         self.memory_used = self.memory_used.saturating_sub(run.memory);
@@ -243,7 +245,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Sets the start of a started run to `now`. It had no worker before.
-    pub(super) fn begin(&mut self, ticket: Ticket, now: Instant) {
+    pub(crate) fn begin(&mut self, ticket: Ticket, now: Instant) {
         if let Some(run) = self.running.get_mut(&ticket) {
             run.started = now;
         }
@@ -261,7 +263,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Takes out all waiting runs.
-    pub(super) fn close(&mut self) -> Vec<T> {
+    pub(crate) fn close(&mut self) -> Vec<T> {
         self.ready.clear();
         self.waiting = 0;
         let lines = self.accounts.values_mut().map(|account| std::mem::take(&mut account.waiting));
@@ -283,7 +285,7 @@ impl<T> FairQueue<T> {
         self.accounts.get(tenant).map_or(0, |account| account.waiting.len())
     }
 
-    fn fits(&self, memory: u64) -> bool {
+    pub(super) fn fits(&self, memory: u64) -> bool {
         let sum = self.memory_used.saturating_add(memory);
         self.bounds.memory.is_none_or(|most| sum <= most.as_u64())
     }
@@ -340,68 +342,6 @@ impl<T> FairQueue<T> {
         self.waiting = self.waiting.saturating_add(1);
         self.enter_ready(&claim.tenant);
         ticket
-    }
-
-    /// The part of a tenant's position that its runs in progress make.
-    fn in_progress(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
-        self.sum_of_runs(tenant, |run| now.saturating_duration_since(run.started).max(run.expected))
-    }
-
-    /// The part of a tenant's position that its runs in progress have made so far.
-    fn taken_so_far(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
-        self.sum_of_runs(tenant, |run| now.saturating_duration_since(run.started))
-    }
-
-    fn sum_of_runs(
-        &self,
-        tenant: &TenantId,
-        time: impl Fn(&StartedRun) -> Duration,
-    ) -> VirtualTime {
-        let Some(account) = self.accounts.get(tenant) else { return VirtualTime::ZERO };
-        let runs = account.running.iter().filter_map(|ticket| self.running.get(ticket));
-        let weight = account.limits.weight;
-        runs.fold(VirtualTime::ZERO, |sum, run| sum.plus(VirtualTime::of(time(run), weight)))
-    }
-
-    /// The position at which a tenant starts that has had less.
-    fn start_of_newcomers(&self, now: Instant) -> VirtualTime {
-        let mut start = self.clock;
-        for (position, _, tenant) in &self.ready {
-            if *position >= start {
-                break;
-            }
-            start = start.min(position.plus(self.taken_so_far(tenant, now)));
-        }
-        start.max(self.even_share)
-    }
-
-    /// Finds the tenant whose run is next.
-    fn next(&self, now: Instant, may_start: impl Fn(usize) -> bool) -> Option<NextRun> {
-        let mut best: Option<(VirtualTime, Ticket, &TenantId)> = None;
-        let mut blocked = Vec::new();
-        for (position, ticket, tenant) in &self.ready {
-            // Runs in progress only add to a position, so no later tenant comes before the best.
-            if best.is_some_and(|(lowest, ..)| *position > lowest) {
-                break;
-            }
-            let account = self.accounts.get(tenant).filter(|one| may_start(one.running.len()));
-            let Some(first) = account.and_then(|one| one.waiting.front()) else { continue };
-            let position = position.plus(self.in_progress(tenant, now));
-            if !self.fits(first.memory) {
-                blocked.push((position, first.overtaken, tenant));
-            } else if best.is_none_or(|(lowest, number, _)| (position, *ticket) < (lowest, number))
-            {
-                best = Some((position, *ticket, tenant));
-            }
-        }
-        let (position, ticket, tenant) = best?;
-        let before = blocked.into_iter().filter(|(other, ..)| *other <= position);
-        let before: Vec<(VirtualTime, u32, &TenantId)> = before.collect();
-        if before.iter().any(|(_, overtaken, _)| *overtaken >= MAX_OVERTAKEN) {
-            return None;
-        }
-        let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(NextRun { tenant: tenant.clone(), ticket, overtaken })
     }
 
     fn start(&mut self, next: NextRun, now: Instant) -> Option<(Ticket, T)> {
@@ -494,5 +434,5 @@ impl<T> FairQueue<T> {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
+#[path = "fair_queue_tests.rs"]
 mod tests;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::Ticket;
-use crate::scheduler::virtual_time::VirtualTime;
+use crate::scheduler::queue::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::{TenantLimits, TenantTime};
 
@@ -49,7 +49,7 @@ pub(crate) struct Account<T> {
 
 /// The part of an account in the counts of all accounts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     /// The number of waiting runs.
     pub line: usize,
     /// The tenant's weight; 0 if it has no runs.
@@ -77,7 +77,7 @@ pub(crate) struct StartedRun {
 }
 
 impl<T> Account<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             limits: TenantLimits::NONE,
             waiting: VecDeque::new(),
@@ -91,7 +91,7 @@ impl<T> Account<T> {
 
     /// True if no run of the tenant is in progress, and this one is its next: the first of those
     /// that wait, or the only one whose turn is settled.
-    pub(super) fn is_first(&self, ticket: Ticket) -> bool {
+    pub(crate) fn is_first(&self, ticket: Ticket) -> bool {
         match self.running.as_slice() {
             [] => self.waiting.front().is_some_and(|first| first.ticket == ticket),
             [only] => *only == ticket,
@@ -140,6 +140,6 @@ impl<T> Account<T> {
 }
 
 /// The average of the times of runs, in which a new time has a quarter of the weight.
-pub(super) fn average(before: Option<Duration>, taken: Duration) -> Duration {
+pub(crate) fn average(before: Option<Duration>, taken: Duration) -> Duration {
     before.map_or(taken, |before| (before.saturating_mul(3).saturating_add(taken)) / 4)
 }
