@@ -19,7 +19,8 @@
 //!   got exactly their share. Otherwise newcomers, one after the other, would keep a tenant waiting
 //!   that is a little ahead.
 //!
-//! The runs of one tenant start in the order of their arrival. When the queue is full, a new run
+//! The runs of one tenant start in the order of their arrival. Only a turn of a guest that is kept may
+//! pass runs that cannot start: it needs no worker and no memory, and they may need the guest's. When the queue is full, a new run
 //! takes the place of the youngest run of the tenant with the most waiting runs, unless the new
 //! run's tenant would then have more.
 //!
@@ -32,7 +33,8 @@
 //! INVARIANT(work-conserving): [`FairQueue::pop_if`] finds nothing only if each waiting run would pass
 //! its tenant's bound on runs or does not fit into the memory, or if a run that has been overtaken
 //! [`MAX_OVERTAKEN`] times waits for memory.
-//! INVARIANT(memory-admission): the sum of what runs in progress may use never passes the budget.
+//! INVARIANT(memory-admission): the sum of what runs in progress and guests that are kept may use
+//! never passes the budget.
 //! INVARIANT(bounded-accounts): tenants that come and go leave a bounded number of accounts.
 //!
 //! [`MAX_OVERTAKEN`]: crate::scheduler::queue::tenant_account::MAX_OVERTAKEN
@@ -42,8 +44,8 @@ use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::{Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket};
 use crate::scheduler::queue::tenant_account::{
-    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_RESTING, NextRun, StartedRun, UNKNOWN_COST,
-    Waiting, average,
+    Account, Candidate, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_RESTING, NextRun, StartedRun,
+    UNKNOWN_COST, Waiting, average,
 };
 use crate::scheduler::queue::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
@@ -61,8 +63,11 @@ pub(crate) struct FairQueue<T> {
     pub(super) ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
     /// Tenants that wait, by the number of their waiting runs.
     lines: BTreeSet<(usize, TenantId)>,
-    pub(super) running: BTreeMap<Ticket, StartedRun>,
-    memory_used: u64,
+    pub(crate) running: BTreeMap<Ticket, StartedRun>,
+    /// The memory that is admitted: that of runs in progress, and of guests that are kept.
+    pub(crate) memory_used: u64,
+    /// The part of it that could be freed at once.
+    spare_memory: u64,
     waiting: usize,
     next_ticket: u64,
     /// The position of the last run that was started, without expected times; never lower than
@@ -89,6 +94,7 @@ impl<T> FairQueue<T> {
             lines: BTreeSet::new(),
             running: BTreeMap::new(),
             memory_used: 0,
+            spare_memory: 0,
             waiting: 0,
             next_ticket: 0,
             clock: VirtualTime::ZERO,
@@ -110,13 +116,13 @@ impl<T> FairQueue<T> {
         self.running.len()
     }
 
-    /// Decides about a new run. It starts only if `may_start`, given the number of its tenant's runs
-    /// in progress, and if no waiting run that may is before it.
+    /// Decides about a new run. It starts only if it `may_start`, and if no waiting run that may is
+    /// before it.
     pub(crate) fn offer(
         &mut self,
         claim: &Claim,
         item: T,
-        may_start: impl Fn(usize) -> bool,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
         now: Instant,
     ) -> Offered<T> {
         if let Some(refusal) = self.refusal_for_ever_or_of_time(claim, now) {
@@ -159,7 +165,8 @@ impl<T> FairQueue<T> {
             return Some(refusal);
         }
         let is_within_own = self.runs_of(&claim.tenant) < claim.limits.running;
-        if has_room && is_within_own && self.fits(claim.memory.as_u64()) {
+        let needed = claim.memory.as_u64().saturating_sub(self.spare_memory);
+        if has_room && is_within_own && self.missing_memory(needed) == 0 {
             return None;
         }
         let own = self.line_of(&claim.tenant);
@@ -178,7 +185,7 @@ impl<T> FairQueue<T> {
     pub(crate) fn pop_if(
         &mut self,
         now: Instant,
-        may_start: impl Fn(usize) -> bool,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
     ) -> Option<(Ticket, T, usize)> {
         let next = self.next(now, may_start)?;
         let own = self.runs_of(&next.tenant);
@@ -193,10 +200,7 @@ impl<T> FairQueue<T> {
     /// Removes a waiting run.
     pub(crate) fn remove(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<T> {
         self.leave_ready(tenant);
-        let removed = self.accounts.get_mut(tenant).and_then(|account| {
-            let at = account.waiting.iter().position(|waiting| waiting.ticket == ticket)?;
-            account.waiting.remove(at)
-        });
+        let removed = self.accounts.get_mut(tenant).and_then(|account| account.take(ticket));
         self.enter_ready(tenant);
         let removed = removed?;
         self.waiting = self.waiting.saturating_sub(1);
@@ -266,8 +270,8 @@ impl<T> FairQueue<T> {
     pub(crate) fn close(&mut self) -> Vec<T> {
         self.ready.clear();
         self.waiting = 0;
-        let lines = self.accounts.values_mut().map(|account| std::mem::take(&mut account.waiting));
-        let items = lines.flatten().map(|waiting| waiting.item).collect();
+        let lines = self.accounts.values_mut().flat_map(Account::take_all);
+        let items = lines.map(|waiting| waiting.item).collect();
         let tenants: Vec<TenantId> = self.accounts.keys().cloned().collect();
         tenants.iter().for_each(|tenant| self.enter_ready(tenant));
         items
@@ -282,12 +286,29 @@ impl<T> FairQueue<T> {
     }
 
     fn line_of(&self, tenant: &TenantId) -> usize {
-        self.accounts.get(tenant).map_or(0, |account| account.waiting.len())
+        self.accounts.get(tenant).map_or(0, Account::line)
     }
 
-    pub(super) fn fits(&self, memory: u64) -> bool {
+    /// The memory that a run of `memory` lacks to begin.
+    pub(crate) fn missing_memory(&self, memory: u64) -> u64 {
         let sum = self.memory_used.saturating_add(memory);
-        self.bounds.memory.is_none_or(|most| sum <= most.as_u64())
+        self.bounds.memory.map_or(0, |most| sum.saturating_sub(most.as_u64()))
+    }
+
+    /// Parts the memory of a run in progress from the run: it stays admitted until
+    /// [`Self::free_memory`]. Returns how much it is.
+    pub(crate) fn keep_memory(&mut self, ticket: Ticket) -> u64 {
+        self.running.get_mut(&ticket).map_or(0, |run| std::mem::take(&mut run.memory))
+    }
+
+    /// Frees memory that was kept.
+    pub(crate) const fn free_memory(&mut self, memory: u64) {
+        self.memory_used = self.memory_used.saturating_sub(memory);
+    }
+
+    /// Notes how much of the memory that was kept could be freed at once, were a run to need it.
+    pub(crate) const fn note_spare_memory(&mut self, spare: u64) {
+        self.spare_memory = spare;
     }
 
     fn refusal_for_ever_or_of_time(&self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
@@ -332,20 +353,20 @@ impl<T> FairQueue<T> {
         let start = self.start_of_newcomers(now);
         let account = self.accounts.entry(claim.tenant.clone()).or_insert_with(Account::new);
         account.limits = claim.limits;
-        if account.waiting.is_empty() {
+        if account.line() == 0 {
             let missing = start.minus(account.position.plus(taken));
             account.position = account.position.plus(missing);
         }
         let memory = claim.memory.as_u64();
         let is_own = claim.is_own;
-        account.waiting.push_back(Waiting { ticket, item, memory, is_own, overtaken: 0 });
+        account.push(Waiting { ticket, item, memory, is_own, overtaken: 0 });
         self.waiting = self.waiting.saturating_add(1);
         self.enter_ready(&claim.tenant);
         ticket
     }
 
     fn start(&mut self, next: NextRun, now: Instant) -> Option<(Ticket, T)> {
-        let NextRun { tenant, overtaken, .. } = next;
+        let NextRun { tenant, ticket, overtaken } = next;
         let position = self.accounts.get(&tenant).map_or(self.clock, |account| account.position);
         self.clock = self.clock.max(position.plus(self.taken_so_far(&tenant, now)));
         for tenant in overtaken {
@@ -356,13 +377,13 @@ impl<T> FairQueue<T> {
         }
         self.leave_ready(&tenant);
         let started = self.accounts.get_mut(&tenant).and_then(|account| {
-            let waiting = account.waiting.pop_front()?;
+            let waiting = account.take(ticket)?;
             account.running.push(waiting.ticket);
             let expected = account.usual.unwrap_or(UNKNOWN_COST);
             Some((waiting, expected))
         });
         self.enter_ready(&tenant);
-        let (Waiting { ticket, item, memory, is_own, .. }, expected) = started?;
+        let (Waiting { item, memory, is_own, .. }, expected) = started?;
         self.waiting = self.waiting.saturating_sub(1);
         self.memory_used = self.memory_used.saturating_add(memory);
         self.running.insert(ticket, StartedRun { tenant, started: now, expected, memory, is_own });
@@ -376,16 +397,16 @@ impl<T> FairQueue<T> {
             return None;
         }
         let (longest, account) = (tenant.clone(), self.accounts.get(tenant)?);
-        let youngest = account.waiting.back()?.ticket;
+        let youngest = account.youngest_ticket()?;
         self.remove(&longest, youngest)
     }
 
     /// The tenant's entry in `ready`, if it has one.
     fn place(&self, tenant: &TenantId) -> Option<(VirtualTime, Ticket, TenantId)> {
         let account = self.accounts.get(tenant)?;
-        let first = account.waiting.front()?;
+        let first = account.first_ticket()?;
         let may_start = account.running.len() < account.limits.running;
-        may_start.then(|| (account.position, first.ticket, tenant.clone()))
+        may_start.then(|| (account.position, first, tenant.clone()))
     }
 
     /// Removes a tenant from `ready`, before its account is changed.
@@ -400,7 +421,7 @@ impl<T> FairQueue<T> {
         self.ready.extend(self.place(tenant));
         let Some(account) = self.accounts.get_mut(tenant) else { return };
         let counted = Counted {
-            line: account.waiting.len(),
+            line: account.line(),
             weight: if account.is_busy() { account.limits.weight.get().into() } else { 0 },
         };
         let before = std::mem::replace(&mut account.counted, counted);

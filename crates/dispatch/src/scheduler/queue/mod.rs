@@ -9,5 +9,5 @@
 
 pub(crate) mod fair_queue;
 mod order;
-mod tenant_account;
+pub(crate) mod tenant_account;
 mod virtual_time;

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::Ticket;
 use crate::scheduler::queue::fair_queue::FairQueue;
-use crate::scheduler::queue::tenant_account::{MAX_OVERTAKEN, NextRun, StartedRun};
+use crate::scheduler::queue::tenant_account::{
+    Candidate, MAX_OVERTAKEN, NextRun, StartedRun, Waiting,
+};
 use crate::scheduler::queue::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 
@@ -43,31 +45,87 @@ impl<T> FairQueue<T> {
     }
 
     /// Finds the tenant whose run is next.
-    pub(super) fn next(&self, now: Instant, may_start: impl Fn(usize) -> bool) -> Option<NextRun> {
-        let mut best: Option<(VirtualTime, Ticket, &TenantId)> = None;
+    pub(super) fn next(
+        &self,
+        now: Instant,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
+    ) -> Option<NextRun> {
+        match self.find(now, &may_start)? {
+            Found::Next(next) => Some(next),
+            // A run that takes no memory takes none away from the one that waits for it.
+            Found::Barred => {
+                let takes_none = |one: Candidate<'_, T>| one.run.memory == 0 && may_start(one);
+                match self.find(now, takes_none)? {
+                    Found::Next(next) => Some(next),
+                    Found::Barred => None,
+                }
+            }
+        }
+    }
+
+    /// The memory that is missing for the run that would be next, were memory no matter. None if
+    /// nothing is missing.
+    pub(crate) fn memory_for_next(
+        &self,
+        now: Instant,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
+    ) -> Option<u64> {
+        let candidates = self.ready.iter().filter_map(|(position, _, tenant)| {
+            let mut fronts = self.candidates(tenant).filter(|one| may_start(*one));
+            let Waiting { ticket, memory, .. } = fronts.next()?.run;
+            Some((position.plus(self.in_progress(tenant, now)), *ticket, *memory))
+        });
+        let (.., memory) = candidates.min_by_key(|(position, ticket, _)| (*position, *ticket))?;
+        Some(self.missing_memory(memory)).filter(|missing| *missing > 0)
+    }
+
+    /// The runs of a tenant that may be next.
+    fn candidates(&self, tenant: &TenantId) -> impl Iterator<Item = Candidate<'_, T>> {
+        self.accounts.get(tenant).into_iter().flat_map(|account| {
+            let own = account.running.len();
+            account.fronts().map(move |run| Candidate { own, run })
+        })
+    }
+
+    fn find(&self, now: Instant, may_start: impl Fn(Candidate<'_, T>) -> bool) -> Option<Found> {
+        let mut best: Option<(VirtualTime, Ticket, &TenantId, u64)> = None;
         let mut blocked = Vec::new();
-        for (position, ticket, tenant) in &self.ready {
+        for (position, _, tenant) in &self.ready {
             // Runs in progress only add to a position, so no later tenant comes before the best.
             if best.is_some_and(|(lowest, ..)| *position > lowest) {
                 break;
             }
-            let account = self.accounts.get(tenant).filter(|one| may_start(one.running.len()));
-            let Some(first) = account.and_then(|one| one.waiting.front()) else { continue };
+            let mut able = self.candidates(tenant).filter(|one| may_start(*one)).peekable();
+            if able.peek().is_none() {
+                continue;
+            }
             let position = position.plus(self.in_progress(tenant, now));
-            if !self.fits(first.memory) {
-                blocked.push((position, first.overtaken, tenant));
-            } else if best.is_none_or(|(lowest, number, _)| (position, *ticket) < (lowest, number))
-            {
-                best = Some((position, *ticket, tenant));
+            for Candidate { run, .. } in able {
+                let Waiting { ticket, memory, overtaken, .. } = run;
+                if self.missing_memory(*memory) > 0 {
+                    blocked.push((position, *overtaken, tenant));
+                    continue;
+                }
+                if best.is_none_or(|(lowest, first, ..)| (position, *ticket) < (lowest, first)) {
+                    best = Some((position, *ticket, tenant, *memory));
+                }
+                break;
             }
         }
-        let (position, ticket, tenant) = best?;
-        let before = blocked.into_iter().filter(|(other, ..)| *other <= position);
+        let (position, ticket, tenant, memory) = best?;
+        let before = blocked.into_iter().filter(|(other, ..)| memory > 0 && *other <= position);
         let before: Vec<(VirtualTime, u32, &TenantId)> = before.collect();
         if before.iter().any(|(_, overtaken, _)| *overtaken >= MAX_OVERTAKEN) {
-            return None;
+            return Some(Found::Barred);
         }
         let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(NextRun { tenant: tenant.clone(), ticket, overtaken })
+        Some(Found::Next(NextRun { tenant: tenant.clone(), ticket, overtaken }))
     }
+}
+
+/// The result of a search for the next run.
+enum Found {
+    Next(NextRun),
+    /// Each waits behind one that has been overtaken too often.
+    Barred,
 }
