@@ -59,8 +59,8 @@ impl<W, G> SchedulerState<W, G> {
         if let Admission::Queued { ticket, .. } = admission {
             let turn = QueuedTurn { tenant: claim.tenant.clone(), ticket };
             self.held.queue_turn(key.worker, turn);
-            self.note_guests();
         }
+        self.note_guests();
         Some(admission)
     }
 

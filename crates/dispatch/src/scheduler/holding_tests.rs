@@ -223,13 +223,17 @@ impl Simulation {
         }
     }
 
+    fn claim(&self, who: usize, memory: u64) -> Claim {
+        let (tenant, owner) = (tenant(who), WorkerOwner::Tenant(tenant(who)));
+        let (limits, memory) = (TenantLimits::NONE, ByteCount::bytes(memory));
+        Claim { tenant, limits, memory, is_own: false, owner }
+    }
+
     fn arrive(&mut self, who: usize, kind: Kind, memory: u64) -> u64 {
         self.arrived += 1;
         let number = self.arrived;
         self.orders.insert(number, Order { who, kind, memory });
-        let (tenant, owner) = (tenant(who), WorkerOwner::Tenant(tenant(who)));
-        let (limits, memory) = (TenantLimits::NONE, ByteCount::bytes(memory));
-        let claim = Claim { tenant, limits, memory, is_own: false, owner };
+        let claim = self.claim(who, memory);
         let admission = match kind {
             Kind::Turn(opened) => {
                 let key = self.guests[&opened].key;
@@ -445,6 +449,8 @@ impl Simulation {
             "memory of nobody, or of no account"
         );
         assert!(runs + guests <= self.most_memory, "more memory than there is");
+        let spare: u64 = self.kept().filter(|guest| guest.rests()).map(|guest| guest.memory).sum();
+        assert_eq!(self.state.queue.spare_memory, spare);
     }
 
     /// True for a run without a worker whose turn is settled.
@@ -572,4 +578,157 @@ proptest! {
         }
         simulation.shut_down(later);
     }
+}
+
+/// A pool of one core with `workers` idle workers, where `held` guests may be kept.
+fn small(held: usize, memory: u64) -> Simulation {
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
+    Simulation::new(capacity, memory)
+}
+
+impl Simulation {
+    /// Opens a guest of so much memory, whose first turn ends at once.
+    fn keep(&mut self, who: usize, memory: u64) -> u64 {
+        let opened = self.arrive(who, Kind::First, memory);
+        self.start_workers();
+        self.finish(0, false);
+        self.start_workers();
+        self.check();
+        opened
+    }
+
+    fn start_workers(&mut self) {
+        while self.starting > 0 || !self.dying.is_empty() {
+            self.process();
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_keeps_a_guest_is_replaced_for_as_long_as_it_does() {
+    let mut pool = small(2, 10);
+    assert_eq!(pool.state.records().len(), 1);
+    let [first, second] = [pool.keep(0, 1), pool.keep(0, 1)];
+    assert_eq!((pool.state.records().len(), pool.state.running()), (3, 0));
+    assert!(!pool.state.needs_watch(), "nothing changes by itself");
+    // No worker comes or goes for a turn.
+    pool.arrive(0, Kind::Turn(first), 0);
+    assert_eq!((pool.state.running(), pool.starting, pool.dying.len()), (1, 0, 0));
+    pool.take(Step::Linger);
+    pool.finish(0, false);
+    assert_eq!((pool.state.records().len(), pool.starting, pool.dying.len()), (3, 0, 0));
+    // Workers that are not needed are kept for a while.
+    pool.close(second);
+    pool.state.note_waiting(BTreeSet::new(), pool.now);
+    pool.carry_out();
+    assert!(pool.state.needs_watch() && pool.dying.is_empty());
+    pool.take(Step::Linger);
+    pool.start_workers();
+    assert_eq!(pool.state.records().len(), 2);
+    assert!(!pool.state.needs_watch());
+    // Only workers that serve whoever comes count as such.
+    assert_eq!(pool.state.alive(), 1);
+}
+
+#[test]
+fn whole_turns_are_spared_when_others_want_room() {
+    let mut pool = small(2, 4);
+    let [first, second] = [pool.keep(0, 2), pool.keep(1, 2)];
+    // One guest is within a turn, and the next turn of the other waits for its end.
+    pool.arrive(0, Kind::Turn(first), 0);
+    pool.arrive(1, Kind::Turn(second), 0);
+    pool.state.outdate_workers();
+    assert_eq!(
+        pool.state.retire_one().0.map(|id| pool.guests[&first].key.worker == id),
+        Some(false)
+    );
+    pool.arrive(2, Kind::Run, 4);
+    pool.check();
+    assert_eq!(pool.kept().count(), 2, "a guest was given up within a turn");
+    assert_eq!(pool.state.counters.guests_given_up, 0);
+    // The worker is outdated, so it ends with its guest: after the turn.
+    pool.finish(0, false);
+    assert_eq!(pool.kept().count(), 1);
+    assert!(pool.leased.values().any(|(_, id)| *id == pool.guests[&second].key.worker));
+    pool.finish(0, false);
+    assert_eq!(pool.kept().count(), 0);
+    pool.start_workers();
+    assert_eq!((pool.leased.len(), pool.waiting.len()), (1, 0), "the run has its memory");
+}
+
+#[test]
+fn runs_before_guests_if_they_lack_nothing_but_memory() {
+    let mut pool = small(3, 6);
+    let [first, second, third] = [pool.keep(0, 2), pool.keep(1, 1), pool.keep(2, 2)];
+    let kept = |pool: &Simulation| -> Vec<u64> {
+        pool.guests.iter().filter(|(_, guest)| !guest.is_gone).map(|(opened, _)| *opened).collect()
+    };
+    // The guest that was used longest ago is enough.
+    pool.arrive(0, Kind::Turn(first), 0);
+    pool.finish(0, false);
+    pool.arrive(3, Kind::Run, 2);
+    assert_eq!((pool.leased.len(), kept(&pool)), (1, vec![first, third]));
+    // A run that would have to wait for a core takes nobody's memory.
+    pool.arrive(3, Kind::Run, 6);
+    assert_eq!((pool.waiting.len(), kept(&pool)), (1, vec![first, third]));
+    pool.finish(0, false);
+    assert_eq!((pool.leased.len(), kept(&pool)), (1, vec![]));
+    assert_eq!(pool.state.counters.guests_given_up, 3);
+    let lost = pool.state.admit_turn(&pool.claim(1, 0), pool.guests[&second].key, 99, pool.now);
+    assert!(lost.is_none());
+}
+
+#[test]
+fn a_run_that_is_refused_early_would_not_get_the_memory_of_guests_either() {
+    let mut pool = small(2, 6);
+    pool.keep(0, 2);
+    let busy = pool.keep(1, 2);
+    let refusal = |pool: &mut Simulation, memory| {
+        let limits = TenantLimits { queued: 0, ..TenantLimits::NONE };
+        let claim = Claim { limits, ..pool.claim(2, memory) };
+        pool.state.refuse_early(&claim, pool.now)
+    };
+    assert_eq!(refusal(&mut pool, 6), None, "guests would give way to it");
+    let capacity = Capacity { cores: 2, most: 2, ..pool.state.growth.capacity };
+    pool.state.growth.capacity = capacity;
+    pool.supervise();
+    pool.start_workers();
+    pool.arrive(1, Kind::Turn(busy), 0);
+    assert_eq!(refusal(&mut pool, 4), None);
+    assert!(refusal(&mut pool, 5).is_some(), "a guest within a turn keeps its memory");
+    // The same is true for the run itself.
+    pool.arrive(2, Kind::Run, 5);
+    assert_eq!((pool.waiting.len(), pool.kept().count()), (1, 2), "one was given up in vain");
+    pool.arrive(3, Kind::Run, 4);
+    assert_eq!((pool.leased.len(), pool.kept().count()), (2, 1));
+}
+
+#[test]
+fn guest_of_its_own_key_reaches_no_other_guest_of_the_same_worker() {
+    let mut pool = small(1, 10);
+    let first = pool.keep(0, 1);
+    let stale = pool.guests[&first].key;
+    pool.close(first);
+    // The worker is idle again, and the last used one.
+    let second = pool.keep(0, 1);
+    assert_eq!(pool.guests[&second].key.worker, stale.worker);
+    let claim = pool.claim(0, 0);
+    assert!(pool.state.admit_turn(&claim, stale, 99, pool.now).is_none());
+    pool.state.close_guest(stale);
+    assert!(pool.state.holds(pool.guests[&second].key) && !pool.state.has_closing());
+}
+
+#[test]
+fn a_turn_passes_runs_of_its_tenant_that_cannot_start() {
+    let mut pool = small(1, 4);
+    let guest = pool.keep(0, 3);
+    let busy = pool.arrive(1, Kind::Run, 1);
+    // It arrives first, and may need the memory of the guest whose turn comes after it.
+    let large = pool.arrive(0, Kind::Run, 4);
+    let turn = pool.arrive(0, Kind::Turn(guest), 0);
+    assert_eq!(pool.waiting.len(), 2);
+    pool.finish(0, false);
+    assert!(pool.over.contains(&busy) && pool.leased.contains_key(&turn), "{:?}", pool.leased);
+    pool.finish(0, false);
+    assert!(pool.leased.contains_key(&large) && pool.guests[&guest].is_gone);
 }

@@ -67,7 +67,7 @@ pub(crate) struct FairQueue<T> {
     /// The memory that is admitted: that of runs in progress, and of guests that are kept.
     pub(crate) memory_used: u64,
     /// The part of it that could be freed at once.
-    spare_memory: u64,
+    pub(crate) spare_memory: u64,
     waiting: usize,
     next_ticket: u64,
     /// The position of the last run that was started, without expected times; never lower than
