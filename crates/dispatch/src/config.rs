@@ -23,12 +23,16 @@ pub struct PoolConfig {
     pub most_runs: usize,
     /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
     pub spares: usize,
+    /// Guests that workers may keep between two turns. Each takes a further worker, and its memory
+    /// counts against `memory`. Beyond this number the guest that was used longest ago is closed.
+    /// Default 0: each guest is closed after its first turn.
+    pub most_held: usize,
     /// The runs that may follow one another in a worker. Default: those of all tenants.
     pub isolation: Isolation,
     /// Runs that may wait for a worker, of all tenants together. Default 256.
     pub queue: usize,
-    /// The memory that all runs in progress together may use, as the sum of their limits. A run
-    /// waits until it fits. Default: no bound besides the number of workers.
+    /// The memory that all runs in progress and all guests that are kept may use together, as the
+    /// sum of their limits. A run waits until it fits. Default: no bound besides the number of workers.
     pub memory: Option<ByteCount>,
     /// The limits of tenants. Default: none.
     pub tenants: TenantPolicy,
@@ -62,6 +66,7 @@ impl PoolConfig {
             workers,
             most_runs: workers,
             spares: 1,
+            most_held: 0,
             isolation: Isolation::Shared,
             queue: 256,
             memory: None,

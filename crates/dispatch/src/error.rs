@@ -48,6 +48,10 @@ pub enum DispatchError {
     /// The program or its arguments are too large for a worker.
     #[error("the program and its arguments are too large")]
     TooLarge(#[source] FrameError),
+    /// The guest that a turn is for is not there any more: its last turn has ended it, it was given up,
+    /// or its worker was lost or replaced. The turn was not begun.
+    #[error("the guest was lost")]
+    GuestLost,
     /// Workers cannot be reached.
     #[error("the run could not be sent to a worker")]
     NoWorker,
@@ -72,7 +76,9 @@ impl DispatchError {
             }
             Self::TenantBusy { .. } | Self::TimeUsed { .. } => ErrorKind::RateLimited,
             Self::TooLarge(_) | Self::TooMuchMemory => ErrorKind::TooLarge,
-            Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => ErrorKind::Internal,
+            Self::GuestLost | Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => {
+                ErrorKind::Internal
+            }
         }
     }
     /// The delay after which a retry can succeed, if it is known.

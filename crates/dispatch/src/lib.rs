@@ -9,9 +9,11 @@
 //! | `worker/`     | one worker: its socket, one run on it, the checks of everything it sends   |
 //! | `scheduler/`  | assigns workers to runs, queues runs; leases                               |
 //! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
-//! | `pool.rs`     | puts the three together                                                    |
+//! | `execution.rs` | one run or turn, from its place in the queue to its end                   |
+//! | `held_guest.rs` | a guest that is kept from turn to turn                                   |
+//! | `pool.rs`     | puts all of it together                                                    |
 //!
-//! Each folder uses only those above it. A run is one future: it leases a worker, exchanges
+//! Each uses only those above it. A run is one future: it leases a worker, exchanges
 //! messages with the worker over its socket, and gives the lease back, without further tasks or
 //! threads. Besides the runs, the pool has one supervisor for each of its workers, which starts a
 //! new worker when the old one has ended.
@@ -24,6 +26,8 @@
 mod config;
 mod content;
 mod error;
+mod execution;
+mod held_guest;
 mod isolation;
 mod pool;
 mod report;
@@ -40,6 +44,7 @@ use std::time::Duration;
 pub use crate::config::PoolConfig;
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
+pub use crate::held_guest::HeldGuest;
 pub use crate::isolation::Isolation;
 #[cfg(test)]
 pub(crate) use crate::isolation::WorkerOwner;
@@ -173,4 +178,7 @@ pub struct FinishedRun {
     pub host_time: HostTime,
     /// True if the worker was lost during the run, whatever the outcome says.
     pub is_worker_lost: bool,
+    /// True if the guest is kept for another turn. False for a run, and for a turn that has ended its
+    /// guest or after which there was no place for it.
+    pub is_guest_kept: bool,
 }

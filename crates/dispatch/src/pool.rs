@@ -8,44 +8,28 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use crate::config::PoolConfig;
 use crate::error::DispatchError;
+use crate::execution::Execution;
+use crate::held_guest::HeldGuest;
 use crate::isolation::Isolation;
 use crate::report::PoolReport;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::growth::Capacity;
-use crate::scheduler::lease::Lease;
 use crate::scheduler::shared::Scheduler;
 use crate::scheduler::watch::watch_runs;
 use crate::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::supervisor::supervise::Supervisor;
-use crate::worker::channel::WorkerChannelError;
-use crate::worker::exchange::{self, Broken, Ran};
-use crate::worker::handle::AttachError;
-use crate::worker::id::WorkerId;
-use crate::worker::process::Process;
 use crate::worker::run_clock::Patience;
-use crate::{FinishedRun, Job, RunHost, RunStage};
-use wardian_formats::job::frame;
-use wardian_formats::job::host::HostTime;
+use crate::{FinishedRun, GuestSpec, Job, RunHost};
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::message::Order;
-use wardian_formats::job::outcome::{
-    Conversions, LeftFiles, Logs, RunFailure, RunOutcome, RunUsage,
-};
-use wardian_vocabulary::cgroup::MemoryShortage;
-use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::TenantPolicy;
 use wardian_vocabulary::units::ByteCount;
-
-/// The number of workers that may break before a run begins until the run is given up. The size of
-/// the pool is added, since every worker may also have died while it was idle.
-const ATTEMPTS: usize = 3;
 
 /// Pause between the retirement of a worker and the wait for its successor.
 const BETWEEN_RETIREMENTS: Duration = Duration::from_millis(20);
@@ -65,7 +49,7 @@ pub struct Pool {
     tenants: TenantPolicy,
     isolation: Isolation,
     capacity: Capacity,
-    patience: Patience,
+    execution: Execution,
 }
 
 impl Pool {
@@ -98,6 +82,7 @@ impl Pool {
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
+        let execution = Execution::new(Arc::clone(&scheduler), patience);
         let (tenants, isolation) = (config.tenants, config.isolation);
         Ok(Self {
             scheduler,
@@ -107,7 +92,7 @@ impl Pool {
             tenants,
             isolation,
             capacity,
-            patience,
+            execution,
         })
     }
 
@@ -145,7 +130,8 @@ impl Pool {
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
         let setup = &job.guest.setup;
-        self.run_claimed(job, host, self.claim(&setup.tenant, setup.limits.held())).await
+        let claim = self.claim(&setup.tenant, setup.limits.held());
+        self.execution.run(job, &claim, host).await
     }
 
     /// As [`Self::run`], for a run of the server itself, such as one whose result all tenants will
@@ -163,7 +149,15 @@ impl Pool {
     ) -> Result<FinishedRun, DispatchError> {
         let claim = self.claim(&TenantId::server(), job.guest.setup.limits.held());
         let owner = self.isolation.owner_for_all();
-        self.run_claimed(job, host, Claim { is_own: true, owner, ..claim }).await
+        self.execution.run(job, &Claim { is_own: true, owner, ..claim }, host).await
+    }
+
+    /// A guest that is to have several turns. It gets a worker with its first turn, and may be kept
+    /// from then on: see [`HeldGuest`].
+    #[must_use]
+    pub fn open(&self, guest: GuestSpec) -> HeldGuest {
+        let claim = self.claim(&guest.setup.tenant, guest.setup.limits.held());
+        HeldGuest::new(self.execution.clone(), guest, claim)
     }
 
     /// Refuses a run that would be refused now, before anything is prepared for it.
@@ -186,77 +180,8 @@ impl Pool {
         }
     }
 
-    async fn run_claimed(
-        &self,
-        job: &Job,
-        host: &mut impl RunHost,
-        claim: Claim,
-    ) -> Result<FinishedRun, DispatchError> {
-        let order = frame::encode_order(&Order::Run(&job.guest.setup, &job.turn));
-        let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
-        let wanted = job.guest.attachments();
-
-        let mut queued = Duration::ZERO;
-        for _ in 0..self.size().saturating_add(ATTEMPTS) {
-            let asked = Instant::now();
-            let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted, host).await?;
-            queued = queued.saturating_add(asked.elapsed());
-            let begun = Instant::now();
-            let id = lease.worker_id();
-            let Some(worker) = lease.begin() else { continue };
-            let process = Arc::clone(&worker.process);
-            host.note_stage(RunStage::Running);
-            match exchange::perform(worker, job, &order, host, self.patience).await {
-                Ok(ran) => {
-                    // The run is over, so a caller that leaves meanwhile does not cost the worker.
-                    if let Some(output) = &ran.output {
-                        host.make_room(output.size()).await;
-                    }
-                    lease.end();
-                    self.count_finished(&ran);
-                    return Ok(with_worker(ran, id, queued));
-                }
-                Err(Broken::NotStarted(AttachError::Share(error))) => {
-                    lease.end();
-                    return Err(DispatchError::Share(error));
-                }
-                Err(Broken::NotStarted(AttachError::Describe(error))) => {
-                    lease.end();
-                    return Err(DispatchError::TooLarge(error));
-                }
-                Err(broken) => {
-                    let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);
-                    let failure = self.explain(&broken, job, id, &process);
-                    lease.discard();
-                    if !may_repeat {
-                        let outcome = without_worker(failure, begun.elapsed());
-                        let host_time = HostTime::default();
-                        return Ok(FinishedRun {
-                            outcome,
-                            output: None,
-                            worker: id,
-                            queued,
-                            host_time,
-                            is_worker_lost: true,
-                        });
-                    }
-                }
-            }
-        }
-        Err(DispatchError::NoWorker)
-    }
-
-    /// Counts a run that its worker has reported.
-    fn count_finished(&self, ran: &Ran) {
-        let broke = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
-        self.scheduler.count(|counters| {
-            counters.finished = counters.finished.saturating_add(1);
-            counters.broke_interpreter = counters.broke_interpreter.saturating_add(broke);
-        });
-    }
-
     /// Starts workers with `command` from now on, and replaces the present ones, one after another
-    /// and none within a run. Returns when every worker is replaced.
+    /// and none within a run. Guests that are kept are lost. Returns when every worker is replaced.
     ///
     /// # Errors
     ///
@@ -272,7 +197,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The number of workers, spares included, while no run waits.
+    /// The number of workers, spares included, while no run waits and no guest is kept.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.capacity.least_workers()
@@ -285,7 +210,7 @@ impl Pool {
     }
 
     /// Admits no new run, waits up to `patience` for the admitted runs, and ends all workers. Runs
-    /// that have not ended by then end as `Cancelled`.
+    /// that have not ended by then end as `Cancelled`. Guests between two turns are lost.
     pub async fn shut_down(&self, patience: Duration) {
         self.scheduler.drain();
         let mut status = self.scheduler.watch();
@@ -309,55 +234,6 @@ impl Pool {
     pub fn template(&self) -> Option<u32> {
         self.spawner.upgrade()?.template()
     }
-
-    fn explain(
-        &self,
-        broken: &Broken,
-        job: &Job,
-        worker: WorkerId,
-        process: &Process,
-    ) -> RunFailure {
-        let is_closing = self.scheduler.phase() == Phase::Closed;
-        let run = &job.turn.id;
-        let shortage = process.memory_shortage();
-        if !is_closing {
-            let cause = CauseChain(broken);
-            warn!(run.id = %run, worker.id = %worker, "run `{run}` lost worker {worker}: {cause}");
-        }
-        self.scheduler.count(|counters| {
-            let counter = match broken {
-                _ if is_closing => return,
-                Broken::Late => &mut counters.overdue,
-                Broken::Hostile(_) | Broken::Lost(WorkerChannelError::Frame(_)) => {
-                    &mut counters.violations
-                }
-                Broken::Lost(_) if shortage.is_some() => &mut counters.out_of_memory,
-                Broken::Lost(_) => &mut counters.crashed,
-                Broken::NotStarted(_) | Broken::Declined => &mut counters.repeated,
-            };
-            *counter = counter.saturating_add(1);
-        });
-        match broken {
-            _ if is_closing => RunFailure::Cancelled,
-            Broken::Late => RunFailure::Timeout { limit: job.turn.limits.wall_time },
-            Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
-                RunFailure::MemoryLimit { limit: job.guest.setup.limits.memory, traceback: None }
-            }
-            Broken::NotStarted(_) | Broken::Declined | Broken::Lost(_) | Broken::Hostile(_) => {
-                let reason = match shortage {
-                    Some(_) => "the machine was short of memory, and the sandbox was replaced",
-                    None => "the sandbox broke and was replaced",
-                };
-                RunFailure::SandboxCrash { reason: reason.to_owned() }
-            }
-        }
-    }
-}
-
-/// The end of a run that its worker has reported.
-fn with_worker(ran: Ran, worker: WorkerId, queued: Duration) -> FinishedRun {
-    let Ran { outcome, output, host_time } = ran;
-    FinishedRun { outcome, output, worker, queued, host_time, is_worker_lost: false }
 }
 
 impl Drop for Pool {
@@ -372,17 +248,4 @@ impl Drop for Pool {
 #[must_use]
 pub fn memory_of(limits: &RunLimits) -> ByteCount {
     limits.split().0.held()
-}
-
-/// The outcome of a run whose worker is lost.
-fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
-    RunOutcome {
-        end: Err(failure),
-        logs: Logs::default(),
-        files: LeftFiles::default(),
-        blob_names: Vec::new(),
-        usage: RunUsage { wall_time, ..RunUsage::default() },
-        conversions: Conversions::default(),
-        profile: None,
-    }
 }

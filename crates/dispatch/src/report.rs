@@ -15,6 +15,8 @@ pub struct PoolReport {
     pub running: usize,
     /// Runs that wait for a worker.
     pub queued: usize,
+    /// Guests that workers keep, in a turn or between two. The first turn of a guest is a run.
+    pub guests: usize,
     /// Counts of the events since the start.
     pub counters: Counters,
 }
@@ -31,7 +33,9 @@ pub struct WorkerStatus {
     pub(crate) is_forked: bool,
     /// True between two runs.
     pub is_resting: bool,
-    /// Runs that it was given.
+    /// True if it keeps a guest, in a turn or between two.
+    pub keeps_guest: bool,
+    /// Runs and turns that it was given.
     pub runs: u64,
     /// The owner of these runs; none before the first one.
     pub owner: Option<WorkerOwner>,
@@ -65,6 +69,9 @@ pub struct Counters {
     /// Idle workers that were given up, because their owner was another than that of the runs to
     /// come.
     pub given_up: u64,
+    /// Guests that were given up between two turns: for others, for the memory that runs needed, or
+    /// because their worker was replaced.
+    pub guests_given_up: u64,
     /// Runs that waited for the start of a worker, because all idle ones belonged to others.
     pub awaited: u64,
     /// Runs that were refused because too many were waiting, or that waited too long.

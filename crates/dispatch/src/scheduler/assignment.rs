@@ -24,11 +24,14 @@ use std::time::{Duration, Instant};
 use crate::isolation::WorkerOwner;
 use crate::report::Counters;
 use crate::scheduler::claim::{
-    Admission, Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
+    Admission, Claim, Closing, Offered, OutOfTime, Pending, QueueBounds, RunRefusal, Ticket,
 };
 use crate::scheduler::growth::{Capacity, Growth};
+use crate::scheduler::held::HeldGuests;
 use crate::scheduler::idle::IdleWorkers;
-use crate::scheduler::queue::FairQueue;
+use crate::scheduler::queue::fair_queue::FairQueue;
+use crate::scheduler::queue::tenant_account::Candidate;
+use crate::scheduler::roster::{Roster, WorkerRecord};
 use crate::worker::id::WorkerId;
 use wardian_vocabulary::ids::TenantId;
 
@@ -43,52 +46,22 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// The accounts of one worker, whether it is idle or busy.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerRecord {
-    /// Runs that the worker was given.
-    pub runs: u64,
-    /// The owner of these runs.
-    pub owner: Option<WorkerOwner>,
-    /// The run that it has.
-    ticket: Option<Ticket>,
-    /// True if the worker is to be replaced when it is idle.
-    is_outdated: bool,
-    /// True if the worker was given up and its process has not ended yet.
-    pub(crate) is_leaving: bool,
-}
-
-/// The waiting runs and idle workers of a pool that closes.
-#[derive(Debug)]
-pub(crate) struct Closing<W, G> {
-    pub waiting: Vec<G>,
-    pub idle: Vec<W>,
-}
-
-/// A run without a worker.
-#[derive(Debug)]
-struct Pending<G> {
-    grant: G,
-    owner: WorkerOwner,
-}
-
 /// Idle and busy workers, and the runs that wait for one.
 #[derive(Debug)]
 pub(crate) struct SchedulerState<W, G> {
-    phase: Phase,
-    growth: Growth,
-    idle: IdleWorkers<W>,
-    queue: FairQueue<Pending<G>>,
+    pub(super) phase: Phase,
+    pub(super) growth: Growth,
+    pub(super) idle: IdleWorkers<W>,
+    pub(super) queue: FairQueue<Pending<G>>,
+    /// Guests that are kept. What becomes of them is decided in `holding.rs`.
+    pub(super) held: HeldGuests<W>,
+    /// Workers whose guest was given up, and that the caller has not closed yet.
+    pub(super) closing: Vec<W>,
+    /// Turns that waited when their guest was lost, and that the caller has not told yet.
+    pub(super) lost: Vec<G>,
     /// Runs whose turn is settled, and that get the next fresh workers.
     promised: VecDeque<(Ticket, Pending<G>)>,
-    records: BTreeMap<WorkerId, WorkerRecord>,
-    /// The number of records of workers that are leaving.
-    leaving: usize,
-    /// Workers that are being started.
-    starting: usize,
-    /// Workers that were given up and that the caller has not ended yet.
-    given_up: Vec<W>,
-    next_id: u64,
+    pub(super) roster: Roster<W>,
     pub counters: Counters,
 }
 
@@ -100,12 +73,11 @@ impl<W, G> SchedulerState<W, G> {
             growth: Growth::new(capacity),
             idle: IdleWorkers::new(),
             queue: FairQueue::new(queue),
+            held: HeldGuests::new(),
+            closing: Vec::new(),
+            lost: Vec::new(),
             promised: VecDeque::new(),
-            records: BTreeMap::new(),
-            leaving: 0,
-            starting: 0,
-            given_up: Vec::new(),
-            next_id: 1,
+            roster: Roster::new(),
             counters: Counters::default(),
         }
     }
@@ -129,12 +101,13 @@ impl<W, G> SchedulerState<W, G> {
 
     /// The workers that have been added and not removed, by number.
     pub(crate) const fn records(&self) -> &BTreeMap<WorkerId, WorkerRecord> {
-        &self.records
+        self.roster.records()
     }
 
-    /// The number of workers that have been added and are not leaving.
+    /// The number of workers that are there and serve whoever comes: those that keep a guest are left
+    /// out, as far as they are replaced.
     pub(crate) fn alive(&self) -> usize {
-        self.records.len().saturating_sub(self.leaving)
+        self.roster.alive().saturating_sub(self.growth.guests())
     }
 
     /// The number of workers that there should be, idle, busy or about to be started.
@@ -144,21 +117,22 @@ impl<W, G> SchedulerState<W, G> {
 
     /// The number of workers that nobody starts yet.
     pub(crate) fn vacancies(&self) -> usize {
-        let there = self.alive().saturating_add(self.starting);
-        self.wanted().saturating_sub(there)
+        self.wanted().saturating_sub(self.roster.coming())
     }
 
     /// Takes over the start of a worker, if one is wanted. It ends with [`Self::add_worker`] or
     /// [`Self::end_start`].
     pub(crate) fn begin_start(&mut self) -> bool {
         let is_wanted = self.vacancies() > 0;
-        self.starting = self.starting.saturating_add(usize::from(is_wanted));
+        if is_wanted {
+            self.roster.begin_start();
+        }
         is_wanted
     }
 
     /// Notes that a worker did not start.
     pub(crate) const fn end_start(&mut self) {
-        self.starting = self.starting.saturating_sub(1);
+        self.roster.end_start();
     }
 
     /// True if it matters which runs wait, or which workers are not needed any more.
@@ -168,7 +142,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// The workers that have a run.
     pub(crate) fn busy(&self) -> impl Iterator<Item = (WorkerId, Ticket)> {
-        self.records.iter().filter_map(|(id, record)| Some((*id, record.ticket?)))
+        self.roster.busy()
     }
 
     /// Notes which runs wait, and gives up workers that were not needed for a while.
@@ -198,15 +172,32 @@ impl<W, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        let (before, has_worker) = (self.running(), self.has_worker_for(claim));
-        let own = self.queue.runs_of(&claim.tenant);
+        let has_worker = self.has_worker_for(claim);
+        if has_worker {
+            self.make_room_for(claim);
+        }
+        let pending = Pending { grant, owner: claim.owner.clone(), guest: None };
+        self.offer(claim, pending, fits, |_| has_worker, now)
+    }
+
+    /// Offers a run to the queue. It starts only if those that are before it have no worker either.
+    pub(super) fn offer(
+        &mut self,
+        claim: &Claim,
+        pending: Pending<G>,
+        fits: impl Fn(&W) -> bool,
+        has_worker: impl Fn(&Pending<G>) -> bool,
+        now: Instant,
+    ) -> Admission<W, G> {
+        let (before, own) = (self.running(), self.queue.runs_of(&claim.tenant));
         let growth = &self.growth;
-        let may_start = |own| has_worker && growth.may_start(before, own);
-        let pending = Pending { grant, owner: claim.owner.clone() };
+        let may_start = |one: Candidate<'_, Pending<G>>| {
+            has_worker(&one.run.item) && growth.may_start(before, one.own)
+        };
         match self.queue.offer(claim, pending, may_start, now) {
             Offered::Starts(ticket, pending) => {
                 self.growth.note_start(ticket, before, own, now);
-                match self.take_worker(&pending.owner, fits) {
+                match self.take_worker(&pending, fits) {
                     Some((id, worker)) => {
                         self.note_run(id, pending.owner, ticket);
                         Admission::Granted(ticket, worker)
@@ -221,7 +212,8 @@ impl<W, G> SchedulerState<W, G> {
                 if displaced.is_some() {
                     self.count_overloaded();
                 }
-                Admission::Queued { ticket, displaced: displaced.map(|pending| pending.grant) }
+                let displaced = displaced.map(|pending| self.withdraw(pending));
+                Admission::Queued { ticket, displaced }
             }
             Offered::Refused(refusal, _) => {
                 self.count_refused(refusal);
@@ -244,19 +236,30 @@ impl<W, G> SchedulerState<W, G> {
         if let Some(granted) = self.keep_a_promise(now) {
             return Some(granted);
         }
-        while !self.idle.is_empty() || self.growth.is_at_cores(self.running()) {
-            let (growth, before) = (&self.growth, self.running());
-            let popped = self.queue.pop_if(now, |own| growth.may_start(before, own));
-            let (ticket, pending, own) = popped?;
+        loop {
+            let (growth, before, has_worker) = (&self.growth, self.running(), self.has_idle());
+            if !has_worker && !self.held.has_queued_turns() {
+                return None;
+            }
+            let may_start = |one: Candidate<'_, Pending<G>>| {
+                (has_worker || one.run.item.guest.is_some()) && growth.may_start(before, one.own)
+            };
+            let Some((ticket, pending, own)) = self.queue.pop_if(now, may_start) else {
+                let has_guests = self.held.len() > 0;
+                let missing = has_guests.then(|| self.queue.memory_for_next(now, may_start))?;
+                if self.make_room(missing?) {
+                    continue;
+                }
+                return None;
+            };
             self.growth.note_start(ticket, before, own, now);
-            let Some((id, worker)) = self.take_worker(&pending.owner, |_| false) else {
+            let Some((id, worker)) = self.take_worker(&pending, |_| false) else {
                 self.promise(ticket, pending);
                 continue;
             };
             self.note_run(id, pending.owner, ticket);
             return Some((ticket, pending.grant, worker));
         }
-        None
     }
 
     pub(crate) fn is_first(&self, tenant: &TenantId, ticket: Ticket) -> bool {
@@ -273,7 +276,7 @@ impl<W, G> SchedulerState<W, G> {
             }
             None => self.queue.remove(tenant, ticket),
         };
-        pending.map(|pending| pending.grant)
+        pending.map(|pending| self.withdraw(pending))
     }
 
     /// Ends a run, whose processor time is reported if it counts against a quota. Returns the
@@ -291,21 +294,25 @@ impl<W, G> SchedulerState<W, G> {
         let OutOfTime { runs, retry_after } = self.queue.end(ticket, now);
         let count = u64::try_from(runs.len()).unwrap_or(u64::MAX);
         self.counters.limited = self.counters.limited.saturating_add(count);
-        let runs = runs.into_iter().map(|pending| pending.grant).collect();
+        let runs = runs.into_iter().map(|pending| self.withdraw(pending)).collect();
         OutOfTime { runs, retry_after }
     }
 
-    /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
+    /// Takes a worker back that has no run any more. It becomes idle, unless it keeps a guest. Returns
+    /// it if it is outdated or removed, or if the pool is closed; its guest is lost then.
     pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
-        match self.records.get_mut(&id) {
-            Some(record) if !record.is_outdated && self.phase != Phase::Closed => {
-                record.ticket = None;
-                self.idle.push(id, record.owner.clone(), worker);
-                self.keep_fresh();
-                None
-            }
-            _ => Some(worker),
+        let record = self.roster.note_rest(id).filter(|_| self.phase != Phase::Closed);
+        let Some(record) = record else {
+            drop(self.end_guest(id));
+            return Some(worker);
+        };
+        if self.held.has_worker(id) {
+            self.rest_guest(id, worker);
+        } else {
+            self.idle.push(id, record.owner.clone(), worker);
+            self.keep_fresh();
         }
+        None
     }
 
     /// The time in which the runs that wait are worked off.
@@ -314,16 +321,14 @@ impl<W, G> SchedulerState<W, G> {
     }
 
     /// The number of the next worker.
-    pub(crate) fn next_worker_id(&mut self) -> WorkerId {
-        let id = self.next_id;
-        self.next_id = id.saturating_add(1);
-        WorkerId(id)
+    pub(crate) const fn next_worker_id(&mut self) -> WorkerId {
+        self.roster.next_id()
     }
 
     /// Adds a worker that is ready. Returns the worker if it must end.
     pub(crate) fn add_worker(&mut self, id: WorkerId, worker: W) -> Option<W> {
         self.end_start();
-        self.records.insert(id, WorkerRecord::default());
+        self.roster.add(id);
         self.counters.started = self.counters.started.saturating_add(1);
         let unwanted = self.give_back(id, worker);
         // It may have been wanted only when its start began.
@@ -331,36 +336,31 @@ impl<W, G> SchedulerState<W, G> {
         unwanted
     }
 
-    /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
+    /// Removes a worker whose process has ended. Returns its record, and the worker if it had no run.
     pub(crate) fn remove_worker(&mut self, id: WorkerId) -> (Option<WorkerRecord>, Option<W>) {
-        let record = self.records.remove(&id);
-        if record.as_ref().is_some_and(|record| record.is_leaving) {
-            self.leaving = self.leaving.saturating_sub(1);
-        }
-        (record, self.idle.remove(id))
+        let former = self.end_guest(id);
+        (self.roster.remove(id), self.idle.remove(id).or(former))
     }
 
     /// The workers that were given up since the last call. The caller ends them.
     pub(crate) fn take_given_up(&mut self) -> Vec<W> {
-        std::mem::take(&mut self.given_up)
+        self.roster.take_given_up()
     }
 
     /// Marks every worker to be replaced when it is idle.
     pub(crate) fn outdate_workers(&mut self) {
-        self.records.values_mut().for_each(|record| record.is_outdated = true);
+        self.roster.outdate_all();
     }
 
-    /// Takes out one idle worker that is to be replaced. Returns it, and how many workers are still
+    /// Takes out one worker without a run that is to be replaced. Returns it, and how many workers are still
     /// to be replaced, this one included.
     pub(crate) fn retire_one(&mut self) -> (Option<W>, usize) {
-        let records = &self.records;
-        let outdated = |id| records.get(&id).is_some_and(|record| record.is_outdated);
-        let retired = self.idle.take_if(outdated);
-        let left = records.values().filter(|record| record.is_outdated).count();
+        let idle = self.idle.take_if(|id| self.roster.is_outdated(id));
+        let retired = idle.or_else(|| self.take_outdated_guest());
         if let Some((id, _)) = &retired {
-            self.note_leaving(*id);
+            self.roster.note_leaving(*id);
         }
-        (retired.map(|(_, worker)| worker), left)
+        (retired.map(|(_, worker)| worker), self.roster.outdated())
     }
 
     /// Admits no new run.
@@ -377,7 +377,9 @@ impl<W, G> SchedulerState<W, G> {
             waiting.push(pending.grant);
         }
         waiting.extend(self.queue.close().into_iter().map(|pending| pending.grant));
-        Closing { waiting, idle: self.idle.take_all() }
+        let mut idle = self.idle.take_all();
+        idle.extend(self.take_guests());
+        Closing { waiting, idle }
     }
 
     /// Counts a refused run.
@@ -403,13 +405,22 @@ impl<W, G> SchedulerState<W, G> {
         has_idle || self.growth.is_at_cores(self.running())
     }
 
-    /// Takes out the idle worker for a run of `owner`. Fresh workers that are promised are left.
+    /// True if there may be a worker for some run that waits.
+    pub(super) fn has_idle(&self) -> bool {
+        !self.idle.is_empty() || self.growth.is_at_cores(self.running())
+    }
+
+    /// Takes out the worker for a run: that of its guest if one is kept, otherwise an idle one of its
+    /// owner, or a fresh one. Fresh workers that are promised are left.
     fn take_worker(
         &mut self,
-        owner: &WorkerOwner,
+        run: &Pending<G>,
         fits: impl Fn(&W) -> bool,
     ) -> Option<(WorkerId, W)> {
-        let own = self.idle.take_of(owner, &fits);
+        if let Some(id) = run.guest {
+            return self.held.begin_turn(id).map(|worker| (id, worker));
+        }
+        let own = self.idle.take_of(&run.owner, &fits);
         if own.is_some() || !self.promised.is_empty() {
             return own;
         }
@@ -420,7 +431,7 @@ impl<W, G> SchedulerState<W, G> {
     /// negative while idle workers of others are in the way.
     fn unpromised(&self) -> i64 {
         let signed = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let starting = signed(self.wanted()).saturating_sub(signed(self.alive()));
+        let starting = signed(self.wanted()).saturating_sub(signed(self.roster.alive()));
         let promised = signed(self.promised.len());
         starting.saturating_add(signed(self.idle.fresh())).saturating_sub(promised)
     }
@@ -447,11 +458,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Notes that a worker was given a run of `owner`, to whom it belongs from now on.
     fn note_run(&mut self, id: WorkerId, owner: WorkerOwner, ticket: Ticket) {
-        if let Some(record) = self.records.get_mut(&id) {
-            record.runs = record.runs.saturating_add(1);
-            record.owner = Some(owner);
-            record.ticket = Some(ticket);
-        }
+        self.roster.note_run(id, owner, ticket);
         self.keep_fresh();
     }
 
@@ -463,32 +470,23 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Gives up idle workers while there are more than there should be.
     fn give_up_surplus(&mut self) {
-        while self.phase == Phase::Open && self.alive() > self.wanted() {
+        while self.phase == Phase::Open && self.roster.alive() > self.wanted() {
             let is_free = self.idle.fresh() > self.promised.len();
             let surplus = match self.idle.take_stalest() {
                 None if is_free => self.idle.take_fresh(|_| true),
                 stalest => stalest,
             };
             let Some((id, worker)) = surplus else { return };
-            self.note_leaving(id);
-            self.given_up.push(worker);
+            self.roster.give_up(id, worker);
         }
     }
 
     /// Gives up the least recently used idle worker of any owner. Another one replaces it.
     fn give_up_stalest(&mut self) -> bool {
         let Some((id, worker)) = self.idle.take_stalest() else { return false };
-        self.note_leaving(id);
-        self.given_up.push(worker);
+        self.roster.give_up(id, worker);
         self.counters.given_up = self.counters.given_up.saturating_add(1);
         true
-    }
-
-    fn note_leaving(&mut self, id: WorkerId) {
-        if let Some(record) = self.records.get_mut(&id).filter(|record| !record.is_leaving) {
-            record.is_leaving = true;
-            self.leaving = self.leaving.saturating_add(1);
-        }
     }
 }
 

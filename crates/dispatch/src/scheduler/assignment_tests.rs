@@ -61,7 +61,7 @@ fn claim(who: usize) -> Claim {
 }
 
 fn capacity(runs: usize, spares: usize) -> Capacity {
-    Capacity { cores: runs, most: runs, spares, fresh: 0, newcomers: 0 }
+    Capacity { cores: runs, most: runs, spares, fresh: 0, newcomers: 0, held: 0 }
 }
 
 fn bounds(waiting: usize) -> QueueBounds {

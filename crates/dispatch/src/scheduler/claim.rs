@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::isolation::WorkerOwner;
+use crate::worker::id::WorkerId;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::TenantLimits;
 use wardian_vocabulary::units::ByteCount;
@@ -80,4 +81,21 @@ pub(crate) struct OutOfTime<T> {
 
 impl<T> OutOfTime<T> {
     pub(crate) const NONE: Self = Self { runs: Vec::new(), retry_after: Duration::ZERO };
+}
+
+/// The waiting runs and idle workers of a pool that closes.
+#[derive(Debug)]
+pub(crate) struct Closing<W, G> {
+    pub waiting: Vec<G>,
+    /// The workers without a run, those that keep a guest included.
+    pub idle: Vec<W>,
+}
+
+/// A run without a worker.
+#[derive(Debug)]
+pub(crate) struct Pending<G> {
+    pub(crate) grant: G,
+    pub owner: WorkerOwner,
+    /// The worker that keeps its guest, for a turn of a guest that is kept.
+    pub guest: Option<WorkerId>,
 }

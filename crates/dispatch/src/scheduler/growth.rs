@@ -3,12 +3,15 @@
 //!
 //! A run that computes has a core. A run that waits, for a server of the network or in a sleep, needs
 //! none, and another run takes its place. Where tenants are kept apart, one without a run in progress
-//! waits for no run of others either: a few of such runs begin beyond the cores, and share them.
-//! Workers are started for both, and end when they were not needed for a while.
+//! waits for no run of others either: a few of such runs begin beyond the cores, and share them. A
+//! worker that keeps a guest between two turns has no run, and another worker takes its place.
+//! Workers are started for all of these, and end when they were not needed for a while.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use crate::config::PoolConfig;
+use crate::isolation::Isolation;
 use crate::scheduler::claim::Ticket;
 
 /// How long workers are kept that are not needed any more. Programs that wait often come in bursts.
@@ -28,9 +31,24 @@ pub(crate) struct Capacity {
     /// Runs that may begin beyond the cores because their tenant has no other one. As much of `most`
     /// is kept for them.
     pub(crate) newcomers: usize,
+    /// Guests that workers may keep between turns. Each such worker is replaced.
+    pub held: usize,
 }
 
+/// The most workers that are kept without an owner. A new tenant takes one at once, and another one
+/// is started meanwhile.
+const FRESH: usize = 2;
+
 impl Capacity {
+    pub(crate) fn of(config: &PoolConfig) -> Self {
+        let PoolConfig { workers: cores, most_runs: most, spares, most_held: held, .. } = *config;
+        let (fresh, newcomers) = match config.isolation {
+            Isolation::Shared => (0, 0),
+            Isolation::Process => (spares.min(FRESH), cores.div_ceil(2)),
+        };
+        Self { cores, most, spares, fresh, newcomers, held }
+    }
+
     /// The fewest workers, idle, busy or about to be started.
     pub(crate) const fn least_workers(&self) -> usize {
         self.cores.saturating_add(self.spares)
@@ -38,7 +56,7 @@ impl Capacity {
 
     /// The most workers.
     pub(crate) const fn most_workers(&self) -> usize {
-        self.most.saturating_add(self.spares)
+        self.most.saturating_add(self.spares).saturating_add(self.held)
     }
 }
 
@@ -50,9 +68,42 @@ pub(crate) struct Growth {
     waits: BTreeSet<Ticket>,
     /// The runs in progress that began as those of newcomers.
     newcomers: BTreeSet<Ticket>,
-    /// The peak number of simultaneous runs lately, and its time.
-    reach: usize,
-    reached: Option<Instant>,
+    /// Simultaneous runs.
+    runs: Peak,
+    /// Guests that workers keep, in a turn or between two, as far as their workers are replaced.
+    guests: usize,
+    /// The same, lately.
+    kept: Peak,
+}
+
+/// The highest of some numbers that were seen lately.
+#[derive(Debug, Default)]
+struct Peak {
+    height: usize,
+    /// When it was reached last; none if nobody has looked since.
+    at: Option<Instant>,
+}
+
+impl Peak {
+    fn note(&mut self, number: usize, at: Option<Instant>) {
+        if number >= self.height {
+            *self = Self { height: number, at };
+        }
+    }
+
+    /// Forgets a height that was not reached for a while. Returns true if that is so.
+    fn shrink(&mut self, number: usize, now: Instant) -> bool {
+        let at = *self.at.get_or_insert(now);
+        if number >= self.height {
+            self.at = Some(now);
+            return false;
+        }
+        let is_over = now.saturating_duration_since(at) >= LINGER;
+        if is_over {
+            *self = Self { height: number, at: Some(now) };
+        }
+        is_over
+    }
 }
 
 impl Growth {
@@ -62,7 +113,8 @@ impl Growth {
         let newcomers = capacity.newcomers.min(most.saturating_sub(cores));
         let capacity = Capacity { cores, most, newcomers, ..capacity };
         let (waits, newcomers) = (BTreeSet::new(), BTreeSet::new());
-        Self { capacity, waits, newcomers, reach: 0, reached: None }
+        let (runs, kept) = (Peak::default(), Peak::default());
+        Self { capacity, waits, newcomers, runs, guests: 0, kept }
     }
 
     /// True if one more run may start alongside `running` others, `own` of which are of its tenant.
@@ -87,8 +139,8 @@ impl Growth {
 
     /// The number of workers, idle, busy or about to be started.
     pub(crate) fn workers(&self, running: usize) -> usize {
-        let runs = running.max(self.reach).clamp(self.capacity.cores, self.capacity.most);
-        runs.saturating_add(self.capacity.spares)
+        let runs = running.max(self.runs.height).clamp(self.capacity.cores, self.capacity.most);
+        runs.saturating_add(self.capacity.spares).saturating_add(self.kept.height)
     }
 
     /// Notes the start of a run alongside `before` others, `own` of which are of its tenant.
@@ -96,11 +148,21 @@ impl Growth {
         if own == 0 && !self.has_core(before) {
             self.newcomers.insert(ticket);
         }
-        let running = before.saturating_add(1);
-        if running >= self.reach {
-            self.reach = running;
-            self.reached = Some(now);
-        }
+        self.runs.note(before.saturating_add(1), Some(now));
+    }
+
+    /// Notes how many workers keep a guest. Those with a turn in progress are counted too: it would
+    /// be in vain to end a worker for as long as the turn takes.
+    pub(crate) fn note_guests(&mut self, guests: usize) {
+        let guests = guests.min(self.capacity.held);
+        // It may have been at its height for long, until now.
+        self.kept.note(self.guests.max(guests), None);
+        self.guests = guests;
+    }
+
+    /// The number of workers that keep a guest, as far as they are replaced.
+    pub(crate) const fn guests(&self) -> usize {
+        self.guests
     }
 
     /// Notes the runs that wait. All others compute.
@@ -117,23 +179,15 @@ impl Growth {
     /// Needs fewer workers from now on if the present number was not needed for a while. Returns true
     /// if that is so.
     pub(crate) fn shrink(&mut self, running: usize, now: Instant) -> bool {
-        if running >= self.reach {
-            self.reached = Some(now);
-            return false;
-        }
-        let is_over = |reached: Instant| now.saturating_duration_since(reached) >= LINGER;
-        if !self.reached.is_none_or(is_over) {
-            return false;
-        }
-        self.reach = running;
-        self.reached = Some(now);
-        true
+        let needs_fewer = [self.runs.shrink(running, now), self.kept.shrink(self.guests, now)];
+        needs_fewer.contains(&true)
     }
 
     /// True if it matters which runs wait, or which workers are not needed any more.
     pub(crate) fn needs_watch(&self, running: usize) -> bool {
         let Capacity { cores, most, .. } = self.capacity;
-        most > cores && (running >= cores || self.reach > cores)
+        let has_waits = most > cores && (running >= cores || self.runs.height > cores);
+        has_waits || self.kept.height > self.guests
     }
 }
 
@@ -141,7 +195,8 @@ impl Growth {
 mod tests {
     use super::*;
 
-    const CAPACITY: Capacity = Capacity { cores: 2, most: 6, spares: 1, fresh: 0, newcomers: 0 };
+    const CAPACITY: Capacity =
+        Capacity { cores: 2, most: 6, spares: 1, fresh: 0, newcomers: 0, held: 0 };
 
     fn tickets(tickets: std::ops::Range<u64>) -> BTreeSet<Ticket> {
         tickets.map(Ticket).collect()

@@ -1,7 +1,9 @@
-//! The right to use a worker for one run, given back when it is dropped.
+//! The right to use a worker for one run, or for one turn of a guest that it keeps. It is given back
+//! when it is dropped.
 //!
 //! INVARIANT(nothing-leaks): a [`Lease`] that is dropped at any stage of its run ends the run. Its
-//! worker becomes idle, after it has stopped the run if there is one, or is killed if it is broken.
+//! worker becomes idle, after it has stopped the run if there is one, or is killed if it is broken. A
+//! guest that the run has begun to use is closed; one whose turn was not begun is kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +13,16 @@ use tokio::time::timeout;
 
 use crate::error::DispatchError;
 use crate::scheduler::claim::{Admission, Claim, Ticket};
+use crate::scheduler::held::GuestKey;
 use crate::scheduler::queued_run::QueuedRun;
-use crate::scheduler::shared::Scheduler;
+use crate::scheduler::shared::{Grant, Granted, Scheduler};
 use crate::worker::cpu_meter::CpuMeter;
 use crate::worker::handle::Worker;
 use crate::worker::id::WorkerId;
 use crate::{RunHost, RunStage};
 use wardian_formats::job::attachment::AttachmentKey;
 
-/// The right to use a worker for one run.
+/// The right to use a worker for one run or turn.
 #[derive(Debug)]
 pub(crate) struct Lease {
     /// The number of the run.
@@ -31,6 +34,8 @@ pub(crate) struct Lease {
     counts_cpu: bool,
     /// Measures the run, if it counts.
     meter: Option<CpuMeter>,
+    /// The guest that the worker keeps, for one of its turns.
+    guest: Option<GuestKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +60,37 @@ impl Lease {
         host: &mut impl RunHost,
     ) -> Result<Self, DispatchError> {
         let (grant, granted) = oneshot::channel();
-        let (ticket, worker) = match scheduler.admit(claim, wanted, grant) {
+        let admission = scheduler.admit(claim, wanted, grant);
+        Self::grant(scheduler, claim, None, (admission, granted), host).await
+    }
+
+    /// Waits for a turn of the guest's tenant, and gets the worker that keeps the guest.
+    ///
+    /// Cancellation: the place in the queue is given up, and the guest is kept.
+    pub(crate) async fn acquire_turn(
+        scheduler: &Arc<Scheduler>,
+        claim: &Claim,
+        guest: GuestKey,
+        host: &mut impl RunHost,
+    ) -> Result<Self, DispatchError> {
+        let (grant, granted) = oneshot::channel();
+        let admission = scheduler.admit_turn(claim, guest, grant);
+        let admission = admission.ok_or(DispatchError::GuestLost)?;
+        Self::grant(scheduler, claim, Some(guest), (admission, granted), host).await
+    }
+
+    async fn grant(
+        scheduler: &Arc<Scheduler>,
+        claim: &Claim,
+        guest: Option<GuestKey>,
+        (admission, granted): (Admission<Worker, Grant>, oneshot::Receiver<Granted>),
+        host: &mut impl RunHost,
+    ) -> Result<Self, DispatchError> {
+        let (ticket, worker) = match admission {
             Admission::Granted(ticket, worker) => (ticket, worker),
             Admission::Queued { ticket, displaced } => {
-                let tenant = claim.tenant.clone();
-                let queued = QueuedRun::new(Arc::clone(scheduler), tenant, ticket, granted);
+                let (place, has_worker) = ((claim.tenant.clone(), ticket), guest.is_some());
+                let queued = QueuedRun::new(Arc::clone(scheduler), place, has_worker, granted);
                 if let Some(displaced) = displaced {
                     let retry_after = scheduler.drain_time();
                     // The caller may have gone away.
@@ -75,7 +106,7 @@ impl Lease {
         let scheduler = Arc::clone(scheduler);
         let counts_cpu = claim.limits.cpu_time.is_some() && !claim.is_own;
         let (worker, condition) = (Some(worker), Condition::Idle);
-        Ok(Self { ticket, worker, scheduler, condition, counts_cpu, meter: None })
+        Ok(Self { ticket, worker, scheduler, condition, counts_cpu, meter: None, guest })
     }
 
     /// Begins the run and returns the worker. Returns `None` if the worker broke while it was idle;
@@ -92,9 +123,17 @@ impl Lease {
         }
     }
 
-    /// Ends the run. The worker can have another one.
+    /// Ends the run. Its guest is closed, if it is open, and the worker can have another run.
     pub(crate) fn end(mut self) {
-        self.condition = Condition::Idle;
+        let is_closed = self.worker.as_mut().is_none_or(|worker| worker.close_guest().is_ok());
+        self.condition = if is_closed { Condition::Idle } else { Condition::Broken };
+    }
+
+    /// Ends the turn. The worker keeps the guest, which gets a key. Returns `None` if it cannot be kept:
+    /// then it is closed, or ends with its worker.
+    pub(crate) fn hold(mut self) -> Option<GuestKey> {
+        let (worker, cpu_time) = (self.worker.take()?, cpu_time(self.meter.take()));
+        self.scheduler.hold(self.ticket, self.guest, worker, cpu_time)
     }
 
     /// Ends the run. The worker is killed.
@@ -117,8 +156,7 @@ impl Drop for Lease {
             Condition::Busy => stop_run(&self.scheduler, ticket, worker, meter),
             Condition::Broken => {
                 let cpu_time = cpu_time(meter);
-                drop(worker);
-                self.scheduler.end_run(ticket, cpu_time);
+                self.scheduler.lose(ticket, worker, cpu_time);
             }
         }
     }
@@ -139,8 +177,7 @@ fn stop_run(
         if matches!(stopped, Ok(Ok(()))) {
             scheduler.give_back(ticket, worker, cpu_time);
         } else {
-            drop(worker);
-            scheduler.end_run(ticket, cpu_time);
+            scheduler.lose(ticket, worker, cpu_time);
         }
     });
 }

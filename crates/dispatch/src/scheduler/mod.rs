@@ -2,13 +2,15 @@
 //!
 //! | file            | purpose                                                                  |
 //! | --------------- | ------------------------------------------------------------------------ |
-//! | `virtual_time.rs` | the position of a tenant among the others                              |
 //! | `claim.rs`      | new runs, and the decisions about them                                   |
-//! | `tenant_account.rs` | the runs of one tenant, waiting and in progress                       |
-//! | `queue.rs`      | all waiting runs, fair between tenants                                   |
+//! | `queue/`        | all waiting runs, fair between tenants                                   |
 //! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
+//! | `roster.rs`     | the workers and their accounts                                           |
+//! | `held.rs`       | workers that keep a guest between two turns                              |
 //! | `growth.rs`     | how many runs are in progress, and how many workers exist for them        |
 //! | `assignment.rs` | the worker of each run: plain data, no tokio, no processes               |
+//! | `holding.rs`    | what becomes of kept guests: their turns, and who gives way to whom       |
+//! | `status.rs`     | the parts of the state that others wait for                              |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
 //! | `queued_run.rs` | a place in the queue, given up when it is dropped                        |
 //! | `lease.rs`      | the right to use a worker for one run, given back when it is dropped     |
@@ -19,11 +21,13 @@
 pub(crate) mod assignment;
 pub(crate) mod claim;
 pub(crate) mod growth;
+pub(crate) mod held;
+mod holding;
 mod idle;
 pub(crate) mod lease;
 mod queue;
 mod queued_run;
+mod roster;
 pub(crate) mod shared;
-mod tenant_account;
-mod virtual_time;
+mod status;
 pub(crate) mod watch;

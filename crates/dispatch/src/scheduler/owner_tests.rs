@@ -291,6 +291,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
         spares,
         fresh: spares.min(2),
         newcomers,
+        held: 0,
     })
 }
 
@@ -314,7 +315,7 @@ proptest! {
     /// A promise settles the turn, so no later run overtakes, whoever has warm workers.
     #[test]
     fn a_new_tenant_waits_for_one_run_of_each_other_tenant_at_most(others in 1_usize..TENANTS) {
-        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0 };
+        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held: 0 };
         let mut simulation = Simulation::new(capacity);
         simulation.process();
         (0..others).for_each(|who| (0..3).for_each(|_| simulation.arrive(who, false)));
@@ -336,7 +337,7 @@ proptest! {
 
 #[test]
 fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
-    let capacity = Capacity { cores: 3, most: 3, spares: 1, fresh: 1, newcomers: 0 };
+    let capacity = Capacity { cores: 3, most: 3, spares: 1, fresh: 1, newcomers: 0, held: 0 };
     let mut simulation = Simulation::new(capacity);
     (0..4).for_each(|_| simulation.process());
     let mut worker_of = |who| {
@@ -357,7 +358,7 @@ fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
 
 #[test]
 fn a_run_that_is_promised_a_worker_is_not_charged_for_its_start() {
-    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0 };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held: 0 };
     let mut simulation = Simulation::new(capacity);
     simulation.process();
     simulation.arrive(0, false);

@@ -14,24 +14,28 @@ use wardian_vocabulary::ids::TenantId;
 /// How often a run that has waited long enough looks whether it may continue to wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A run that waits for a worker. Dropping it gives up its place in the queue.
+/// A run that waits for a worker, or a turn of a guest that waits for its turn among the runs. Dropping
+/// it gives up its place in the queue.
 #[derive(Debug)]
 pub(crate) struct QueuedRun {
     scheduler: Arc<Scheduler>,
     tenant: TenantId,
     ticket: Ticket,
+    /// True if its worker is there and keeps its guest.
+    has_worker: bool,
     granted: oneshot::Receiver<Granted>,
 }
 
 impl QueuedRun {
-    /// The run of `tenant` that was queued with `ticket` and is notified through `granted`.
+    /// The run of `tenant` that was queued with `ticket` and is notified through `granted`. If it
+    /// `has_worker`, it waits whether or not others can start.
     pub(super) fn new(
         scheduler: Arc<Scheduler>,
-        tenant: TenantId,
-        ticket: Ticket,
+        (tenant, ticket): (TenantId, Ticket),
+        has_worker: bool,
         granted: oneshot::Receiver<Granted>,
     ) -> Self {
-        Self { scheduler, tenant, ticket, granted }
+        Self { scheduler, tenant, ticket, has_worker, granted }
     }
 
     /// Waits for a worker, for at most `longest`, and no longer once it is known that none can start.
@@ -51,7 +55,7 @@ impl QueuedRun {
                     granted = &mut self.granted => {
                         granted.unwrap_or(Err(DispatchError::ShuttingDown))
                     }
-                    failure = &mut hopelessness => Err(DispatchError::Start(failure)),
+                    failure = &mut hopelessness, if !self.has_worker => Err(DispatchError::Start(failure)),
                 }
             };
             match timeout(patience, decided).await {
@@ -68,14 +72,16 @@ impl QueuedRun {
         });
         let retry_after = self.scheduler.drain_time();
         Err(match self.scheduler.failure_without_workers() {
-            Some(failure) => DispatchError::NoneStarted { retry_after, failure },
-            None => DispatchError::Overloaded { retry_after },
+            Some(failure) if !self.has_worker => {
+                DispatchError::NoneStarted { retry_after, failure }
+            }
+            _ => DispatchError::Overloaded { retry_after },
         })
     }
 
     /// True if the tenant has no run in progress, this one is its next, and there are workers.
     fn may_wait_on(&self) -> bool {
-        self.scheduler.may_wait_on(&self.tenant, self.ticket)
+        self.scheduler.may_wait_on(&self.tenant, self.ticket, self.has_worker)
     }
 }
 

@@ -14,11 +14,14 @@ use tokio::time::Instant;
 
 use crate::config::PoolConfig;
 use crate::error::DispatchError;
-use crate::isolation::Isolation;
 use crate::report::{Counters, PoolReport, WorkerStatus};
-use crate::scheduler::assignment::{Closing, Phase, SchedulerState};
-use crate::scheduler::claim::{Admission, Claim, OutOfTime, QueueBounds, RunRefusal, Ticket};
+use crate::scheduler::assignment::{Phase, SchedulerState};
+use crate::scheduler::claim::{
+    Admission, Claim, Closing, OutOfTime, QueueBounds, RunRefusal, Ticket,
+};
 use crate::scheduler::growth::Capacity;
+use crate::scheduler::held::GuestKey;
+use crate::scheduler::status::{PoolDemand, PoolStatus};
 use crate::worker::handle::Worker;
 use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
@@ -29,6 +32,9 @@ use wardian_vocabulary::ids::TenantId;
 
 /// The answer to a waiting run.
 pub(crate) type Granted = Result<Worker, DispatchError>;
+
+/// The way to answer a waiting run.
+pub(crate) type Grant = oneshot::Sender<Granted>;
 
 /// The shared state of a pool.
 #[derive(Debug)]
@@ -49,32 +55,9 @@ pub(crate) struct Scheduler {
     pub(crate) grace: Duration,
 }
 
-/// The part of the state that decides about processes. It changes rarely, so that runs that come
-/// and go wake no supervisor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PoolDemand {
-    pub phase: Phase,
-    /// True if a worker is wanted that nobody starts yet.
-    pub(crate) has_vacancy: bool,
-    /// True if it matters which runs wait.
-    pub(crate) needs_watch: bool,
-}
-
-/// The part of the state that others can wait for.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PoolStatus {
-    pub phase: Phase,
-    /// Workers that are ready, idle or busy.
-    pub alive: usize,
-    /// Runs in progress and runs that wait.
-    pub(crate) engaged: usize,
-    /// The reason why the last worker did not start; none once a worker has started.
-    pub failure: Option<Arc<StartFailure>>,
-}
-
 #[derive(Debug)]
 struct Shared {
-    state: SchedulerState<Worker, oneshot::Sender<Granted>>,
+    state: SchedulerState<Worker, Grant>,
     /// The workers of [`SchedulerState::records`].
     registered: BTreeMap<WorkerId, Registration>,
     failure: Option<Arc<StartFailure>>,
@@ -97,7 +80,7 @@ impl Scheduler {
     pub(crate) fn new(config: &PoolConfig, runtime: Handle) -> Self {
         let PoolConfig { queue, memory, queue_wait, first_wait, grace, .. } = *config;
         let bounds = QueueBounds { waiting: queue, memory };
-        let state = SchedulerState::new(capacity_of(config), bounds);
+        let state = SchedulerState::new(Capacity::of(config), bounds);
         let registered = BTreeMap::new();
         let shared = Mutex::new(Shared { state, registered, failure: None, lasting_failures: 0 });
         let (status, demand) = (watch::Sender::default(), watch::Sender::default());
@@ -110,15 +93,68 @@ impl Scheduler {
         &self,
         claim: &Claim,
         wanted: &[AttachmentKey],
-        grant: oneshot::Sender<Granted>,
-    ) -> Admission<Worker, oneshot::Sender<Granted>> {
+        grant: Grant,
+    ) -> Admission<Worker, Grant> {
         let fits = |worker: &Worker| worker.has_all(wanted);
-        let admission = self.change(|shared| shared.state.admit(claim, fits, grant, now()));
-        if let Admission::Queued { displaced: Some(_), .. } = &admission {
-            // Other runs may have waited for the memory that the displaced one was promised.
+        let (admission, has_idle) = self.change(|shared| {
+            let admission = shared.state.admit(claim, fits, grant, now());
+            (admission, shared.state.has_closing())
+        });
+        // Others may wait for the worker of a guest that was given up.
+        self.serve_after(admission, has_idle)
+    }
+
+    /// Decides about a turn of a guest that is kept, as [`Self::admit`]. Returns `None` if the guest is
+    /// lost.
+    pub(crate) fn admit_turn(
+        &self,
+        claim: &Claim,
+        guest: GuestKey,
+        grant: Grant,
+    ) -> Option<Admission<Worker, Grant>> {
+        let admit = |shared: &mut Shared| shared.state.admit_turn(claim, guest, grant, now());
+        Some(self.serve_after(self.change(admit)?, false))
+    }
+
+    /// Serves others after the admission of a run, if they may have been waiting for what it has freed.
+    fn serve_after(
+        &self,
+        admission: Admission<Worker, Grant>,
+        has_idle: bool,
+    ) -> Admission<Worker, Grant> {
+        // A displaced run may have been promised memory.
+        if has_idle || matches!(admission, Admission::Queued { displaced: Some(_), .. }) {
             self.serve_queue();
         }
         admission
+    }
+
+    /// Ends a turn whose guest its worker is to keep, and which may be the first one. Returns the key of
+    /// the guest if it is kept.
+    pub(crate) fn hold(
+        &self,
+        ticket: Ticket,
+        guest: Option<GuestKey>,
+        worker: Worker,
+        cpu_time: Option<Duration>,
+    ) -> Option<GuestKey> {
+        let (refused, unwanted, kept) = self.change(|shared| {
+            let state = &mut shared.state;
+            let key = guest.unwrap_or_else(|| state.keep_guest(ticket, worker.id));
+            let refused = state.end_run(ticket, cpu_time, now());
+            let unwanted = state.give_back(worker.id, worker);
+            (refused, unwanted, state.holds(key).then_some(key))
+        });
+        refuse(refused);
+        drop(unwanted);
+        self.serve_queue();
+        kept
+    }
+
+    /// Closes a guest, if it is between two turns.
+    pub(crate) fn close_guest(&self, guest: GuestKey) {
+        self.change(|shared| shared.state.close_guest(guest));
+        self.serve_queue();
     }
 
     /// Returns the refusal that a run would get now.
@@ -127,10 +163,10 @@ impl Scheduler {
     }
 
     /// True if the run is the next of a tenant without a run in progress, and there are workers that
-    /// it can wait for.
-    pub(crate) fn may_wait_on(&self, tenant: &TenantId, ticket: Ticket) -> bool {
+    /// it can wait for or it has one already.
+    pub(crate) fn may_wait_on(&self, tenant: &TenantId, ticket: Ticket, has_worker: bool) -> bool {
         let state = &self.shared.lock().state;
-        state.alive() > 0 && state.is_first(tenant, ticket)
+        (has_worker || state.alive() > 0) && state.is_first(tenant, ticket)
     }
 
     /// Ends the wait of a run.
@@ -143,15 +179,20 @@ impl Scheduler {
     }
 
     /// Ends a run, charges its tenant for the processor time if it counts, and takes the worker back
-    /// for the next run.
+    /// for the next run; a guest that is open in it is kept.
     pub(crate) fn give_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
         self.take_back(ticket, worker, cpu_time);
         self.serve_queue();
     }
 
-    /// Ends a run whose worker is lost.
-    pub(crate) fn end_run(&self, ticket: Ticket, cpu_time: Option<Duration>) {
-        refuse(self.change(|shared| shared.state.end_run(ticket, cpu_time, now())));
+    /// Ends a run whose worker cannot be used again, and kills the worker.
+    pub(crate) fn lose(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
+        let id = worker.id;
+        drop(worker);
+        refuse(self.change(|shared| {
+            drop(shared.state.end_guest(id));
+            shared.state.end_run(ticket, cpu_time, now())
+        }));
         self.serve_queue();
     }
 
@@ -332,6 +373,7 @@ impl Scheduler {
             #[cfg(test)]
             is_forked: registration.process.is_forked,
             is_resting: state.is_idle(*id),
+            keeps_guest: state.keeps_guest(*id),
             runs: records.get(id).map_or(0, |record| record.runs),
             owner: records.get(id).and_then(|record| record.owner.clone()),
             report: Arc::clone(&registration.report),
@@ -340,6 +382,7 @@ impl Scheduler {
             workers: shared.registered.iter().map(status).collect(),
             running: state.running(),
             queued: state.waiting(),
+            guests: state.guests(),
             counters: state.counters,
         }
     }
@@ -347,6 +390,9 @@ impl Scheduler {
     fn take_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
         let (refused, unwanted) = self.change(|shared| {
             let refused = shared.state.end_run(ticket, cpu_time, now());
+            if !worker.has_guest() {
+                drop(shared.state.end_guest(worker.id));
+            }
             (refused, shared.state.give_back(worker.id, worker))
         });
         refuse(refused);
@@ -355,27 +401,49 @@ impl Scheduler {
 
     /// Sends idle workers to the runs that wait.
     fn serve_queue(&self) {
-        while let Some((ticket, grant, worker)) =
-            self.change(|shared| shared.state.grant_next(now()))
-        {
-            if let Err(Ok(worker)) = grant.send(Ok(worker)) {
-                // The caller has gone away.
-                self.take_back(ticket, worker, None);
+        loop {
+            let (granted, has_idle) = self.change(|shared| {
+                let granted = shared.state.grant_next(now());
+                (granted, shared.state.has_closing())
+            });
+            match granted {
+                Some((ticket, grant, worker)) => {
+                    if let Err(Ok(worker)) = grant.send(Ok(worker)) {
+                        // The caller has gone away.
+                        self.take_back(ticket, worker, None);
+                    }
+                }
+                // The worker of a guest that was given up has become idle.
+                None if has_idle => {}
+                None => return,
             }
         }
     }
 
-    /// Changes the state, ends the workers that it gives up, and notifies the watchers if the
-    /// status has changed.
+    /// Changes the state, ends the workers and guests that it gives up, and notifies the watchers if
+    /// the status has changed.
     fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
         let mut shared = self.shared.lock();
         let result = change(&mut shared);
-        let given_up = shared.state.take_given_up();
+        let state = &mut shared.state;
+        let (given_up, closing, lost) =
+            (state.take_given_up(), state.take_closing(), state.take_lost());
         self.tell_watchers(&shared);
         drop(shared);
         // Dropping a worker kills its process.
         drop(given_up);
+        for grant in lost {
+            grant.send(Err(DispatchError::GuestLost)).ok();
+        }
+        closing.into_iter().for_each(|worker| self.close_guest_of(worker));
         result
+    }
+
+    /// Has a worker drop its guest, and makes it idle.
+    fn close_guest_of(&self, mut worker: Worker) {
+        if worker.close_guest().is_ok() {
+            drop(self.change(|shared| shared.state.give_back(worker.id, worker)));
+        }
     }
 
     fn tell_watchers(&self, shared: &Shared) {
@@ -408,29 +476,12 @@ impl Scheduler {
     }
 }
 
-/// The most workers that are kept without an owner. A new tenant takes one at once, and another one
-/// is started meanwhile.
-const FRESH: usize = 2;
-
-fn capacity_of(config: &PoolConfig) -> Capacity {
-    let fresh = match config.isolation {
-        Isolation::Shared => 0,
-        Isolation::Process => config.spares.min(FRESH),
-    };
-    let newcomers = match config.isolation {
-        Isolation::Shared => 0,
-        Isolation::Process => config.workers.div_ceil(2),
-    };
-    let (cores, most, spares) = (config.workers, config.most_runs, config.spares);
-    Capacity { cores, most, spares, fresh, newcomers }
-}
-
 fn now() -> std::time::Instant {
     Instant::now().into_std()
 }
 
 /// Tells waiting runs that their tenant has used up its time.
-fn refuse(refused: OutOfTime<oneshot::Sender<Granted>>) {
+fn refuse(refused: OutOfTime<Grant>) {
     let OutOfTime { runs, retry_after } = refused;
     for grant in runs {
         // The caller may have gone away.

@@ -235,3 +235,24 @@ async fn skills_of_many_files_are_attached_one_after_another() {
     }
     assert_eq!(pool.report().workers[0].process, process, "one worker had all runs");
 }
+
+#[test]
+fn a_frame_that_is_sent_at_once_arrives_whole_or_is_refused() {
+    let (near, far) = pair(Some(4_096));
+    let close = || Frames::from(frame::encode(&ToWorker::Close, &[], false).unwrap());
+    Runtime::new().unwrap().block_on(async {
+        let mut gateway = GatewayEnd::new(far, frame::MESSAGE_MAX).unwrap();
+        // Nobody has waited for the socket yet.
+        gateway.send_at_once(close()).unwrap();
+        // Nor is a frame overtaken that was queued before.
+        gateway.queue(frame::encode(&ToWorker::Cancel, &[], false).unwrap().into());
+        gateway.send_at_once(close()).unwrap();
+        let mut worker = WorkerEnd::new(near);
+        let mut received = || worker.receive().unwrap().unwrap().0;
+        assert!(matches!(received(), ToWorker::Close));
+        assert!(matches!(received(), ToWorker::Cancel));
+        assert!(matches!(received(), ToWorker::Close));
+        let refused = (0..100_000).find_map(|_| gateway.send_at_once(close()).err()).unwrap();
+        assert!(matches!(refused, WorkerChannelError::Socket(_)), "{refused}");
+    });
+}

@@ -40,7 +40,7 @@ fn the_process_that_is_hostile() {
             if matches!(message, ToWorker::NetworkAnswered) {
                 say(socket, &done(Ok(()), "answered"), b"");
             }
-            if let ToWorker::Run(_, turn) = message {
+            if let ToWorker::Run(_, turn) | ToWorker::Turn(turn) = message {
                 let Program::Code { source, .. } = turn.program else { return };
                 let is_print = source.starts_with("prints");
                 let act = match source.starts_with("asks") {
@@ -312,4 +312,45 @@ async fn an_outcome_that_was_not_asked_for_is_not_accepted() {
     assert_eq!(logs(&second), ["honest"], "the answer of another run was taken");
     let ids: BTreeSet<WorkerId> = pool.report().workers.iter().map(|w| w.id).collect();
     assert_eq!(ids, [WorkerId(2)].into(), "a worker that sends unasked was kept");
+}
+
+/// A guest is lost with its worker, and never more than that.
+#[tokio::test]
+async fn a_worker_not_believed_in_a_later_turn_costs_its_guest() {
+    let grace = Duration::from_millis(100);
+    let pool = Pool::start(PoolConfig { grace, most_held: 1, ..hostile() }).unwrap();
+    // Told in the turn itself, or found out before the next one, which is not begun then.
+    let ways = [
+        ("no JSON", true),
+        ("ready again", true),
+        ("many calls", true),
+        ("huge output", true),
+        ("silence", true),
+        ("half a message", true),
+        ("failed", false),
+        ("two answers", false),
+    ];
+    for (way, is_told) in ways {
+        let mut guest = pool.open(tight("").guest);
+        let mut turn = async |source: &str| {
+            guest.turn(&tight(source).turn, &mut WrittenBlobs::default()).await
+        };
+        let first = turn("behave").await.unwrap();
+        assert_eq!((logs(&first), first.is_guest_kept), (vec!["honest"], true), "after {way}");
+        let second = turn(way).await;
+        if is_told {
+            let second = second.unwrap();
+            assert!(second.is_worker_lost && !second.is_guest_kept, "{way}");
+            assert!(logs(&second).is_empty() && second.output.is_none(), "{way}");
+        } else if way == "failed" {
+            assert!(matches!(second, Err(DispatchError::GuestLost)), "{second:?}");
+        } else {
+            assert_eq!(logs(&second.unwrap()), ["true"]);
+        }
+        let lost = turn("behave").await;
+        assert!(matches!(lost, Err(DispatchError::GuestLost)), "{way}: {lost:?}");
+        let report = until(&pool, "free", |report| report.guests + report.running == 0).await;
+        assert_eq!(report.queued, 0);
+    }
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
 }

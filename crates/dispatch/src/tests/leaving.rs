@@ -22,9 +22,9 @@ const MOMENTS: usize = 2_000;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Polls a future a given number of times, and then drops it.
-struct Leave<F> {
-    future: Pin<Box<F>>,
-    polls: usize,
+pub(super) struct Leave<F> {
+    pub(super) future: Pin<Box<F>>,
+    pub(super) polls: usize,
 }
 
 impl<F: Future> Future for Leave<F> {

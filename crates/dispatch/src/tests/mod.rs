@@ -5,6 +5,7 @@
 mod admission;
 mod crashes;
 mod frames;
+mod held;
 mod hostile;
 mod leaving;
 mod lifetime;

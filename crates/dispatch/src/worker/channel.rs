@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net;
 use std::sync::Arc;
 
@@ -84,18 +84,38 @@ impl WorkerChannel {
 
     /// Sends all queued frames. Cancellation: the rest stays queued.
     pub(crate) async fn flush(&mut self) -> Result<(), WorkerChannelError> {
-        while let Some(first) = self.outgoing.front_mut() {
-            while let Some(rest) = first.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
-                let descriptor = first.descriptor.as_ref().map(OwnedFd::as_fd);
-                let step = || socket::send(self.socket.as_fd(), rest, descriptor);
-                let sent = self.socket.async_io(Interest::WRITABLE, step).await.map_err(ended)?;
-                self.sent = self.sent.saturating_add(sent);
-                first.descriptor = None;
-            }
+        while let Some((rest, descriptor)) = self.unsent() {
+            let step = || socket::send(self.socket.as_fd(), rest, descriptor);
+            let sent = self.socket.async_io(Interest::WRITABLE, step).await.map_err(ended)?;
+            self.note_sent(sent);
+        }
+        Ok(())
+    }
+
+    /// Queues frames and sends all queued frames, if the socket has room for them at this moment.
+    pub(crate) fn send_at_once(&mut self, frames: Frames) -> Result<(), WorkerChannelError> {
+        self.queue(frames);
+        while let Some((rest, descriptor)) = self.unsent() {
+            let sent = socket::send(self.socket.as_fd(), rest, descriptor).map_err(ended)?;
+            self.note_sent(sent);
+        }
+        Ok(())
+    }
+
+    /// The rest of the first queued frames, and the descriptor that goes with it.
+    fn unsent(&self) -> Option<(&[u8], Option<BorrowedFd<'_>>)> {
+        let first = self.outgoing.front()?;
+        Some((first.bytes.get(self.sent..)?, first.descriptor.as_ref().map(OwnedFd::as_fd)))
+    }
+
+    fn note_sent(&mut self, bytes: usize) {
+        let Some(first) = self.outgoing.front_mut() else { return };
+        first.descriptor = None;
+        self.sent = self.sent.saturating_add(bytes);
+        if self.sent >= first.bytes.len() {
             self.outgoing.pop_front();
             self.sent = 0;
         }
-        Ok(())
     }
 
     /// Queues frames and sends all queued frames. Cancellation: the rest stays queued.

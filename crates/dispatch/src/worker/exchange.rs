@@ -1,9 +1,10 @@
-//! One run on one worker, from the first attachment to the outcome.
+//! One run or turn on one worker, from the first attachment to the outcome.
 //!
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits. A worker that breaks a rule is dropped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::timeout_at;
 
@@ -12,9 +13,9 @@ use crate::worker::handle::{AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered};
-use crate::{Job, RunHost};
+use crate::{FinishedRun, GuestSpec, RunHost};
 use wardian_formats::job::frame;
-use wardian_formats::job::host::{HostTime, RequestKind};
+use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, ProgressReport, RunOutcome, Stream};
@@ -62,26 +63,33 @@ pub(crate) enum Violation {
     Payload(#[from] PayloadError),
 }
 
-/// The worker's answer to a run.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub outcome: RunOutcome,
-    /// The returned value. It is not read yet; the worker is not needed to read it.
-    pub output: Option<CheckedPayload>,
-    pub host_time: HostTime,
+/// A run, or a turn of a guest that is open already, as a worker is told of it.
+#[derive(Debug, Clone)]
+pub(crate) struct TurnOrder<'run> {
+    /// The guest to open, whose attachments the worker needs first. None for a turn of an open one.
+    pub guest: Option<&'run GuestSpec>,
+    pub turn: &'run Turn,
+    /// The memory that the guest may use.
+    pub memory: ByteCount,
+    /// True if the guest stays open after the turn.
+    pub(crate) leaves_guest: bool,
+    /// The frames that say all of this.
+    pub(crate) frames: Arc<Vec<u8>>,
 }
 
-/// Runs `job`, whose order is the frame `order`, on `worker`.
+/// Runs `order` on `worker`. It was `queued` for that time. The guest is said to be kept if it stays
+/// open and can have another turn.
 ///
 /// Cancellation: the worker is left in the middle of the run; [`Worker::settle`] makes it idle.
 pub(crate) async fn perform(
     worker: &mut Worker,
-    job: &Job,
-    order: &Arc<Vec<u8>>,
+    order: &TurnOrder<'_>,
+    queued: Duration,
     host: &mut impl RunHost,
     patience: Patience,
-) -> Result<Ran, Broken> {
-    let limits = &allowed(&job.turn);
+) -> Result<FinishedRun, Broken> {
+    let turn = order.turn;
+    let limits = &allowed(turn);
     let mut exchange = Exchange {
         worker,
         limits,
@@ -92,7 +100,7 @@ pub(crate) async fn perform(
         printed: 0,
         reports: 0,
     };
-    exchange.start(job, order).await?;
+    exchange.start(order).await?;
     loop {
         match exchange.next().await? {
             (FromWorker::WriteBlob { kind }, content) => {
@@ -101,20 +109,14 @@ pub(crate) async fn perform(
             (FromWorker::AskNetwork, Payload::Inline(request)) => {
                 exchange.ask_network(&request, host).await?;
             }
-            (FromWorker::Printed(chunk), Payload::None) if job.turn.stream_logs => {
+            (FromWorker::Printed(chunk), Payload::None) if turn.stream_logs => {
                 exchange.count_printed(&chunk)?;
                 host.hear(chunk);
             }
-            (FromWorker::Done { outcome, .. }, output) => {
-                let (elapsed, since_last) =
-                    (exchange.clock.elapsed(), exchange.worker.since_last_order());
-                let memory = job.guest.setup.limits.memory;
-                let outcome = check_outcome(*outcome, memory, limits, (elapsed, since_last));
-                let outcome = outcome.map_err(Violation::from)?;
-                check_profile(outcome.profile.as_ref(), job.turn.profile)
-                    .map_err(Violation::from)?;
-                let output = exchange.output(&outcome, output)?;
-                return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
+            (FromWorker::Done { outcome, can_go_on }, output) => {
+                let finished = exchange.finish(order, queued, *outcome, output)?;
+                let is_guest_kept = order.leaves_guest && can_go_on;
+                return Ok(FinishedRun { is_guest_kept, ..finished });
             }
             // Accepted only before the guest has made a request or printed: a run that has begun is
             // not repeated.
@@ -163,10 +165,12 @@ struct Exchange<'run> {
 }
 
 impl Exchange<'_> {
-    async fn start(&mut self, job: &Job, order: &Arc<Vec<u8>>) -> Result<(), Broken> {
+    async fn start(&mut self, order: &TurnOrder<'_>) -> Result<(), Broken> {
         let tell = async {
-            self.worker.attach(&job.guest).await?;
-            Ok(self.worker.order(Arc::clone(order)).await?)
+            if let Some(guest) = order.guest {
+                self.worker.attach(guest).await?;
+            }
+            Ok(self.worker.order(Arc::clone(&order.frames), order.leaves_guest).await?)
         };
         let told = timeout_at(self.clock.deadline(), tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
@@ -242,6 +246,29 @@ impl Exchange<'_> {
         self.printed = self.printed.saturating_add(more);
         let most = self.limits.logs.as_u64().saturating_mul(3);
         if self.printed > most { Err(Violation::Printed) } else { Ok(()) }
+    }
+
+    /// The end of the run, after all checks.
+    fn finish(
+        &mut self,
+        order: &TurnOrder<'_>,
+        queued: Duration,
+        outcome: RunOutcome,
+        output: Payload,
+    ) -> Result<FinishedRun, Violation> {
+        let times = (self.clock.elapsed(), self.worker.since_last_order());
+        let outcome = check_outcome(outcome, order.memory, self.limits, times)?;
+        check_profile(outcome.profile.as_ref(), order.turn.profile)?;
+        let output = self.output(&outcome, output)?;
+        Ok(FinishedRun {
+            outcome,
+            output,
+            worker: self.worker.id,
+            queued,
+            host_time: self.clock.host_time(),
+            is_worker_lost: false,
+            is_guest_kept: false,
+        })
     }
 
     fn output(

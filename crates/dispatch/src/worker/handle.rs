@@ -27,6 +27,8 @@ pub(crate) struct Worker {
     attachments: SentAttachments,
     /// True from the queueing of an order until the worker reports the end of the run.
     has_run: bool,
+    /// True from the queueing of an order that leaves a guest open until that of its end.
+    has_guest: bool,
     /// When the last order was sent, and the one before.
     ordered: [Option<Instant>; 2],
 }
@@ -123,7 +125,8 @@ impl Worker {
     ) -> Self {
         let attachments = SentAttachments::new(limits);
         let (report, ordered) = (Arc::new(report), [None; 2]);
-        Self { id, channel, process, report, attachments, has_run: false, ordered }
+        let (has_run, has_guest) = (false, false);
+        Self { id, channel, process, report, attachments, has_run, has_guest, ordered }
     }
 
     /// True if all `keys` are attached.
@@ -167,13 +170,33 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends `order`, the whole frame of a run.
-    pub(crate) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), WorkerChannelError> {
+    /// Sends `order`, the whole frames of a run or a turn. It may leave a guest open.
+    pub(crate) async fn order(
+        &mut self,
+        order: Arc<Vec<u8>>,
+        leaves_guest: bool,
+    ) -> Result<(), WorkerChannelError> {
         self.channel.queue(Frames::new(order));
-        self.has_run = true;
+        (self.has_run, self.has_guest) = (true, leaves_guest);
         let [last, _] = self.ordered;
         self.ordered = [Some(Instant::now()), last];
         self.channel.flush().await
+    }
+
+    /// True if a guest is open, in a turn or between two.
+    pub(crate) const fn has_guest(&self) -> bool {
+        self.has_guest
+    }
+
+    /// Has the worker drop its guest, if one is open. It must not be in a turn. This waits for nothing: a
+    /// worker between two turns has read what it was sent, so one without room for a few bytes in its
+    /// socket is broken.
+    pub(crate) fn close_guest(&mut self) -> Result<(), WorkerChannelError> {
+        if std::mem::take(&mut self.has_guest) {
+            let close = frame::encode(&ToWorker::Close, &[], false)?;
+            self.channel.send_at_once(close.into())?;
+        }
+        Ok(())
     }
 
     /// The time since the order before the last one; none if there was none.
@@ -192,8 +215,8 @@ impl Worker {
     }
 
     /// Makes a worker idle after its run was abandoned at any stage. Sends all queued frames. If a
-    /// run was ordered, cancels it and waits for its end. Requests of the guest are not answered
-    /// meanwhile: the worker takes the cancellation as the answer.
+    /// run was ordered, cancels it and waits for its end; a guest that is open then is closed. Requests
+    /// of the guest are not answered meanwhile: the worker takes the cancellation as the answer.
     pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
         if self.has_run {
@@ -203,7 +226,7 @@ impl Worker {
         while self.has_run {
             self.hear().await?;
         }
-        Ok(())
+        self.close_guest()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::Ticket;
-use crate::scheduler::virtual_time::VirtualTime;
+use crate::scheduler::queue::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::{TenantLimits, TenantTime};
 
@@ -25,6 +25,14 @@ pub(crate) const FEW_ACCOUNTS: usize = 128;
 /// Accounts of tenants without runs that are kept at most.
 pub(crate) const MAX_RESTING: usize = 16_384;
 
+/// The first of the waiting runs of a tenant, or of its waiting turns.
+#[derive(Debug)]
+pub(crate) struct Candidate<'queue, T> {
+    /// The number of the tenant's runs in progress.
+    pub(crate) own: usize,
+    pub(crate) run: &'queue Waiting<T>,
+}
+
 /// The run that is next and its tenant, with the tenants whose runs it overtakes.
 pub(crate) struct NextRun {
     pub tenant: TenantId,
@@ -36,7 +44,11 @@ pub(crate) struct NextRun {
 #[derive(Debug)]
 pub(crate) struct Account<T> {
     pub limits: TenantLimits,
+    /// The waiting runs that need memory.
     pub waiting: VecDeque<Waiting<T>>,
+    /// Those that need none: turns of guests that are kept. They are in line with the others, and pass
+    /// those of them that cannot start, for which they may have to make room.
+    pub turns: VecDeque<Waiting<T>>,
     pub running: Vec<Ticket>,
     /// The time of the runs that have ended.
     pub position: VirtualTime,
@@ -49,7 +61,7 @@ pub(crate) struct Account<T> {
 
 /// The part of an account in the counts of all accounts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     /// The number of waiting runs.
     pub line: usize,
     /// The tenant's weight; 0 if it has no runs.
@@ -60,6 +72,7 @@ pub(super) struct Counted {
 pub(crate) struct Waiting<T> {
     pub(crate) ticket: Ticket,
     pub item: T,
+    /// The memory that has to be admitted for it: none for a turn of a guest that is kept.
     pub memory: u64,
     pub is_own: bool,
     /// How often the run of another tenant was started while this one did not fit into the memory.
@@ -76,11 +89,20 @@ pub(crate) struct StartedRun {
     pub is_own: bool,
 }
 
+impl<T> Clone for Candidate<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Candidate<'_, T> {}
+
 impl<T> Account<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             limits: TenantLimits::NONE,
             waiting: VecDeque::new(),
+            turns: VecDeque::new(),
             running: Vec::new(),
             position: VirtualTime::ZERO,
             usual: None,
@@ -91,16 +113,61 @@ impl<T> Account<T> {
 
     /// True if no run of the tenant is in progress, and this one is its next: the first of those
     /// that wait, or the only one whose turn is settled.
-    pub(super) fn is_first(&self, ticket: Ticket) -> bool {
+    pub(crate) fn is_first(&self, ticket: Ticket) -> bool {
         match self.running.as_slice() {
-            [] => self.waiting.front().is_some_and(|first| first.ticket == ticket),
+            [] => self.first_ticket() == Some(ticket),
             [only] => *only == ticket,
             _ => false,
         }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        !self.running.is_empty() || !self.waiting.is_empty()
+        !self.running.is_empty() || self.line() > 0
+    }
+
+    /// The number of waiting runs.
+    pub(crate) fn line(&self) -> usize {
+        self.waiting.len().saturating_add(self.turns.len())
+    }
+
+    /// The ticket of the run that waits longest.
+    pub(crate) fn first_ticket(&self) -> Option<Ticket> {
+        self.fronts().map(|first| first.ticket).next()
+    }
+
+    /// The first run of each kind that waits, in the order of their arrival.
+    pub(crate) fn fronts(&self) -> impl Iterator<Item = &Waiting<T>> {
+        let (run, turn) = (self.waiting.front(), self.turns.front());
+        let is_turn_first = turn.zip(run).is_some_and(|(turn, run)| turn.ticket < run.ticket);
+        let [first, second] = if is_turn_first { [turn, run] } else { [run, turn] };
+        first.into_iter().chain(second)
+    }
+
+    /// The ticket of the run that waits for the shortest time.
+    pub(crate) fn youngest_ticket(&self) -> Option<Ticket> {
+        let last = self.waiting.back().into_iter().chain(self.turns.back());
+        last.map(|waiting| waiting.ticket).max()
+    }
+
+    /// Adds a waiting run.
+    pub(crate) fn push(&mut self, waiting: Waiting<T>) {
+        let line = if waiting.memory == 0 { &mut self.turns } else { &mut self.waiting };
+        line.push_back(waiting);
+    }
+
+    /// Takes out a waiting run.
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Waiting<T>> {
+        let of = |line: &mut VecDeque<Waiting<T>>| {
+            let at = line.iter().position(|waiting| waiting.ticket == ticket)?;
+            line.remove(at)
+        };
+        of(&mut self.waiting).or_else(|| of(&mut self.turns))
+    }
+
+    /// Takes out all waiting runs.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Waiting<T>> + use<T> {
+        let (waiting, turns) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.turns));
+        waiting.into_iter().chain(turns)
     }
 
     /// Adds the time for which a run that has ended had a worker.
@@ -131,15 +198,13 @@ impl<T> Account<T> {
 
     /// Takes out all waiting runs but those of the server itself.
     pub(crate) fn refuse_all(&mut self) -> Vec<T> {
-        let (own, refused) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition::<VecDeque<Waiting<T>>, _>(|waiting| waiting.is_own);
-        self.waiting = own;
+        let (own, refused) = self.take_all().partition::<Vec<Waiting<T>>, _>(|one| one.is_own);
+        own.into_iter().for_each(|waiting| self.push(waiting));
         refused.into_iter().map(|waiting| waiting.item).collect()
     }
 }
 
 /// The average of the times of runs, in which a new time has a quarter of the weight.
-pub(super) fn average(before: Option<Duration>, taken: Duration) -> Duration {
+pub(crate) fn average(before: Option<Duration>, taken: Duration) -> Duration {
     before.map_or(taken, |before| (before.saturating_mul(3).saturating_add(taken)) / 4)
 }

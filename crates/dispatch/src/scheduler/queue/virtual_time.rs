@@ -12,15 +12,15 @@ const PARTS: u128 = 1 << 20;
 pub(crate) struct VirtualTime(u128);
 
 impl VirtualTime {
-    pub(super) const ZERO: Self = Self(0);
+    pub(crate) const ZERO: Self = Self(0);
 
     /// The time `taken` by a tenant with this weight.
-    pub(super) fn of(taken: Duration, weight: NonZeroU32) -> Self {
+    pub(crate) fn of(taken: Duration, weight: NonZeroU32) -> Self {
         Self::shared(taken, weight.get().into())
     }
 
     /// The time `taken`, shared between tenants with these weights together.
-    pub(super) fn shared(taken: Duration, weights: u64) -> Self {
+    pub(crate) fn shared(taken: Duration, weights: u64) -> Self {
         let parts = taken.as_nanos().saturating_mul(PARTS);
         Self(parts.checked_div(u128::from(weights)).unwrap_or(parts))
     }

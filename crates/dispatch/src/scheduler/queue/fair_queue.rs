@@ -19,7 +19,8 @@
 //!   got exactly their share. Otherwise newcomers, one after the other, would keep a tenant waiting
 //!   that is a little ahead.
 //!
-//! The runs of one tenant start in the order of their arrival. When the queue is full, a new run
+//! The runs of one tenant start in the order of their arrival. Only a turn of a guest that is kept may
+//! pass runs that cannot start: it needs no worker and no memory, and they may need the guest's. When the queue is full, a new run
 //! takes the place of the youngest run of the tenant with the most waiting runs, unless the new
 //! run's tenant would then have more.
 //!
@@ -32,18 +33,21 @@
 //! INVARIANT(work-conserving): [`FairQueue::pop_if`] finds nothing only if each waiting run would pass
 //! its tenant's bound on runs or does not fit into the memory, or if a run that has been overtaken
 //! [`MAX_OVERTAKEN`] times waits for memory.
-//! INVARIANT(memory-admission): the sum of what runs in progress may use never passes the budget.
+//! INVARIANT(memory-admission): the sum of what runs in progress and guests that are kept may use
+//! never passes the budget.
 //! INVARIANT(bounded-accounts): tenants that come and go leave a bounded number of accounts.
+//!
+//! [`MAX_OVERTAKEN`]: crate::scheduler::queue::tenant_account::MAX_OVERTAKEN
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::scheduler::claim::{Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket};
-use crate::scheduler::tenant_account::{
-    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_OVERTAKEN, MAX_RESTING, NextRun, StartedRun,
+use crate::scheduler::queue::tenant_account::{
+    Account, Candidate, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_RESTING, NextRun, StartedRun,
     UNKNOWN_COST, Waiting, average,
 };
-use crate::scheduler::virtual_time::VirtualTime;
+use crate::scheduler::queue::virtual_time::VirtualTime;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::ratio;
 
@@ -56,18 +60,21 @@ pub(crate) struct FairQueue<T> {
     bounds: QueueBounds,
     pub(crate) accounts: BTreeMap<TenantId, Account<T>>,
     /// Tenants that wait and may start a run, by position and number of their first run.
-    ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
+    pub(super) ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
     /// Tenants that wait, by the number of their waiting runs.
     lines: BTreeSet<(usize, TenantId)>,
-    running: BTreeMap<Ticket, StartedRun>,
-    memory_used: u64,
+    pub(crate) running: BTreeMap<Ticket, StartedRun>,
+    /// The memory that is admitted: that of runs in progress, and of guests that are kept.
+    pub(crate) memory_used: u64,
+    /// The part of it that could be freed at once.
+    pub(crate) spare_memory: u64,
     waiting: usize,
     next_ticket: u64,
     /// The position of the last run that was started, without expected times; never lower than
     /// before.
-    clock: VirtualTime,
+    pub(super) clock: VirtualTime,
     /// The time that each tenant with runs would have had, had all got exactly their share.
-    even_share: VirtualTime,
+    pub(super) even_share: VirtualTime,
     /// The weights of all tenants with runs.
     busy_weight: u64,
     /// The highest position of all tenants so far.
@@ -79,7 +86,7 @@ pub(crate) struct FairQueue<T> {
 }
 
 impl<T> FairQueue<T> {
-    pub(super) const fn new(bounds: QueueBounds) -> Self {
+    pub(crate) const fn new(bounds: QueueBounds) -> Self {
         Self {
             bounds,
             accounts: BTreeMap::new(),
@@ -87,6 +94,7 @@ impl<T> FairQueue<T> {
             lines: BTreeSet::new(),
             running: BTreeMap::new(),
             memory_used: 0,
+            spare_memory: 0,
             waiting: 0,
             next_ticket: 0,
             clock: VirtualTime::ZERO,
@@ -99,22 +107,22 @@ impl<T> FairQueue<T> {
     }
 
     /// The number of waiting runs.
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.waiting
     }
 
     /// The number of runs in progress.
-    pub(super) fn running(&self) -> usize {
+    pub(crate) fn running(&self) -> usize {
         self.running.len()
     }
 
-    /// Decides about a new run. It starts only if `may_start`, given the number of its tenant's runs
-    /// in progress, and if no waiting run that may is before it.
+    /// Decides about a new run. It starts only if it `may_start`, and if no waiting run that may is
+    /// before it.
     pub(crate) fn offer(
         &mut self,
         claim: &Claim,
         item: T,
-        may_start: impl Fn(usize) -> bool,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
         now: Instant,
     ) -> Offered<T> {
         if let Some(refusal) = self.refusal_for_ever_or_of_time(claim, now) {
@@ -157,7 +165,8 @@ impl<T> FairQueue<T> {
             return Some(refusal);
         }
         let is_within_own = self.runs_of(&claim.tenant) < claim.limits.running;
-        if has_room && is_within_own && self.fits(claim.memory.as_u64()) {
+        let needed = claim.memory.as_u64().saturating_sub(self.spare_memory);
+        if has_room && is_within_own && self.missing_memory(needed) == 0 {
             return None;
         }
         let own = self.line_of(&claim.tenant);
@@ -176,7 +185,7 @@ impl<T> FairQueue<T> {
     pub(crate) fn pop_if(
         &mut self,
         now: Instant,
-        may_start: impl Fn(usize) -> bool,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
     ) -> Option<(Ticket, T, usize)> {
         let next = self.next(now, may_start)?;
         let own = self.runs_of(&next.tenant);
@@ -184,17 +193,14 @@ impl<T> FairQueue<T> {
     }
 
     /// The number of a tenant's runs in progress.
-    pub(super) fn runs_of(&self, tenant: &TenantId) -> usize {
+    pub(crate) fn runs_of(&self, tenant: &TenantId) -> usize {
         self.accounts.get(tenant).map_or(0, |account| account.running.len())
     }
 
     /// Removes a waiting run.
-    pub(super) fn remove(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<T> {
+    pub(crate) fn remove(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<T> {
         self.leave_ready(tenant);
-        let removed = self.accounts.get_mut(tenant).and_then(|account| {
-            let at = account.waiting.iter().position(|waiting| waiting.ticket == ticket)?;
-            account.waiting.remove(at)
-        });
+        let removed = self.accounts.get_mut(tenant).and_then(|account| account.take(ticket));
         self.enter_ready(tenant);
         let removed = removed?;
         self.waiting = self.waiting.saturating_sub(1);
@@ -203,7 +209,7 @@ impl<T> FairQueue<T> {
 
     /// Ends a run. Returns the waiting runs that are refused, because their tenant has used up its
     /// time.
-    pub(super) fn end(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<T> {
+    pub(crate) fn end(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<T> {
         let Some(run) = self.running.remove(&ticket) else { return OutOfTime::NONE };
         let taken = now.saturating_duration_since(run.started).max(LEAST_COST);
         self.memory_used = self.memory_used.saturating_sub(run.memory);
@@ -243,7 +249,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Sets the start of a started run to `now`. It had no worker before.
-    pub(super) fn begin(&mut self, ticket: Ticket, now: Instant) {
+    pub(crate) fn begin(&mut self, ticket: Ticket, now: Instant) {
         if let Some(run) = self.running.get_mut(&ticket) {
             run.started = now;
         }
@@ -261,11 +267,11 @@ impl<T> FairQueue<T> {
     }
 
     /// Takes out all waiting runs.
-    pub(super) fn close(&mut self) -> Vec<T> {
+    pub(crate) fn close(&mut self) -> Vec<T> {
         self.ready.clear();
         self.waiting = 0;
-        let lines = self.accounts.values_mut().map(|account| std::mem::take(&mut account.waiting));
-        let items = lines.flatten().map(|waiting| waiting.item).collect();
+        let lines = self.accounts.values_mut().flat_map(Account::take_all);
+        let items = lines.map(|waiting| waiting.item).collect();
         let tenants: Vec<TenantId> = self.accounts.keys().cloned().collect();
         tenants.iter().for_each(|tenant| self.enter_ready(tenant));
         items
@@ -280,12 +286,29 @@ impl<T> FairQueue<T> {
     }
 
     fn line_of(&self, tenant: &TenantId) -> usize {
-        self.accounts.get(tenant).map_or(0, |account| account.waiting.len())
+        self.accounts.get(tenant).map_or(0, Account::line)
     }
 
-    fn fits(&self, memory: u64) -> bool {
+    /// The memory that a run of `memory` lacks to begin.
+    pub(crate) fn missing_memory(&self, memory: u64) -> u64 {
         let sum = self.memory_used.saturating_add(memory);
-        self.bounds.memory.is_none_or(|most| sum <= most.as_u64())
+        self.bounds.memory.map_or(0, |most| sum.saturating_sub(most.as_u64()))
+    }
+
+    /// Parts the memory of a run in progress from the run: it stays admitted until
+    /// [`Self::free_memory`]. Returns how much it is.
+    pub(crate) fn keep_memory(&mut self, ticket: Ticket) -> u64 {
+        self.running.get_mut(&ticket).map_or(0, |run| std::mem::take(&mut run.memory))
+    }
+
+    /// Frees memory that was kept.
+    pub(crate) const fn free_memory(&mut self, memory: u64) {
+        self.memory_used = self.memory_used.saturating_sub(memory);
+    }
+
+    /// Notes how much of the memory that was kept could be freed at once, were a run to need it.
+    pub(crate) const fn note_spare_memory(&mut self, spare: u64) {
+        self.spare_memory = spare;
     }
 
     fn refusal_for_ever_or_of_time(&self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
@@ -330,82 +353,20 @@ impl<T> FairQueue<T> {
         let start = self.start_of_newcomers(now);
         let account = self.accounts.entry(claim.tenant.clone()).or_insert_with(Account::new);
         account.limits = claim.limits;
-        if account.waiting.is_empty() {
+        if account.line() == 0 {
             let missing = start.minus(account.position.plus(taken));
             account.position = account.position.plus(missing);
         }
         let memory = claim.memory.as_u64();
         let is_own = claim.is_own;
-        account.waiting.push_back(Waiting { ticket, item, memory, is_own, overtaken: 0 });
+        account.push(Waiting { ticket, item, memory, is_own, overtaken: 0 });
         self.waiting = self.waiting.saturating_add(1);
         self.enter_ready(&claim.tenant);
         ticket
     }
 
-    /// The part of a tenant's position that its runs in progress make.
-    fn in_progress(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
-        self.sum_of_runs(tenant, |run| now.saturating_duration_since(run.started).max(run.expected))
-    }
-
-    /// The part of a tenant's position that its runs in progress have made so far.
-    fn taken_so_far(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
-        self.sum_of_runs(tenant, |run| now.saturating_duration_since(run.started))
-    }
-
-    fn sum_of_runs(
-        &self,
-        tenant: &TenantId,
-        time: impl Fn(&StartedRun) -> Duration,
-    ) -> VirtualTime {
-        let Some(account) = self.accounts.get(tenant) else { return VirtualTime::ZERO };
-        let runs = account.running.iter().filter_map(|ticket| self.running.get(ticket));
-        let weight = account.limits.weight;
-        runs.fold(VirtualTime::ZERO, |sum, run| sum.plus(VirtualTime::of(time(run), weight)))
-    }
-
-    /// The position at which a tenant starts that has had less.
-    fn start_of_newcomers(&self, now: Instant) -> VirtualTime {
-        let mut start = self.clock;
-        for (position, _, tenant) in &self.ready {
-            if *position >= start {
-                break;
-            }
-            start = start.min(position.plus(self.taken_so_far(tenant, now)));
-        }
-        start.max(self.even_share)
-    }
-
-    /// Finds the tenant whose run is next.
-    fn next(&self, now: Instant, may_start: impl Fn(usize) -> bool) -> Option<NextRun> {
-        let mut best: Option<(VirtualTime, Ticket, &TenantId)> = None;
-        let mut blocked = Vec::new();
-        for (position, ticket, tenant) in &self.ready {
-            // Runs in progress only add to a position, so no later tenant comes before the best.
-            if best.is_some_and(|(lowest, ..)| *position > lowest) {
-                break;
-            }
-            let account = self.accounts.get(tenant).filter(|one| may_start(one.running.len()));
-            let Some(first) = account.and_then(|one| one.waiting.front()) else { continue };
-            let position = position.plus(self.in_progress(tenant, now));
-            if !self.fits(first.memory) {
-                blocked.push((position, first.overtaken, tenant));
-            } else if best.is_none_or(|(lowest, number, _)| (position, *ticket) < (lowest, number))
-            {
-                best = Some((position, *ticket, tenant));
-            }
-        }
-        let (position, ticket, tenant) = best?;
-        let before = blocked.into_iter().filter(|(other, ..)| *other <= position);
-        let before: Vec<(VirtualTime, u32, &TenantId)> = before.collect();
-        if before.iter().any(|(_, overtaken, _)| *overtaken >= MAX_OVERTAKEN) {
-            return None;
-        }
-        let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(NextRun { tenant: tenant.clone(), ticket, overtaken })
-    }
-
     fn start(&mut self, next: NextRun, now: Instant) -> Option<(Ticket, T)> {
-        let NextRun { tenant, overtaken, .. } = next;
+        let NextRun { tenant, ticket, overtaken } = next;
         let position = self.accounts.get(&tenant).map_or(self.clock, |account| account.position);
         self.clock = self.clock.max(position.plus(self.taken_so_far(&tenant, now)));
         for tenant in overtaken {
@@ -416,13 +377,13 @@ impl<T> FairQueue<T> {
         }
         self.leave_ready(&tenant);
         let started = self.accounts.get_mut(&tenant).and_then(|account| {
-            let waiting = account.waiting.pop_front()?;
+            let waiting = account.take(ticket)?;
             account.running.push(waiting.ticket);
             let expected = account.usual.unwrap_or(UNKNOWN_COST);
             Some((waiting, expected))
         });
         self.enter_ready(&tenant);
-        let (Waiting { ticket, item, memory, is_own, .. }, expected) = started?;
+        let (Waiting { item, memory, is_own, .. }, expected) = started?;
         self.waiting = self.waiting.saturating_sub(1);
         self.memory_used = self.memory_used.saturating_add(memory);
         self.running.insert(ticket, StartedRun { tenant, started: now, expected, memory, is_own });
@@ -436,16 +397,16 @@ impl<T> FairQueue<T> {
             return None;
         }
         let (longest, account) = (tenant.clone(), self.accounts.get(tenant)?);
-        let youngest = account.waiting.back()?.ticket;
+        let youngest = account.youngest_ticket()?;
         self.remove(&longest, youngest)
     }
 
     /// The tenant's entry in `ready`, if it has one.
     fn place(&self, tenant: &TenantId) -> Option<(VirtualTime, Ticket, TenantId)> {
         let account = self.accounts.get(tenant)?;
-        let first = account.waiting.front()?;
+        let first = account.first_ticket()?;
         let may_start = account.running.len() < account.limits.running;
-        may_start.then(|| (account.position, first.ticket, tenant.clone()))
+        may_start.then(|| (account.position, first, tenant.clone()))
     }
 
     /// Removes a tenant from `ready`, before its account is changed.
@@ -460,7 +421,7 @@ impl<T> FairQueue<T> {
         self.ready.extend(self.place(tenant));
         let Some(account) = self.accounts.get_mut(tenant) else { return };
         let counted = Counted {
-            line: account.waiting.len(),
+            line: account.line(),
             weight: if account.is_busy() { account.limits.weight.get().into() } else { 0 },
         };
         let before = std::mem::replace(&mut account.counted, counted);
@@ -494,5 +455,5 @@ impl<T> FairQueue<T> {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
+#[path = "fair_queue_tests.rs"]
 mod tests;

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::isolation::WorkerOwner;
+use crate::scheduler::queue::tenant_account::MAX_OVERTAKEN;
 use wardian_vocabulary::quotas::{TenantLimits, TimeQuota};
 use wardian_vocabulary::units::ByteCount;
 

@@ -1,0 +1,90 @@
+//! A guest that is kept from turn to turn.
+
+use wardian_formats::job::Turn;
+use wardian_vocabulary::units::ByteCount;
+
+use crate::error::DispatchError;
+use crate::execution::Execution;
+use crate::scheduler::claim::Claim;
+use crate::scheduler::held::GuestKey;
+use crate::{FinishedRun, GuestSpec, RunHost};
+
+/// A guest that has one turn after another, and keeps its state between them.
+///
+/// It is opened by its first turn, which is admitted like a run and may be given to another worker if
+/// the first one breaks before it begins. From then on a worker keeps the guest: its memory stays
+/// admitted, and nothing else of it counts as a run until the next turn. That turn waits for its place
+/// among the runs, and for no worker.
+///
+/// A guest that is kept can be lost between two turns: for a further one if there are
+/// [`most_held`](crate::PoolConfig::most_held), for a run that lacks its memory, with its worker, or at
+/// the end of the pool. Then the next turn fails with [`DispatchError::GuestLost`] and was not begun.
+/// None is lost in the middle of a turn, unless its worker breaks or its caller leaves.
+///
+/// Dropping it closes it. Its worker serves others from then on.
+#[derive(Debug)]
+pub struct HeldGuest {
+    execution: Execution,
+    claim: Claim,
+    /// The memory that the guest itself may use.
+    memory: ByteCount,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It has had no turn.
+    New(Box<GuestSpec>),
+    /// A worker has kept it at the end of its last turn.
+    Kept(GuestKey),
+    /// It was not kept at the end of its last turn.
+    Gone,
+}
+
+impl HeldGuest {
+    pub(crate) fn new(execution: Execution, guest: GuestSpec, claim: Claim) -> Self {
+        let memory = guest.setup.limits.memory;
+        Self { execution, claim, memory, state: State::New(Box::new(guest)) }
+    }
+
+    /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
+    /// the guest is kept for another one.
+    ///
+    /// Cancellation: while the turn waits, its place is given up and the guest is as before. Later, the
+    /// turn is stopped and the guest closed; a guest whose first turn it was is opened anew by the next
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// The turn was not begun. Unless the guest is lost, it is as before.
+    pub async fn turn(
+        &mut self,
+        turn: &Turn,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
+        let (execution, claim) = (&self.execution, &self.claim);
+        let ended = match &self.state {
+            State::New(guest) => execution.first_turn(guest, turn, claim, host).await,
+            State::Kept(key) => execution.next_turn((*key, self.memory), turn, claim, host).await,
+            State::Gone => Err(DispatchError::GuestLost),
+        };
+        let (finished, key) = ended?;
+        if matches!(self.state, State::New(_)) {
+            // The memory that the first turn was admitted with is that of all turns.
+            self.claim.memory = ByteCount::default();
+        }
+        self.state = key.map_or(State::Gone, State::Kept);
+        Ok(finished)
+    }
+
+    /// Closes the guest, as dropping it does.
+    pub fn close(self) {}
+}
+
+impl Drop for HeldGuest {
+    fn drop(&mut self) {
+        if let State::Kept(key) = self.state {
+            self.execution.close(key);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The parts of a pool's state that others wait for.
+
+use std::sync::Arc;
+
+use crate::scheduler::assignment::Phase;
+use crate::worker::start_failure::StartFailure;
+
+/// The part of the state that decides about processes. It changes rarely, so that runs that come
+/// and go wake no supervisor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PoolDemand {
+    pub phase: Phase,
+    /// True if a worker is wanted that nobody starts yet.
+    pub(crate) has_vacancy: bool,
+    /// True if it matters which runs wait.
+    pub(crate) needs_watch: bool,
+}
+
+/// The part of the state that others can wait for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PoolStatus {
+    pub phase: Phase,
+    /// Workers that are ready, idle or busy. Those that keep a guest are left out, as far as they are
+    /// replaced.
+    pub alive: usize,
+    /// Runs in progress and runs that wait.
+    pub(crate) engaged: usize,
+    /// The reason why the last worker did not start; none once a worker has started.
+    pub failure: Option<Arc<StartFailure>>,
+}
