@@ -85,7 +85,7 @@ impl<W, G> SchedulerState<W, G> {
     /// the worker if no turn is in progress.
     pub(crate) fn end_guest(&mut self, id: WorkerId) -> Option<W> {
         let former = self.held.remove(id)?;
-
+        self.queue.free_memory(former.memory);
         if let Some(QueuedTurn { tenant, ticket }) = former.turn {
             self.lost.extend(self.queue.remove(&tenant, ticket).map(|pending| pending.grant));
         }

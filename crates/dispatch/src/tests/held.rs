@@ -443,11 +443,7 @@ async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
                 left += 1;
                 until(&pool, "settled", |report| report.running == 0).await;
                 assert_eq!(pool.report().guests, 0, "a guest outlived its turn");
-                if is_first {
-                    assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), [""], "anew");
-                } else {
-                    ensure_lost(&mut guest).await;
-                }
+                ensure_left(&mut guest, is_first).await;
             }
             drop(guest);
             ensure_unhurt(&pool).await;
@@ -456,6 +452,15 @@ async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
             }
         }
         assert!(left > 1, "only {left} moments were tried");
+    }
+}
+
+/// Checks what the next turn finds after one that was left: a new guest if that was the first.
+async fn ensure_left(guest: &mut HeldGuest, is_first: bool) {
+    if is_first {
+        assert_eq!(logs(&turn(guest, "kept\nreturn {}").await), [""], "anew");
+    } else {
+        ensure_lost(guest).await;
     }
 }
 

@@ -344,7 +344,15 @@ mod tests {
         let mut host_time = HostTime::default();
         host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
         let (worker, queued) = (WorkerId::default(), Duration::from_millis(7));
-        FinishedRun { outcome, output: None, worker, queued, host_time, is_worker_lost: false }
+        FinishedRun {
+            outcome,
+            output: None,
+            worker,
+            queued,
+            host_time,
+            is_worker_lost: false,
+            is_guest_kept: false,
+        }
     }
 
     #[test]
