@@ -344,7 +344,9 @@ mod tests {
         let mut host_time = HostTime::default();
         host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
         let (worker, queued) = (WorkerId::default(), Duration::from_millis(7));
-        FinishedRun { outcome, output: None, worker, queued, host_time, is_worker_lost: false }
+        let (is_worker_lost, is_guest_kept) = (false, false);
+        let output = None;
+        FinishedRun { outcome, output, worker, queued, host_time, is_worker_lost, is_guest_kept }
     }
 
     #[test]
