@@ -7,11 +7,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::isolation::WorkerOwner;
-use crate::scheduler::claim::{Closing, QueueBounds};
+use crate::scheduler::claim::{Closing, QueueBounds, RunRefusal};
 use crate::scheduler::growth::Capacity;
 use crate::scheduler::queue::tenant_account::{MAX_OVERTAKEN, Waiting};
 use wardian_vocabulary::ids::TenantId;
-use wardian_vocabulary::quotas::TenantLimits;
+use wardian_vocabulary::quotas::{TenantLimits, TimeQuota};
 use wardian_vocabulary::units::ByteCount;
 
 /// Workers and grants are represented by their numbers.
@@ -731,4 +731,37 @@ fn a_turn_passes_runs_of_its_tenant_that_cannot_start() {
     assert!(pool.over.contains(&busy) && pool.leased.contains_key(&turn), "{:?}", pool.leased);
     pool.finish(0, false);
     assert!(pool.leased.contains_key(&large) && pool.guests[&guest].is_gone);
+}
+
+#[test]
+fn the_time_between_two_turns_is_charged_to_nobody_and_that_of_turns_to_their_tenant() {
+    let (hour, second) = (Duration::from_secs(3_600), Duration::from_secs(1));
+    let run_time = Some(TimeQuota { time: second, period: 100 * hour });
+    let limits = TenantLimits { run_time, ..TenantLimits::NONE };
+    let mut pool = small(1, 10);
+    let guest = pool.keep(0, 1);
+    let key = pool.guests[&guest].key;
+    let claim = Claim { limits, ..pool.claim(0, 0) };
+    let mut now = pool.now;
+    for _ in 0..3 {
+        now += 10 * hour;
+        let turn = pool.state.admit_turn(&claim, key, 7, now);
+        let Some(Admission::Granted(ticket, worker)) = turn else { panic!("{turn:?}") };
+        now += second / 4;
+        assert!(pool.state.end_run(ticket, None, now).runs.is_empty());
+        assert_eq!(pool.state.give_back(worker, worker), None);
+    }
+    // A turn that takes too long, while another one of the tenant waits.
+    let other = Claim { memory: ByteCount::bytes(1), ..claim.clone() };
+    let Admission::Granted(ticket, worker) = pool.state.admit(&other, |_| true, 8, now) else {
+        panic!("it has not begun")
+    };
+    let waits = pool.state.admit_turn(&claim, key, 9, now);
+    assert!(matches!(waits, Some(Admission::Queued { .. })), "{waits:?}");
+    now += second / 2;
+    assert_eq!(pool.state.end_run(ticket, None, now).runs, [9], "the turn is refused");
+    assert_eq!(pool.state.give_back(worker, worker), None);
+    assert!(pool.state.holds(key) && pool.state.queue.spare_memory == 1, "its guest is as before");
+    let refused = pool.state.admit_turn(&claim, key, 10, now);
+    assert!(matches!(refused, Some(Admission::Refused(RunRefusal::TimeUsed { .. }))));
 }

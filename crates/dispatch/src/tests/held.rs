@@ -22,7 +22,6 @@ use crate::{
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
 use wardian_vocabulary::ids::{BlobId, Digest, TenantId};
-use wardian_vocabulary::quotas::{TenantLimits, TenantPolicy, TimeQuota};
 use wardian_vocabulary::units::ByteCount;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -242,26 +241,6 @@ async fn guest_memory_is_admitted_until_the_guest_is_closed_and_runs_come_first(
     ensure_lost(&mut second).await;
     let counters = pool.report().counters;
     assert_eq!((counters.guests_given_up, counters.ended), (2, 0), "{counters:?}");
-}
-
-#[tokio::test]
-async fn the_time_between_two_turns_is_charged_to_nobody() {
-    let time = Duration::from_millis(500);
-    let run_time = Some(TimeQuota { time, period: Duration::from_secs(3_600) });
-    let limits = TenantLimits { run_time, ..TenantLimits::NONE };
-    let tenants = TenantPolicy { usual: limits, ..TenantPolicy::NONE };
-    let pool = start(PoolConfig { tenants, ..holding(1, 1) }).await;
-    let mut guest = guest(&pool);
-    turn(&mut guest, "keep x\nreturn {}").await;
-    sleep(time * 2).await;
-    assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), ["x"]);
-    // A turn is charged like a run.
-    let impatient = timeout(time * 2, try_turn(&mut guest, "wait"));
-    impatient.await.unwrap_err();
-    until(&pool, "free", |report| report.running == 0).await;
-    let mut other = self::guest(&pool);
-    let refused = try_turn(&mut other, "return {}").await;
-    assert!(matches!(refused, Err(DispatchError::TimeUsed { .. })), "{refused:?}");
 }
 
 #[tokio::test]
