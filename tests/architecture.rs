@@ -41,9 +41,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stores::secrets",         &[]),
     ("stores::tenants",         &["stores::database_error"]),
     ("stores::records",         &["stores::database_error"]),
+    ("stores::sessions",        &["stores::database_error"]),
     // each database knows what is asked of it, and nothing asks for a certain one
     ("stores::database",        &["stores::database_error", "stores::blobs", "stores::tenants",
-                                  "stores::records"]),
+                                  "stores::records", "stores::sessions"]),
     ("stores::audit",           &[]),
     ("stores::results",         &[]),
     ("skills::registry",        &[]),
