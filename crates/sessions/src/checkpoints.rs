@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::SessionsError;
-use crate::keys::{SessionKey, TenantKey, random};
+use crate::keys::{PackKey, TenantKey, random};
 use crate::sessions::{Inner, Sessions, in_task};
 use wardian_stores::blobs::local::disk::Disk;
 use wardian_stores::sessions::{Forgotten, Forked, NewFork, StoredCheckpoint, StoredPack};
@@ -67,7 +67,7 @@ impl<D: Disk> Sessions<D> {
         for _ in 0..count {
             let id = SessionId::of_random(&random()?);
             let inherited = keys.iter().map(|(origin, key)| tenant_key.wrap(&id, origin, key));
-            let own = tenant_key.wrap(&id, &id, &SessionKey::generate()?);
+            let own = tenant_key.wrap(&id, &id, &PackKey::generate()?);
             let keys = inherited.chain([own]).collect::<Result<_, _>>()?;
             forks.push(NewFork { id, keys });
         }
@@ -168,7 +168,7 @@ impl<D: Disk> Inner<D> {
         session: &SessionId,
         checkpoint: &CheckpointId,
         chain: &[StoredPack],
-    ) -> Result<BTreeMap<SessionId, SessionKey>, SessionsError> {
+    ) -> Result<BTreeMap<SessionId, PackKey>, SessionsError> {
         let damaged = || SessionsError::Damaged { checkpoint: checkpoint.clone() };
         let tenant_key = TenantKey::find(&self.keys, tenant).await?.ok_or_else(damaged)?;
         let wrapped = self.store.keys(session).await?;

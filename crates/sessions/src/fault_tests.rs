@@ -124,7 +124,7 @@ async fn whole_cells_survive_a_kill_beside_the_row() {
     let description = facts(turn.head(), b"new");
     let checkpoint = CheckpointId::new(turn.number(), &description.digest);
     let pack = PackId { origin: id.clone(), checkpoint: checkpoint.clone() };
-    let key = crate::keys::SessionKey::generate().unwrap();
+    let key = crate::keys::PackKey::generate().unwrap();
     sessions.0.folder.write(&pack, &description, &key, b"new").unwrap();
     turn.roll_back(CellEnd::default()).await.unwrap();
     drop(sessions);

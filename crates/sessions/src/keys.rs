@@ -17,16 +17,16 @@ use wardian_vocabulary::ids::{SessionId, TenantId};
 
 /// The key of a session.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct SessionKey(Zeroizing<[u8; SESSION_KEY_LENGTH]>);
+pub(crate) struct PackKey(Zeroizing<[u8; SESSION_KEY_LENGTH]>);
 
 /// Shows no key.
-impl fmt::Debug for SessionKey {
+impl fmt::Debug for PackKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionKey").finish_non_exhaustive()
+        f.debug_struct("PackKey").finish_non_exhaustive()
     }
 }
 
-impl SessionKey {
+impl PackKey {
     /// A new key.
     pub(crate) fn generate() -> Result<Self, SessionsError> {
         Ok(Self(Zeroizing::new(random()?)))
@@ -48,7 +48,7 @@ pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], SessionsErro
 #[derive(Debug)]
 pub(crate) struct TenantKey<'tenant> {
     tenant: &'tenant TenantId,
-    key: SessionKey,
+    key: PackKey,
 }
 
 impl<'tenant> TenantKey<'tenant> {
@@ -57,7 +57,7 @@ impl<'tenant> TenantKey<'tenant> {
         keys: &TenantSessionKeys,
         tenant: &'tenant TenantId,
     ) -> Result<Self, SessionsError> {
-        Ok(Self { tenant, key: SessionKey(keys.ensure(tenant).await?) })
+        Ok(Self { tenant, key: PackKey(keys.ensure(tenant).await?) })
     }
 
     /// The key of a tenant; `None` if it has none.
@@ -66,7 +66,7 @@ impl<'tenant> TenantKey<'tenant> {
         tenant: &'tenant TenantId,
     ) -> Result<Option<Self>, SessionsError> {
         let found = keys.find(tenant).await?;
-        Ok(found.map(|key| Self { tenant, key: SessionKey(key) }))
+        Ok(found.map(|key| Self { tenant, key: PackKey(key) }))
     }
 
     /// Wraps the key of the session `origin` for `session`.
@@ -74,7 +74,7 @@ impl<'tenant> TenantKey<'tenant> {
         &self,
         session: &SessionId,
         origin: &SessionId,
-        key: &SessionKey,
+        key: &PackKey,
     ) -> Result<WrappedKey, SessionsError> {
         let salt = random::<SALT>()?;
         let mut sealed = Vec::with_capacity(SESSION_KEY_LENGTH.saturating_add(TAG));
@@ -87,14 +87,14 @@ impl<'tenant> TenantKey<'tenant> {
     }
 
     /// Unwraps a key of `session`. `None` if it was not wrapped for it under this key.
-    pub(crate) fn unwrap(&self, session: &SessionId, key: &WrappedKey) -> Option<SessionKey> {
+    pub(crate) fn unwrap(&self, session: &SessionId, key: &WrappedKey) -> Option<PackKey> {
         let bytes = Zeroizing::new(BASE64.decode(key.wrapped.as_bytes()).ok()?);
         let (salt, sealed) = bytes.split_first_chunk::<SALT>()?;
         let mut opened = Zeroizing::new(sealed.to_vec());
         let sealer = Sealer::derive(self.key.as_bytes(), PURPOSE, salt)?;
         let opened = sealer.open(0, &self.associated(session, &key.origin), &mut opened)?;
         let opened: &[u8; SESSION_KEY_LENGTH] = (&*opened).try_into().ok()?;
-        Some(SessionKey(Zeroizing::new(*opened)))
+        Some(PackKey(Zeroizing::new(*opened)))
     }
 
     fn associated(&self, session: &SessionId, origin: &SessionId) -> Vec<u8> {
@@ -118,9 +118,9 @@ mod tests {
     fn a_key_is_unwrapped_for_its_session_and_tenant_alone() {
         let (acme, beta) = (TenantId::parse("acme").unwrap(), TenantId::parse("beta").unwrap());
         let [one, other] = [1, 2].map(|number| SessionId::of_random(&[number; 16]));
-        let secret = SessionKey::generate().unwrap();
+        let secret = PackKey::generate().unwrap();
         let tenant = TenantKey { tenant: &acme, key: secret.clone() };
-        let key = SessionKey::generate().unwrap();
+        let key = PackKey::generate().unwrap();
         let wrapped = tenant.wrap(&one, &other, &key).unwrap();
         assert_eq!(tenant.unwrap(&one, &wrapped), Some(key.clone()));
         assert_ne!(tenant.wrap(&one, &other, &key).unwrap(), wrapped, "each has a salt");
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(tenant.unwrap(&one, &elsewhere), None);
         let wrong = TenantKey { tenant: &beta, key: secret };
         assert_eq!(wrong.unwrap(&one, &wrapped), None);
-        let wrong = TenantKey { tenant: &acme, key: SessionKey::generate().unwrap() };
+        let wrong = TenantKey { tenant: &acme, key: PackKey::generate().unwrap() };
         assert_eq!(wrong.unwrap(&one, &wrapped), None);
         let bytes = BASE64.decode(wrapped.wrapped.as_bytes()).unwrap();
         for at in 0..bytes.len() {

@@ -53,6 +53,8 @@ mod turn_table;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -70,8 +70,7 @@ impl Model {
     async fn cell(&mut self, sessions: &Sessions, session: &SessionId, kept: Option<bool>) {
         let turn = sessions.turn(session).await.unwrap();
         let known = self.sessions.get_mut(session).unwrap();
-        let packs: State =
-            turn.packs().await.unwrap().into_iter().map(|pack| pack.bytes).collect();
+        let packs: State = turn.packs().await.unwrap().into_iter().map(|pack| pack.bytes).collect();
         assert_eq!(packs, known.head);
         if !turn.must_reseed() && !packs.is_empty() {
             assert!(self.continued.insert(packs), "continued twice without reseeding");

@@ -1,13 +1,13 @@
 //! Packs as files: a draft, a sync, a rename, a sync of the folder. Its operations block.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tracing::{error, warn};
 
 use crate::error::SessionsError;
-use crate::keys::{SessionKey, random, unusable};
+use crate::keys::{PackKey, random, unusable};
 use crate::seal::{FRAME, HEAD, MAGIC, PackSealer, SALT, TAG, sealed_size};
 use wardian_stores::blobs::local::disk::{Disk, ensure_private_folder};
 use wardian_stores::sessions::{PackDescription, PackId, StoredPack};
@@ -81,7 +81,7 @@ impl<D: Disk> PackFolder<D> {
         &self,
         pack: &PackId,
         description: &PackDescription,
-        key: &SessionKey,
+        key: &PackKey,
         bytes: &[u8],
     ) -> Result<(), SessionsError> {
         if self.is_sealed.load(Ordering::Acquire) {
@@ -115,7 +115,7 @@ impl<D: Disk> PackFolder<D> {
 
     fn write_draft(
         &self,
-        draft: &std::path::Path,
+        draft: &Path,
         sealer: &PackSealer,
         salt: &[u8; SALT],
         bytes: &[u8],
@@ -148,7 +148,7 @@ impl<D: Disk> PackFolder<D> {
     }
 
     /// Reads a pack and opens its seal: all of it, as it was stored, or nothing.
-    pub(crate) fn read(&self, pack: &StoredPack, key: &SessionKey) -> Result<Vec<u8>, ReadFault> {
+    pub(crate) fn read(&self, pack: &StoredPack, key: &PackKey) -> Result<Vec<u8>, ReadFault> {
         let file = match self.disk.open(&self.path(&pack.id)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -168,7 +168,7 @@ impl<D: Disk> PackFolder<D> {
         }
         let mut head = [0; HEAD];
         self.read_exactly(&file, &mut head, 0)?;
-        let (magic, salt) = head.split_first_chunk().ok_or(ReadFault::Damaged)?;
+        let (magic, salt) = head.split_at_checked(MAGIC.len()).ok_or(ReadFault::Damaged)?;
         let salt: &[u8; SALT] = salt.try_into().map_err(|_length| ReadFault::Damaged)?;
         if magic != MAGIC {
             return Err(ReadFault::Damaged);
@@ -215,7 +215,7 @@ impl<D: Disk> PackFolder<D> {
         packs.iter().for_each(|pack| self.discard(&self.path(pack)));
     }
 
-    fn discard(&self, path: &std::path::Path) {
+    fn discard(&self, path: &Path) {
         match self.disk.remove(path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
                 warn!(error = %cause, "a pack of a session could not be removed");

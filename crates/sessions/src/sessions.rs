@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
-use crate::keys::{SessionKey, TenantKey, random};
+use crate::keys::{PackKey, TenantKey, random};
 use crate::pack_folder::PackFolder;
 use crate::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
@@ -131,7 +131,7 @@ impl<D: Disk> Sessions<D> {
         let inner = &self.0;
         let id = SessionId::of_random(&random()?);
         let tenant_key = TenantKey::ensure(&inner.keys, tenant).await?;
-        let key = tenant_key.wrap(&id, &id, &SessionKey::generate()?)?.wrapped;
+        let key = tenant_key.wrap(&id, &id, &PackKey::generate()?)?.wrapped;
         let within = |asked: Option<Duration>, limit: Duration| {
             milliseconds(asked.map_or(limit, |asked| asked.min(limit)))
         };

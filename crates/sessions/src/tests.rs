@@ -173,7 +173,7 @@ async fn one_cell_runs_at_a_time() {
     let turn = sessions.take_turn(&acme(), &id, order).await.unwrap();
     let cells = sessions.cells(&acme(), &id, 2, 9).await.unwrap();
     let states: Vec<CellState> = cells.iter().map(|cell| cell.state).collect();
-    assert_eq!(states, [CellState::RolledBack, CellState::Running].map(|state| state)[..].to_vec());
+    assert_eq!(states, [CellState::RolledBack, CellState::Running]);
     assert!(turn.must_reseed());
 }
 
@@ -457,12 +457,12 @@ async fn a_start_removes_what_has_no_row_and_nothing_else() {
     let checkpoint = sessions.run(&id, b"state").await;
     drop(sessions);
     let orphan = format!("{id}.{}", CheckpointId::new(9, &Digest::of(b"x")));
-    for name in ["draft-7", &orphan, "notes.txt", "ses_x.c1"] {
+    for name in ["draft-7", &orphan, "notes.txt", "ses_~.c1"] {
         fs::write(place.config.root.join(name), "x").unwrap();
     }
     let sessions = place.open().await;
     let pack = format!("{id}.{checkpoint}");
-    assert_eq!(place.files(), ["notes.txt", pack.as_str(), "ses_x.c1"]);
+    assert_eq!(place.files(), ["notes.txt", pack.as_str(), "ses_~.c1"]);
     assert_eq!(sessions.state(&id).await.unwrap(), [b"state"]);
     let rights = |name: &str| {
         use std::os::unix::fs::MetadataExt as _;

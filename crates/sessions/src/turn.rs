@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tracing::warn;
 
 use crate::error::SessionsError;
-use crate::keys::{SessionKey, TenantKey};
+use crate::keys::{PackKey, TenantKey};
 use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
@@ -295,7 +295,7 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     /// The key that the session seals its packs with.
-    async fn own_key(&self, checkpoint: &CheckpointId) -> Result<SessionKey, SessionsError> {
+    async fn own_key(&self, checkpoint: &CheckpointId) -> Result<PackKey, SessionsError> {
         let wrapped = self.inner.store.keys(&self.session).await?;
         let Some(wrapped) = wrapped.iter().find(|key| key.origin == self.session) else {
             // Closing a session deletes its key first.

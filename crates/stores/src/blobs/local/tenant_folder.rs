@@ -1,7 +1,7 @@
 //! One tenant's folder: its usage, and reservations for blobs that are being written.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
