@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::testing::{Place, acme, end, facts};
+use crate::testing::{Place, START, acme, end, facts};
 use crate::{CellEnd, CellState, PackId, Sessions, SessionsError};
 use wardian_stores::blobs::local::faulty_disk::{Fault, FaultyDisk};
 use wardian_stores::sessions::{CellCommit, Committed};
@@ -144,7 +144,7 @@ async fn whole_cells_survive_a_kill_beside_the_row() {
     assert_eq!(sessions.state(&id).await.unwrap(), [b"whole"]);
 }
 
-/// The database fails, and nobody can tell whether the row was written.
+/// The database fails for the rest of a server's life, before or after the row was written.
 #[tokio::test]
 async fn whole_cells_survive_a_database_that_fails() {
     for was_written in [false, true] {
@@ -167,7 +167,7 @@ async fn whole_cells_survive_a_database_that_fails() {
             base: Some(head.pack.id.clone()),
             stored_bytes: crate::seal::sealed_size(description.size),
             end: end(),
-            now_ms: 0,
+            now_ms: START,
         };
         let keys = sessions.0.keys_of_chain(&acme(), &id, &head.id, &[head.pack]).await.unwrap();
         sessions.0.folder.write(&pack, &description, &keys[&id], b"new").unwrap();

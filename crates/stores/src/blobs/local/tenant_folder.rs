@@ -239,6 +239,8 @@ fn count(entries: &[FolderEntry]) -> TenantUsage {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::blobs::local::faulty_disk::FaultyDisk;
 
