@@ -252,7 +252,10 @@ impl<D: Disk> SessionTurn<D> {
         let committed = inner.store.commit_cell(&commit, limit.as_u64()).await;
         let refusal = match committed {
             Ok(Committed::Done(removed)) => {
-                inner.remove_files(removed).await?;
+                // The next start removes what stays.
+                if let Err(cause) = inner.remove_files(removed).await {
+                    warn!(error = %CauseChain(&cause), "packs could not be removed");
+                }
                 return Ok(checkpoint);
             }
             Ok(Committed::Full) => SessionsError::Full { limit },
