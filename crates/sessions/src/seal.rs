@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use wardian_stores::sessions::{PackDescription, PackId, SESSION_KEY_LENGTH};
 use wardian_vocabulary::crypto::hmac;
+use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
 /// Bytes of a pack in one frame: few beside a pack, many beside a tag.
@@ -101,7 +102,7 @@ impl PackSealer {
         }
         associated.extend(description.sequence.to_be_bytes());
         associated.push(u8::from(description.base.is_some()));
-        associated.extend(description.base.iter().flat_map(|base| base.as_bytes()));
+        associated.extend(description.base.iter().flat_map(Digest::as_bytes));
         associated.extend(description.digest.as_bytes());
         associated.extend(description.size.as_u64().to_be_bytes());
         associated.extend(frames.to_be_bytes());

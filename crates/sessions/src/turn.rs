@@ -189,7 +189,7 @@ impl<D: Disk> SessionTurn<D> {
             let committed = self.try_commit(description, bytes, end.clone()).await;
             match committed {
                 Ok(checkpoint) => {
-                    self.is_over();
+                    self.give_turn_back();
                     Ok(checkpoint)
                 }
                 Err(cause) => {
@@ -212,7 +212,7 @@ impl<D: Disk> SessionTurn<D> {
             let end = bounded_end(end);
             let rolled_back =
                 self.inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
-            self.is_over();
+            self.give_turn_back();
             rolled_back?;
             Ok(())
         })
@@ -312,10 +312,10 @@ impl<D: Disk> SessionTurn<D> {
     /// Rolls the cell back after an error. If that fails, the next cell or the next start does it.
     async fn end_without_trace(self, end: &CellEnd) {
         roll_back_quietly(&self.inner, &self.session, self.cell.number, end).await;
-        self.is_over();
+        self.give_turn_back();
     }
 
-    fn is_over(mut self) {
+    fn give_turn_back(mut self) {
         self.permit = None;
     }
 }

@@ -4,14 +4,11 @@
 //! its own, a rename is two changes, and unsynced content survives in part, with zeros, or not at
 //! all.
 
-#![cfg_attr(
-    not(test),
-    expect(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::missing_panics_doc,
-        reason = "a test may panic; that is how it fails"
-    )
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test may panic; that is how it fails"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
