@@ -183,7 +183,7 @@ async fn live(steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn any_order_of_calls_keeps_every_state(steps in proptest::collection::vec(step(), 1..60)) {
