@@ -26,6 +26,7 @@
 
 pub mod errno;
 pub(crate) mod operations;
+pub(crate) mod parked;
 pub mod tree;
 
 mod descriptor;
