@@ -51,6 +51,16 @@ impl ClockAndRandomMode {
         let seed = seed.chain_update(run.seed.to_le_bytes()).finalize().into();
         Self::Fueled { seed, realtime: run.epoch }
     }
+
+    /// A mode that such a state can belong to. Its seed is unknown.
+    #[must_use]
+    pub(crate) const fn of_state(state: &ParkedSeeded) -> Self {
+        let (seed, realtime) = ([0; 32], Duration::ZERO);
+        match state.fuel {
+            None => Self::Seeded { seed, realtime },
+            Some(_) => Self::Fueled { seed, realtime },
+        }
+    }
 }
 
 /// Never prints the seed.

@@ -21,17 +21,8 @@ pub(super) fn visit_changed(
     memory: &[u8],
     visit: VisitChanged<'_>,
 ) -> Result<(), MemoryError> {
-    let first = memory.as_ptr().addr();
-    let end = first.saturating_add(memory.len());
-    let mut private: Vec<Range<usize>> = Vec::new();
-    let are_known = dirty.visit(first..end, &mut |run| {
-        private.push(run.start.saturating_sub(first) / PAGE..run.end.saturating_sub(first) / PAGE);
-        Ok(())
-    })?;
+    let private = private_pages(dirty, memory)?;
     let (pages, _) = memory.as_chunks::<PAGE>();
-    if !are_known {
-        private = vec![0..pages.len()];
-    }
     image.pristine().with_bytes(0, image.length(), |pristine| {
         let (pristine, _) = pristine.as_chunks::<PAGE>();
         for page in private.into_iter().flatten() {
@@ -42,6 +33,41 @@ pub(super) fn visit_changed(
             }
         }
     })
+}
+
+/// Gives `memory`, which is the beginning of what a guest has, the bytes of the image again.
+pub(super) fn restore(
+    image: &MemoryImage,
+    dirty: &DirtyPages,
+    memory: &mut [u8],
+) -> Result<(), MemoryError> {
+    let private = private_pages(dirty, memory)?;
+    let (pages, _) = memory.as_chunks_mut::<PAGE>();
+    image.pristine().with_bytes(0, image.length(), |pristine| {
+        let (pristine, _) = pristine.as_chunks::<PAGE>();
+        for page in private.into_iter().flatten() {
+            let then = pristine.get(page).unwrap_or(&[0; PAGE]);
+            // Reading costs less than making a shared page private.
+            if let Some(now) = pages.get_mut(page).filter(|now| *now != then) {
+                now.copy_from_slice(then);
+            }
+        }
+    })
+}
+
+/// The numbers of the pages that are private; all if they are unknown.
+fn private_pages(dirty: &DirtyPages, memory: &[u8]) -> Result<Vec<Range<usize>>, MemoryError> {
+    let first = memory.as_ptr().addr();
+    let end = first.saturating_add(memory.len());
+    let mut private: Vec<Range<usize>> = Vec::new();
+    let are_known = dirty.visit(first..end, &mut |run| {
+        private.push(run.start.saturating_sub(first) / PAGE..run.end.saturating_sub(first) / PAGE);
+        Ok(())
+    })?;
+    if !are_known {
+        private = vec![0..memory.len() / PAGE];
+    }
+    Ok(private)
 }
 
 #[cfg(test)]
@@ -59,7 +85,7 @@ mod tests {
     }
 
     /// Some memory at the beginning of a page of the host. All of it is private.
-    fn with_memory(bytes: &[u8], look: impl FnOnce(&[u8])) {
+    fn with_memory(bytes: &[u8], look: impl FnOnce(&mut [u8])) {
         let mut memory = vec![0; bytes.len() + PAGE];
         let start = memory.as_ptr().addr().next_multiple_of(PAGE) - memory.as_ptr().addr();
         let memory = &mut memory[start..start + bytes.len()];
@@ -97,6 +123,10 @@ mod tests {
                     })
                     .unwrap();
                     assert_eq!(found, expected, "with {}", dirty.name());
+                    let part = 7 * PAGE;
+                    restore(&image, &dirty, &mut memory[..part]).unwrap();
+                    assert_eq!(memory[..part], before[..part], "with {}", dirty.name());
+                    assert_eq!(memory[part..], bytes[part..], "with {}", dirty.name());
                 });
             }
         }

@@ -124,6 +124,16 @@ impl SlotPool {
         changed::visit_changed(&self.image, &self.rules.dirty, memory, visit)
     }
 
+    /// Gives `memory`, which is the beginning of a guest's memory in a slot of this pool, the bytes of
+    /// the image again.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn restore(&self, memory: &mut [u8]) -> Result<(), MemoryError> {
+        changed::restore(&self.image, &self.rules.dirty, memory)
+    }
+
     fn next_used(&self) -> Option<Slot> {
         self.used.lock().pop()
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::clock_and_random::{ParkedClocks, ParkedSeeded};
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pack::output::Output;
+use crate::session::pack::reader::PackReader;
+use crate::session::pack::writer::PackWriter;
 use crate::vfs::Timestamp;
 
 const LIVE: u8 = 0;
@@ -14,7 +14,7 @@ const BY_FUEL: u8 = 2;
 
 /// Writes the clocks, and the time of the last change of a file.
 pub(crate) fn write_clocks(clocks: &ParkedClocks, last_change: Timestamp) -> Vec<u8> {
-    let mut output = Output::default();
+    let mut output = PackWriter::default();
     output.u64(last_change);
     output.u64(nanoseconds(clocks.passed));
     for (step, times) in clocks.shown {
@@ -43,7 +43,7 @@ pub(crate) fn write_clocks(clocks: &ParkedClocks, last_change: Timestamp) -> Vec
 ///
 /// The bytes are malformed.
 pub(crate) fn read_clocks(bytes: &[u8]) -> Result<(ParkedClocks, Timestamp), PackError> {
-    let mut input = Input::new(bytes, "its clocks are malformed");
+    let mut input = PackReader::new(bytes, "its clocks are malformed");
     let last_change = input.u64()?;
     let passed = Duration::from_nanos(input.u64()?);
     let mut shown = [(Duration::ZERO, 0); 3];

@@ -13,6 +13,7 @@
 mod checkpoint;
 mod clocks;
 mod error;
+mod examine;
 mod files;
 mod pack;
 mod pages;
@@ -20,6 +21,10 @@ mod parking;
 mod resume;
 mod state;
 
+#[cfg(test)]
+mod tests;
+
 pub use crate::session::error::PackError;
+pub use crate::session::examine::examine;
 pub use crate::session::pack::head::Pack;
 pub(crate) use crate::session::parking::Parking;

@@ -14,10 +14,11 @@ use crate::session::files::contents::{ContentsUnpacker, FilePages, TREE};
 use crate::session::files::descriptors::read_descriptors;
 use crate::session::files::tree::read_tree;
 use crate::session::pack::head::{OpenedPack, read_pack};
-use crate::session::pack::input::Input;
+use crate::session::pack::reader::PackReader;
 use crate::session::pages::memory::unpack_memory;
 use crate::session::parking::{Chain, Parking};
 use crate::session::state::{mounts_digest, order_digest, root};
+use crate::vfs::Errno;
 use crate::vfs::parked::{Inode, ParkedKind, ParkedTree, Rebuild};
 use wardian_formats::job::checkpoint::{MOST_IN_CHAIN, PackFacts};
 use wardian_formats::job::{Setup, SetupLimits};
@@ -47,6 +48,11 @@ impl Sandbox {
         if opened.iter().any(|pack| pack.head.order != order) {
             return Err(PackError::OtherGuest.into());
         }
+        let (newest, limit) = (opened.last(), setup.limits.memory);
+        let length = newest.map_or(ByteCount::default(), |pack| ByteCount::bytes(pack.head.memory));
+        if length > limit {
+            return Err(PackError::TooMuchMemory { length, limit }.into());
+        }
         let mut guest = self.open(setup)?;
         match restore(&mut guest, &opened) {
             Ok(()) => Ok(guest),
@@ -66,7 +72,7 @@ fn restore(guest: &mut OpenGuest, packs: &[OpenedPack<'_>]) -> Result<(), Sandbo
     let Some(newest) = packs.last() else { return Err(SandboxError::Over) };
     let limits = guest.setup().limits;
     let store = guest.store()?;
-    let length = memory_length(newest, calls::memory_of(store).len(), &limits)?;
+    let length = memory_length(newest, calls::memory_of(store).len())?;
     calls::grow_to(store, length).map_err(SandboxError::Engine)?;
     let parts: Vec<&[u8]> = packs.iter().rev().map(|pack| pack.parts.memory).collect();
     let (memory, memory_counts) = unpack_memory(calls::memory_mut(store), &parts)?;
@@ -87,20 +93,12 @@ fn restore(guest: &mut OpenGuest, packs: &[OpenedPack<'_>]) -> Result<(), Sandbo
 }
 
 /// The length of the guest's memory, which was `begun` long when the guest was made.
-fn memory_length(
-    pack: &OpenedPack<'_>,
-    begun: usize,
-    limits: &SetupLimits,
-) -> Result<usize, PackError> {
-    let (length, limit) = (ByteCount::bytes(pack.head.memory), limits.memory);
-    if length > limit {
-        return Err(PackError::TooMuchMemory { length, limit });
-    }
-    let bytes = length.as_usize();
-    if bytes < begun || !bytes.is_multiple_of(WASM_PAGE) {
+fn memory_length(pack: &OpenedPack<'_>, begun: usize) -> Result<usize, PackError> {
+    let length = usize::try_from(pack.head.memory).unwrap_or(usize::MAX);
+    if length < begun || !length.is_multiple_of(WASM_PAGE) {
         return Err(PackError::damaged("its memory has a length that no memory has"));
     }
-    Ok(bytes)
+    Ok(length)
 }
 
 /// Gives the files and the clocks of a new guest the state of a chain. Returns the pages of the files,
@@ -111,7 +109,7 @@ pub(crate) fn restore_process(
     limits: &SetupLimits,
 ) -> Result<(FilePages, Vec<u64>), PackError> {
     let newest = packs.last().ok_or(PackError::damaged("there is none"))?;
-    let mut input = Input::new(newest.parts.files, "its descriptors are malformed");
+    let mut input = PackReader::new(newest.parts.files, "its descriptors are malformed");
     if input.digest()? != mounts_digest(&process.files) {
         return Err(PackError::OtherGuest);
     }
@@ -159,7 +157,7 @@ fn room_for_shown(
 ) -> Result<BTreeMap<Inode, Vec<u8>>, PackError> {
     let all = tree.shown.iter().map(|file| file.size).fold(0, u64::saturating_add);
     if all > limits.workspace.as_u64() {
-        return Err(PackError::Files(crate::vfs::Errno::NoSpace));
+        return Err(PackError::Files(Errno::NoSpace));
     }
     let room = |size| vec![0; usize::try_from(size).unwrap_or_default()];
     Ok(tree.shown.iter().map(|file| (file.inode, room(file.size))).collect())

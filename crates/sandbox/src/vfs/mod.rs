@@ -35,7 +35,7 @@ mod limits;
 mod path;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::vfs::descriptor::{Access, Fd};
 pub use crate::vfs::errno::Errno;

@@ -11,7 +11,7 @@ use crate::preview1::{self, Preview1};
 use crate::run::guest::state::{Exports, Guest, TurnState};
 use crate::run::meter::FuelMeter;
 use crate::run::timer::run_timer::RunTimer;
-use wardian_engine::code::metering::transform::{MARK_PASSED, MOST_FUEL};
+use wardian_engine::code::metering::transform::MARK_PASSED;
 use wardian_vocabulary::units::Fuel;
 
 /// The functions that the engine's module imports.
@@ -240,24 +240,6 @@ pub(crate) fn grow_to(store: &mut Store<Guest>, length: usize) -> wasmtime::Resu
         memory.grow(store, u64::try_from(more)?)?;
     }
     Ok(())
-}
-
-/// Zeroes what the last turn has left below the stack pointer. Nothing reads it any more, and it would
-/// differ from turn to turn.
-pub(crate) fn clear_unused_stack(
-    store: &mut Store<Guest>,
-    (instance, pages): (&Instance, &ControlPages),
-) -> wasmtime::Result<()> {
-    let clear = instance.get_typed_func::<(), ()>(&mut *store, "clear_unused_stack")?;
-    if store.data().meter().is_none() {
-        return clear.call(store, ());
-    }
-    // It is no part of the turn, whose fuel may be used up.
-    let left = pages.counter();
-    pages.set_counter(MOST_FUEL.cast_signed()).map_err(wasmtime::Error::new)?;
-    let cleared = clear.call(store, ());
-    pages.set_counter(left).map_err(wasmtime::Error::new)?;
-    cleared
 }
 
 #[cfg(test)]

@@ -62,6 +62,12 @@ impl OpenGuest {
         &self.setup
     }
 
+    /// The guest's whole memory between two turns, for proofs that two guests are in the same state.
+    #[must_use]
+    pub fn memory(&self) -> &[u8] {
+        self.store.as_ref().map_or(&[], calls::memory_of)
+    }
+
     /// Lets the next checkpoint be a whole one, because the packs so far are of no use any more.
     pub fn begin_chain(&mut self) {
         self.parking.chain = None;

@@ -16,9 +16,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::memory::{PAGE, PageBytes};
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pack::output::Output;
-use crate::session::pages::frame::{Described, FrameReader, FrameRoom, FrameWriter};
+use crate::session::pack::reader::PackReader;
+use crate::session::pack::writer::PackWriter;
+use crate::session::pages::frame::{FrameReader, FrameRoom, FrameWriter, PageForm};
 use crate::session::pages::hash::PageHash;
 use crate::session::pages::list::{Comparison, PageList};
 use crate::vfs::parked::{Inode, StoredBytes};
@@ -75,7 +75,7 @@ fn offset_of(page: u32) -> u64 {
 
 /// Writes the pages of files.
 struct ContentsWriter {
-    table: Output,
+    table: PackWriter,
     listed: usize,
     last: Inode,
     frames: FrameWriter,
@@ -110,7 +110,7 @@ impl ContentsWriter {
 
     fn finish(self) -> (Vec<u8>, u64) {
         let (frames, count) = self.frames.finish();
-        let mut output = Output::default();
+        let mut output = PackWriter::default();
         output.count(self.listed);
         output.raw(self.table.as_slice());
         output.raw(&frames);
@@ -128,7 +128,7 @@ pub(crate) fn pack_contents(
     files: &[(Inode, StoredBytes<'_>)],
     mut before: FilePages,
 ) -> io::Result<PackedContents> {
-    let (table, frames) = (Output::default(), FrameWriter::new());
+    let (table, frames) = (PackWriter::default(), FrameWriter::new());
     let mut writer = ContentsWriter { table, listed: 0, last: 0, frames, first: 0 };
     let mut pages = FilePages::default();
     let mut list_before = |inode| before.files.remove(&inode);
@@ -185,7 +185,7 @@ fn visit_unless_zero(page: u32, bytes: &PageBytes, visit: &mut dyn FnMut(u32, &P
 /// The pages of files in one pack.
 #[derive(Debug)]
 struct ContentsReader<'a> {
-    table: Input<'a>,
+    table: PackReader<'a>,
     left: usize,
     /// The present file, the number of its first page, and that of the page after its last.
     inode: Inode,
@@ -196,7 +196,7 @@ struct ContentsReader<'a> {
 
 impl<'a> ContentsReader<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self, PackError> {
-        let mut input = Input::new(bytes, "its pages of files are malformed");
+        let mut input = PackReader::new(bytes, "its pages of files are malformed");
         let left = input.count(2)?;
         let table = input.clone();
         let mut all = 0_u64;
@@ -333,13 +333,13 @@ impl<'a> ContentsUnpacker<'a> {
                         return Ok(());
                     }
                     match described {
-                        Described::Pristine | Described::Zero => take(inode, page, None),
-                        Described::Raw(bytes) => {
+                        PageForm::Pristine | PageForm::Zero => take(inode, page, None),
+                        PageForm::Raw(bytes) => {
                             let pages = newest.pages.entry(inode).or_default();
                             pages.push((page, PageHash::of(bytes)));
                             take(inode, page, Some(bytes))
                         }
-                        Described::Xor(_) => Err(fault.clone()),
+                        PageForm::Xor(_) => Err(fault.clone()),
                     }
                 })?;
             }

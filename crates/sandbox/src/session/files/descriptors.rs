@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pack::output::Output;
+use crate::session::pack::reader::PackReader;
+use crate::session::pack::writer::PackWriter;
 use crate::vfs::parked::{ParkedDescriptor, ParkedOpen, ParkedPlace, ParkedPosition};
 use crate::vfs::tree::device::Device;
 use crate::vfs::{Access, MAX_NAME, MAX_PATH};
@@ -32,7 +32,7 @@ const SHORTEST: usize = 3;
 const LONGEST: usize = 256 * (MAX_NAME + 1);
 
 /// Writes descriptors in the order of their numbers.
-pub(crate) fn write_descriptors(descriptors: &[ParkedDescriptor], output: &mut Output) {
+pub(crate) fn write_descriptors(descriptors: &[ParkedDescriptor], output: &mut PackWriter) {
     output.count(descriptors.len());
     for ParkedDescriptor { fd, nonblocking, what } in descriptors {
         output.number((*fd).into());
@@ -45,7 +45,7 @@ pub(crate) fn write_descriptors(descriptors: &[ParkedDescriptor], output: &mut O
                 output.flag(preopened.is_some());
                 preopened.iter().for_each(|path| output.text(path));
                 output.flag(listed.is_some());
-                for (cookie, name) in listed {
+                if let Some((cookie, name)) = listed {
                     output.number(*cookie);
                     output.text(name);
                 }
@@ -90,7 +90,7 @@ const fn kind_of(what: &ParkedOpen) -> u8 {
     }
 }
 
-fn write_place(place: &ParkedPlace, output: &mut Output) {
+fn write_place(place: &ParkedPlace, output: &mut PackWriter) {
     match place {
         ParkedPlace::Own(inode) => {
             output.flag(false);
@@ -109,7 +109,9 @@ fn write_place(place: &ParkedPlace, output: &mut Output) {
 /// # Errors
 ///
 /// They are malformed.
-pub(crate) fn read_descriptors(input: &mut Input<'_>) -> Result<Vec<ParkedDescriptor>, PackError> {
+pub(crate) fn read_descriptors(
+    input: &mut PackReader<'_>,
+) -> Result<Vec<ParkedDescriptor>, PackError> {
     let count = input.count(SHORTEST)?;
     let mut descriptors = Vec::with_capacity(count);
     for _ in 0..count {
@@ -131,7 +133,7 @@ pub(crate) fn read_descriptors(input: &mut Input<'_>) -> Result<Vec<ParkedDescri
     Ok(descriptors)
 }
 
-fn read_folder(input: &mut Input<'_>) -> Result<ParkedOpen, PackError> {
+fn read_folder(input: &mut PackReader<'_>) -> Result<ParkedOpen, PackError> {
     let place = read_place(input)?;
     let preopened = if input.flag()? { Some(Arc::from(input.text(MAX_PATH)?)) } else { None };
     let listed = match input.flag()? {
@@ -141,7 +143,7 @@ fn read_folder(input: &mut Input<'_>) -> Result<ParkedOpen, PackError> {
     Ok(ParkedOpen::Folder { place, preopened, listed })
 }
 
-fn read_file(input: &mut Input<'_>) -> Result<ParkedOpen, PackError> {
+fn read_file(input: &mut PackReader<'_>) -> Result<ParkedOpen, PackError> {
     let place = read_place(input)?;
     let reads = if input.flag()? { Some(input.number()?) } else { None };
     let position = match input.flag()? {
@@ -157,7 +159,7 @@ fn read_file(input: &mut Input<'_>) -> Result<ParkedOpen, PackError> {
     Ok(ParkedOpen::File { place, reads, position, access, appends })
 }
 
-fn read_place(input: &mut Input<'_>) -> Result<ParkedPlace, PackError> {
+fn read_place(input: &mut PackReader<'_>) -> Result<ParkedPlace, PackError> {
     Ok(match input.flag()? {
         true => {
             let tree = input.small()?;
@@ -168,13 +170,13 @@ fn read_place(input: &mut Input<'_>) -> Result<ParkedPlace, PackError> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// Descriptors of any kind, also such as no guest can have.
-    pub(crate) fn descriptors() -> impl Strategy<Value = Vec<ParkedDescriptor>> {
+    fn descriptors() -> impl Strategy<Value = Vec<ParkedDescriptor>> {
         let place = || {
             prop_oneof![
                 (0..9_u64).prop_map(ParkedPlace::Own),
@@ -213,21 +215,21 @@ pub(crate) mod tests {
     proptest! {
         #[test]
         fn descriptors_are_read_as_they_were_written(descriptors in descriptors()) {
-            let mut output = Output::default();
+            let mut output = PackWriter::default();
             write_descriptors(&descriptors, &mut output);
-            let mut input = Input::new(output.as_slice(), "x");
+            let mut input = PackReader::new(output.as_slice(), "x");
             prop_assert_eq!(read_descriptors(&mut input).unwrap(), descriptors);
             prop_assert_eq!(input.end(), Ok(()));
             let length = output.as_slice().len();
-            let mut cut = Input::new(&output.as_slice()[..length - 1], "x");
+            let mut cut = PackReader::new(&output.as_slice()[..length - 1], "x");
             prop_assert!(read_descriptors(&mut cut).is_err());
         }
 
         #[test]
         fn bounded_packs_have_descriptors_of_their_size(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let mut input = Input::new(&bytes, "x");
+            let mut input = PackReader::new(&bytes, "x");
             if let Ok(descriptors) = read_descriptors(&mut input) {
-                let mut output = Output::default();
+                let mut output = PackWriter::default();
                 write_descriptors(&descriptors, &mut output);
                 prop_assert_eq!(output.as_slice(), &bytes[..bytes.len() - input.left()]);
             }

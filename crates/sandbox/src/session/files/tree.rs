@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pack::output::Output;
+use crate::session::pack::reader::PackReader;
+use crate::session::pack::writer::PackWriter;
 use crate::vfs::parked::{ParkedEntry, ParkedKind, ParkedNode, ParkedShown, ParkedTree};
 use crate::vfs::tree::node::Times;
 use crate::vfs::tree::storage::{ChunkRun, StorageShape};
@@ -21,9 +21,9 @@ const SHORTEST_NODE: usize = 1 + 1 + 24;
 /// Fewest bytes of an entry: its name, its cookie and a number.
 const SHORTEST_ENTRY: usize = 2 + 1 + 1;
 
-/// Writes a tree. Parts that stay the same stay at their places, as far as possible.
+/// Writes a tree. PackParts that stay the same stay at their places, as far as possible.
 pub(crate) fn write_tree(tree: &ParkedTree) -> Vec<u8> {
-    let mut output = Output::default();
+    let mut output = PackWriter::default();
     output.number(tree.last_inode);
     output.count(tree.shown.len());
     for ParkedShown { inode, path, size } in &tree.shown {
@@ -41,7 +41,7 @@ pub(crate) fn write_tree(tree: &ParkedTree) -> Vec<u8> {
     output.into_bytes()
 }
 
-fn write_node(ParkedNode { times, kind }: &ParkedNode, output: &mut Output) {
+fn write_node(ParkedNode { times, kind }: &ParkedNode, output: &mut PackWriter) {
     output.byte(match kind {
         ParkedKind::Folder { .. } => FOLDER,
         ParkedKind::File(_) => FILE,
@@ -63,14 +63,15 @@ fn write_node(ParkedNode { times, kind }: &ParkedNode, output: &mut Output) {
         }
         ParkedKind::File(shape) => write_shape(shape, output),
         ParkedKind::Link(target) => output.text(target),
-        ParkedKind::Mounted { path, is_listed } => {
+        ParkedKind::Mounted { blob, path, is_listed } => {
+            output.number(*blob);
             output.text(path);
             output.flag(*is_listed);
         }
     }
 }
 
-fn write_shape(shape: &StorageShape, output: &mut Output) {
+fn write_shape(shape: &StorageShape, output: &mut PackWriter) {
     output.number(shape.size);
     output.count(shape.table);
     output.flag(shape.mounted.is_some());
@@ -89,7 +90,7 @@ fn write_shape(shape: &StorageShape, output: &mut Output) {
 ///
 /// It is no tree at all.
 pub(crate) fn read_tree(bytes: &[u8]) -> Result<ParkedTree, PackError> {
-    let mut input = Input::new(bytes, "its tree of files is malformed");
+    let mut input = PackReader::new(bytes, "its tree of files is malformed");
     let last_inode = input.number()?;
     let count = input.count(3)?;
     let mut shown = Vec::with_capacity(count);
@@ -110,7 +111,7 @@ pub(crate) fn read_tree(bytes: &[u8]) -> Result<ParkedTree, PackError> {
     Ok(ParkedTree { shown, nodes, last_inode })
 }
 
-fn read_node(input: &mut Input<'_>) -> Result<ParkedNode, PackError> {
+fn read_node(input: &mut PackReader<'_>) -> Result<ParkedNode, PackError> {
     let kind = input.byte()?;
     let times = Times { accessed: input.u64()?, modified: input.u64()?, changed: input.u64()? };
     let kind = match kind {
@@ -128,15 +129,15 @@ fn read_node(input: &mut Input<'_>) -> Result<ParkedNode, PackError> {
         FILE => ParkedKind::File(read_shape(input)?),
         LINK => ParkedKind::Link(input.text(MAX_PATH)?.into()),
         MOUNTED => {
-            let path = Arc::from(input.text(MAX_PATH)?);
-            ParkedKind::Mounted { path, is_listed: input.flag()? }
+            let (blob, path) = (input.number()?, Arc::from(input.text(MAX_PATH)?));
+            ParkedKind::Mounted { blob, path, is_listed: input.flag()? }
         }
         _ => return Err(input.fault()),
     };
     Ok(ParkedNode { times, kind })
 }
 
-fn read_shape(input: &mut Input<'_>) -> Result<StorageShape, PackError> {
+fn read_shape(input: &mut PackReader<'_>) -> Result<StorageShape, PackError> {
     let size = input.number()?;
     let table = input.length()?;
     let mounted = if input.flag()? { Some(Arc::from(input.text(MAX_PATH)?)) } else { None };
@@ -150,50 +151,11 @@ fn read_shape(input: &mut Input<'_>) -> Result<StorageShape, PackError> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Trees of any kind, also such as no file system can have.
-    pub(crate) fn tree() -> impl Strategy<Value = ParkedTree> {
-        let shown = ("[a-z/]{0,9}", any::<u64>(), any::<u64>())
-            .prop_map(|(path, inode, size)| ParkedShown { inode, path: path.into(), size });
-        let nodes = prop::collection::btree_map(1..u64::MAX, node(), 0..8);
-        (prop::collection::vec(shown, 0..3), nodes, any::<u64>()).prop_map(
-            |(shown, nodes, last_inode)| ParkedTree {
-                shown,
-                nodes: nodes.into_iter().collect(),
-                last_inode,
-            },
-        )
-    }
-
-    fn node() -> impl Strategy<Value = ParkedNode> {
-        let entry = ("[a-zé]{0,9}", any::<u64>(), 0..9_u64)
-            .prop_map(|(name, cookie, inode)| ParkedEntry { name: name.into(), cookie, inode });
-        let path = || "[a-z/]{0,9}".prop_map(Arc::<str>::from);
-        let chunk = (any::<usize>(), any::<usize>(), any::<usize>())
-            .prop_map(|(count, length, capacity)| ChunkRun { count, length, capacity });
-        let chunks = prop::collection::vec(chunk, 0..3);
-        let shape = (any::<u64>(), any::<usize>(), chunks, prop::option::of(path()));
-        let kind = prop_oneof![
-            (any::<u64>(), prop::collection::vec(entry, 0..4))
-                .prop_map(|(next_cookie, entries)| ParkedKind::Folder { next_cookie, entries }),
-            shape.prop_map(|(size, table, chunks, mounted)| {
-                ParkedKind::File(StorageShape { size, table, chunks, mounted })
-            }),
-            "[a-z/]{0,9}".prop_map(|target| ParkedKind::Link(target.into())),
-            (path(), any::<bool>())
-                .prop_map(|(path, is_listed)| ParkedKind::Mounted { path, is_listed }),
-        ];
-        let times = any::<[u64; 3]>().prop_map(|[accessed, modified, changed]| Times {
-            accessed,
-            modified,
-            changed,
-        });
-        (times, kind).prop_map(|(times, kind)| ParkedNode { times, kind })
-    }
+    use crate::session::tests::trees::tree;
 
     proptest! {
         #[test]

@@ -5,8 +5,8 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pack::output::Output;
+use crate::session::pack::reader::PackReader;
+use crate::session::pack::writer::PackWriter;
 use wardian_formats::job::checkpoint::{ChainError, PACK_FORMAT, PackFacts};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
@@ -53,7 +53,7 @@ pub(crate) struct Head {
 
 /// The parts of a pack, as bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct PackParts<'a> {
     /// Pages of memory.
     pub(crate) memory: &'a [u8],
     /// Pages of files.
@@ -69,12 +69,12 @@ pub(crate) struct Parts<'a> {
 pub(crate) struct OpenedPack<'a> {
     pub(crate) facts: PackFacts,
     pub(crate) head: Head,
-    pub(crate) parts: Parts<'a>,
+    pub(crate) parts: PackParts<'a>,
 }
 
 /// Writes a pack.
-pub(crate) fn write_pack(head: &Head, parts: Parts<'_>) -> Pack {
-    let mut output = Output::default();
+pub(crate) fn write_pack(head: &Head, parts: PackParts<'_>) -> Pack {
+    let mut output = PackWriter::default();
     output.raw(MAGIC);
     output.u32(PACK_FORMAT);
     output.digest(&head.image);
@@ -85,7 +85,7 @@ pub(crate) fn write_pack(head: &Head, parts: Parts<'_>) -> Pack {
     output.digest(&head.root);
     output.u64(head.pages);
     output.u64(head.memory);
-    let Parts { memory, contents, files, clocks } = parts;
+    let PackParts { memory, contents, files, clocks } = parts;
     for part in [memory, contents, files, clocks] {
         output.u64(u64::try_from(part.len()).unwrap_or(u64::MAX));
         output.raw(part);
@@ -103,7 +103,7 @@ pub(crate) fn write_pack(head: &Head, parts: Parts<'_>) -> Pack {
 ///
 /// It is of another format, or damaged.
 pub(crate) fn read_pack(bytes: &[u8]) -> Result<OpenedPack<'_>, PackError> {
-    let mut start = Input::new(bytes, "it does not begin as a pack");
+    let mut start = PackReader::new(bytes, "it does not begin as a pack");
     if start.raw(MAGIC.len())? != MAGIC {
         return Err(start.fault());
     }
@@ -120,19 +120,19 @@ pub(crate) fn read_pack(bytes: &[u8]) -> Result<OpenedPack<'_>, PackError> {
         return Err(PackError::damaged("its digest is another one"));
     }
     let begun = bytes.len().saturating_sub(start.left());
-    let mut input = Input::new(body.get(begun..).unwrap_or_default(), "its head is malformed");
+    let mut input = PackReader::new(body.get(begun..).unwrap_or_default(), "its head is malformed");
     let head = read_head(&mut input)?;
     let mut part = || {
         let length = input.u64()?;
         let length = usize::try_from(length).ok().ok_or_else(|| input.fault())?;
         input.raw(length)
     };
-    let parts = Parts { memory: part()?, contents: part()?, files: part()?, clocks: part()? };
+    let parts = PackParts { memory: part()?, contents: part()?, files: part()?, clocks: part()? };
     input.end()?;
     Ok(OpenedPack { facts: facts_of(&head, digest, bytes.len()), head, parts })
 }
 
-fn read_head(input: &mut Input<'_>) -> Result<Head, PackError> {
+fn read_head(input: &mut PackReader<'_>) -> Result<Head, PackError> {
     Ok(Head {
         image: input.digest()?,
         order: input.digest()?,
@@ -198,7 +198,7 @@ mod tests {
             head in head(), (memory, contents, files, clocks) in (part(), part(), part(), part())
         ) {
             let parts =
-                Parts { memory: &memory, contents: &contents, files: &files, clocks: &clocks };
+                PackParts { memory: &memory, contents: &contents, files: &files, clocks: &clocks };
             let pack = write_pack(&head, parts);
             let read = read_pack(&pack.bytes).unwrap();
             prop_assert_eq!(read.head, head);
@@ -212,7 +212,7 @@ mod tests {
         fn every_flipped_bit_and_every_cut_has_a_name(
             head in head(), part in part(), at in any::<prop::sample::Index>(), bit in 0..8_u32
         ) {
-            let parts = Parts { memory: &part, contents: &[], files: &part, clocks: &[] };
+            let parts = PackParts { memory: &part, contents: &[], files: &part, clocks: &[] };
             let pack = write_pack(&head, parts).bytes;
             let mut flipped = pack.clone();
             flipped[at.index(pack.len())] ^= 1 << bit;
@@ -230,7 +230,7 @@ mod tests {
             let begin: &[u8] = if is_begun { &[&MAGIC[..], &1_u32.to_le_bytes()].concat() } else { &[] };
             let whole = sealed(&[begin, &bytes].concat());
             if let Ok(read) = read_pack(&whole) {
-                let Parts { memory, contents, files, clocks } = read.parts;
+                let PackParts { memory, contents, files, clocks } = read.parts;
                 let length = [memory, contents, files, clocks].iter().map(|p| p.len()).sum::<usize>();
                 prop_assert!(length <= bytes.len());
             }
@@ -261,7 +261,7 @@ mod tests {
             pages: 0,
             memory: 0,
         };
-        let parts = Parts { memory: b"abc", contents: &[], files: &[], clocks: &[] };
+        let parts = PackParts { memory: b"abc", contents: &[], files: &[], clocks: &[] };
         let pack = write_pack(&head, parts).bytes;
         let body = &pack[..pack.len() - DIGEST];
         let at = body.windows(3).position(|bytes| bytes == b"abc").unwrap() - 8;

@@ -36,5 +36,5 @@
 //! root, which finds pages that are left out or were taken from another state.
 
 pub(crate) mod head;
-pub(crate) mod input;
-pub(crate) mod output;
+pub(crate) mod reader;
+pub(crate) mod writer;

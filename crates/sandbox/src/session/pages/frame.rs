@@ -20,8 +20,8 @@ use lz4_flex::block::{
 
 use crate::memory::{PAGE, PageBytes};
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pack::output::Output;
+use crate::session::pack::reader::PackReader;
+use crate::session::pack::writer::PackWriter;
 
 /// Most pages of one frame.
 const IN_FRAME: usize = 16;
@@ -43,7 +43,7 @@ const LZ4: u8 = 1;
 
 /// What a pack says of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Described<'a> {
+pub(crate) enum PageForm<'a> {
     /// It is as in the image; a page beyond it, or of a file, is zero.
     Pristine,
     /// It is zero.
@@ -56,9 +56,9 @@ pub(crate) enum Described<'a> {
 
 /// Writes frames.
 pub(crate) struct FrameWriter {
-    output: Output,
+    output: PackWriter,
     /// The entries of the present frame, and their number.
-    entries: Output,
+    entries: PackWriter,
     count: u8,
     /// The bytes of its pages.
     bytes: Vec<u8>,
@@ -78,8 +78,8 @@ impl fmt::Debug for FrameWriter {
 impl FrameWriter {
     pub(crate) fn new() -> Self {
         Self {
-            output: Output::default(),
-            entries: Output::default(),
+            output: PackWriter::default(),
+            entries: PackWriter::default(),
             count: 0,
             bytes: Vec::with_capacity(FRAME),
             next: 0,
@@ -181,7 +181,7 @@ fn equal_bytes(one: &PageBytes, other: &PageBytes) -> usize {
 /// Reads frames.
 #[derive(Debug)]
 pub(crate) struct FrameReader<'a> {
-    input: Input<'a>,
+    input: PackReader<'a>,
     /// The lowest number that the next page can have.
     next: u64,
     /// Numbers are below this.
@@ -214,7 +214,7 @@ impl fmt::Debug for FrameRoom {
 
 impl<'a> FrameReader<'a> {
     /// Reads the frames of pages below `end`.
-    pub(crate) const fn new(input: Input<'a>, end: u64) -> Self {
+    pub(crate) const fn new(input: PackReader<'a>, end: u64) -> Self {
         Self { input, next: 0, end }
     }
 
@@ -278,7 +278,7 @@ impl Frame<'_> {
     pub(crate) fn unpack(
         &self,
         room: &mut FrameRoom,
-        visit: &mut dyn FnMut(u64, Described<'_>) -> Result<(), PackError>,
+        visit: &mut dyn FnMut(u64, PageForm<'_>) -> Result<(), PackError>,
     ) -> Result<(), PackError> {
         let has_bytes = |kind: &u64| matches!(*kind, RAW | XOR);
         let count = self.entries.iter().filter(|(_, kind)| has_bytes(kind)).count();
@@ -296,11 +296,11 @@ impl Frame<'_> {
         let mut pages = pages.iter();
         for (page, kind) in &self.entries {
             let described = match *kind {
-                PRISTINE => Described::Pristine,
-                ZERO => Described::Zero,
+                PRISTINE => PageForm::Pristine,
+                ZERO => PageForm::Zero,
                 kind => match pages.next() {
-                    Some(bytes) if kind == RAW => Described::Raw(bytes),
-                    Some(bytes) => Described::Xor(bytes),
+                    Some(bytes) if kind == RAW => PageForm::Raw(bytes),
+                    Some(bytes) => PageForm::Xor(bytes),
                     None => return Err(self.fault.clone()),
                 },
             };
@@ -364,7 +364,7 @@ mod tests {
 
     /// All pages that frames describe, as they are on these pages of an image.
     fn read(frames: &[u8], end: u64, images: &Pages) -> Result<Vec<(u64, PageBytes)>, PackError> {
-        let mut reader = FrameReader::new(Input::new(frames, "x"), end);
+        let mut reader = FrameReader::new(PackReader::new(frames, "x"), end);
         let (mut found, mut room) = (Vec::new(), FrameRoom::new());
         while let Some(frame) = reader.frame()? {
             let mut numbers = frame.pages();
@@ -375,10 +375,10 @@ mod tests {
                 found.push((
                     page,
                     match described {
-                        Described::Pristine => image,
-                        Described::Zero => ZEROS,
-                        Described::Raw(bytes) => *bytes,
-                        Described::Xor(bytes) => std::array::from_fn(|at| bytes[at] ^ image[at]),
+                        PageForm::Pristine => image,
+                        PageForm::Zero => ZEROS,
+                        PageForm::Raw(bytes) => *bytes,
+                        PageForm::Xor(bytes) => std::array::from_fn(|at| bytes[at] ^ image[at]),
                     },
                 ));
                 Ok(())
@@ -454,7 +454,7 @@ mod tests {
             let (plain, mut table) = (vec![7; length], CompressTable::large());
             let compressed = compress_into_with_table(&plain, &mut bytes, &mut table).unwrap();
             bytes.truncate(compressed);
-            let mut frames = Output::default();
+            let mut frames = PackWriter::default();
             frames.byte(1);
             frames.number(RAW);
             frames.byte(LZ4);

@@ -72,12 +72,6 @@ impl PageHash {
         Self(((u128::from(one) << 64) | u128::from(other)).to_le_bytes())
     }
 
-    /// The hash of a page of zeros.
-    pub(crate) fn of_zeros() -> Self {
-        static ZEROS: LazyLock<PageHash> = LazyLock::new(|| PageHash::of(&[0; PAGE]));
-        *ZEROS
-    }
-
     /// Its bytes.
     pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
@@ -119,7 +113,6 @@ mod tests {
         for (page, hash) in [([0; PAGE], ZEROS), (counted, COUNTED)] {
             assert_eq!(format!("{:?}", PageHash::of(&page)), hash);
         }
-        assert_eq!(PageHash::of_zeros(), PageHash::of(&[0; PAGE]));
     }
 
     const ZEROS: &str = "5ef24bfa565b070208b84dc966739700";

@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
     use crate::memory::PAGE;
-    use crate::session::pack::input::Input;
-    use crate::session::pages::frame::{Described, FrameReader, FrameRoom};
+    use crate::session::pack::reader::PackReader;
+    use crate::session::pages::frame::{FrameReader, FrameRoom, PageForm};
 
     const END: u32 = 12;
 
@@ -121,11 +121,11 @@ mod tests {
                 }
                 list = comparison.finish();
                 let (frames, _) = writer.finish();
-                let mut reader = FrameReader::new(Input::new(&frames, "x"), 5 + u64::from(end));
+                let mut reader = FrameReader::new(PackReader::new(&frames, "x"), 5 + u64::from(end));
                 while let Some(frame) = reader.frame().unwrap() {
                     frame.unpack(&mut FrameRoom::new(), &mut |number, described| {
                         newest.insert(u32::try_from(number - 5).unwrap(), match described {
-                            Described::Raw(bytes) => bytes[0],
+                            PageForm::Raw(bytes) => bytes[0],
                             _ => 0,
                         });
                         Ok(())

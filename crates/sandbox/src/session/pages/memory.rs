@@ -2,8 +2,8 @@
 
 use crate::memory::{MemoryError, PAGE, SlotPool};
 use crate::session::error::PackError;
-use crate::session::pack::input::Input;
-use crate::session::pages::frame::{Described, FrameReader, FrameRoom, FrameWriter};
+use crate::session::pack::reader::PackReader;
+use crate::session::pages::frame::{FrameReader, FrameRoom, FrameWriter, PageForm};
 use crate::session::pages::hash::PageHash;
 use crate::session::pages::list::{Comparison, PageList};
 
@@ -51,7 +51,7 @@ pub(crate) fn unpack_memory(
     let (mut found, mut counts) = (Vec::new(), Vec::with_capacity(parts.len()));
     let mut room = FrameRoom::new();
     for part in parts {
-        let input = Input::new(part, "its pages of memory are malformed");
+        let input = PackReader::new(part, "its pages of memory are malformed");
         let beyond = input.fault();
         let mut reader = FrameReader::new(input, end);
         let mut count = 0_u64;
@@ -72,10 +72,10 @@ pub(crate) fn unpack_memory(
                 }
                 match described {
                     // The memory of a new guest has the image's bytes.
-                    Described::Pristine => return Ok(()),
-                    Described::Zero => place.fill(0),
-                    Described::Raw(bytes) => place.copy_from_slice(bytes),
-                    Described::Xor(bytes) => {
+                    PageForm::Pristine => return Ok(()),
+                    PageForm::Zero => place.fill(0),
+                    PageForm::Raw(bytes) => place.copy_from_slice(bytes),
+                    PageForm::Xor(bytes) => {
                         place.iter_mut().zip(bytes).for_each(|(place, byte)| *place ^= byte);
                     }
                 }

@@ -175,9 +175,11 @@ impl FileSystem {
             },
             NodeKind::File(storage) => ParkedKind::File(storage.shape()),
             NodeKind::Link(target) => ParkedKind::Link(target.clone()),
-            NodeKind::Mounted { path, is_listed, .. } => {
-                ParkedKind::Mounted { path: Arc::clone(path), is_listed: *is_listed }
-            }
+            NodeKind::Mounted { content, path, is_listed } => ParkedKind::Mounted {
+                blob: self.inode_of(content)?,
+                path: Arc::clone(path),
+                is_listed: *is_listed,
+            },
         };
         Ok(ParkedNode { times: node.times, kind })
     }

@@ -60,8 +60,11 @@ pub(crate) enum ParkedKind {
     },
     File(StorageShape),
     Link(Box<str>),
-    /// A mounted file, such as a blob.
+    /// A blob that is seen in the workspace.
     Mounted {
+        /// The number of the blob.
+        blob: Inode,
+        /// The name that it has been given.
         path: Arc<str>,
         is_listed: bool,
     },

@@ -80,7 +80,7 @@ impl<'a> Rebuild<'a> {
         let mut has_root = false;
         for (inode, node) in &tree.nodes {
             if *inode == root {
-                has_root = true;
+                has_root = matches!(node.kind, ParkedKind::Folder { .. });
                 continue;
             }
             let kind = self.kind_of(&node.kind)?;
@@ -186,9 +186,9 @@ impl<'a> Rebuild<'a> {
                 files.quota.charge(u64::try_from(target.len()).unwrap_or(u64::MAX))?;
                 NodeKind::Link(target.clone())
             }
-            ParkedKind::Mounted { path, is_listed } => {
-                let place = files.names.resolve(ROOT, path, LastLink::Keep)?;
-                let content = files.mounted_content(place)?.ok_or(Errno::Invalid)?;
+            ParkedKind::Mounted { blob, path, is_listed } => {
+                let blob = Place::Own(*self.nodes.get(blob).ok_or(Errno::Invalid)?);
+                let content = files.mounted_content(blob)?.ok_or(Errno::Invalid)?;
                 let (content, path) = (Arc::clone(content), Arc::clone(path));
                 NodeKind::Mounted { content, path, is_listed: *is_listed }
             }

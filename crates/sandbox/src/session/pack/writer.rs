@@ -4,11 +4,11 @@ use wardian_vocabulary::ids::Digest;
 
 /// The bytes of a pack or of a part of it, while they are written. Numbers are little-endian.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
+pub(crate) struct PackWriter {
     bytes: Vec<u8>,
 }
 
-impl Output {
+impl PackWriter {
     /// Appends one byte.
     pub(crate) fn byte(&mut self, value: u8) {
         self.bytes.push(value);

@@ -9,13 +9,13 @@ use wardian_vocabulary::ids::Digest;
 
 /// What is left of a pack or of a part of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Input<'a> {
+pub(crate) struct PackReader<'a> {
     rest: &'a [u8],
     /// The part, for errors.
     part: &'static str,
 }
 
-impl<'a> Input<'a> {
+impl<'a> PackReader<'a> {
     /// The bytes of a part. `part` is a noun with its verb, such as `its head is malformed`.
     pub(crate) const fn new(rest: &'a [u8], part: &'static str) -> Self {
         Self { rest, part }
@@ -78,9 +78,9 @@ impl<'a> Input<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A number in the shortest form that [`Output::number`] gives it.
+    /// A number in the shortest form that [`PackWriter::number`] gives it.
     ///
-    /// [`Output::number`]: crate::session::pack::output::Output::number
+    /// [`PackWriter::number`]: crate::session::pack::writer::PackWriter::number
     pub(crate) fn number(&mut self) -> Result<u64, PackError> {
         let mut value = 0_u64;
         for shift in (0..u64::BITS).step_by(7) {
@@ -136,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::session::pack::output::Output;
+    use crate::session::pack::writer::PackWriter;
 
     proptest! {
         #[test]
@@ -145,7 +145,7 @@ mod tests {
             text in ".{0,20}",
             bytes in any::<[u8; 32]>(),
         ) {
-            let mut output = Output::default();
+            let mut output = PackWriter::default();
             output.count(numbers.len());
             for number in &numbers {
                 output.number(*number);
@@ -154,7 +154,7 @@ mod tests {
             output.digest(&Digest::from_bytes(bytes));
             output.flag(true);
             let written = output.into_bytes();
-            let mut input = Input::new(&written, "x");
+            let mut input = PackReader::new(&written, "x");
             prop_assert_eq!(input.count(1).unwrap(), numbers.len());
             for number in &numbers {
                 prop_assert_eq!(input.number().unwrap(), *number);
@@ -167,9 +167,9 @@ mod tests {
 
         #[test]
         fn a_number_has_one_form(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
-            let mut input = Input::new(&bytes, "x");
+            let mut input = PackReader::new(&bytes, "x");
             if let Ok(number) = input.number() {
-                let mut again = Output::default();
+                let mut again = PackWriter::default();
                 again.number(number);
                 let read = bytes.len() - input.left();
                 prop_assert_eq!(again.as_slice(), &bytes[..read]);
@@ -179,14 +179,14 @@ mod tests {
 
     #[test]
     fn bounded_packs_announce_no_more_than_they_have() {
-        let input = || Input::new(&[4, 1, 2, 3, 4], "x");
+        let input = || PackReader::new(&[4, 1, 2, 3, 4], "x");
         assert_eq!(input().count(1).unwrap(), 4);
         assert!(input().count(2).is_err());
         assert!(input().count(usize::MAX).is_err());
         assert!(input().text(3).is_err(), "a text that is too long");
         assert!(input().text(4).is_ok());
-        assert!(Input::new(&[2, 0xff, 0xff], "x").text(9).is_err(), "no UTF-8");
-        assert!(Input::new(&[3, 1, 2], "x").count(1).is_err());
-        assert!(Input::new(&[0xff; 9], "x").count(0).is_err());
+        assert!(PackReader::new(&[2, 0xff, 0xff], "x").text(9).is_err(), "no UTF-8");
+        assert!(PackReader::new(&[3, 1, 2], "x").count(1).is_err());
+        assert!(PackReader::new(&[0xff; 9], "x").count(0).is_err());
     }
 }
