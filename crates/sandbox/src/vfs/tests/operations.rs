@@ -112,7 +112,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
 
 /// The part of an answer that can be compared.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Done,
     Count(u64),
     Bytes(Vec<u8>),
