@@ -9,7 +9,7 @@ use tokio::time::timeout_at;
 
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{AttachError, Worker};
-use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
+use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered};
 use crate::{Job, RunHost};
@@ -113,6 +113,7 @@ pub(crate) async fn perform(
                 let outcome = outcome.map_err(Violation::from)?;
                 check_profile(outcome.profile.as_ref(), job.turn.profile)
                     .map_err(Violation::from)?;
+                check_cell(outcome.cell.as_deref(), job.turn.cell).map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
             }
