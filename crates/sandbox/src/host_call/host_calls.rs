@@ -10,6 +10,7 @@ use crate::attached::contents::blob_path;
 use crate::clock_and_random::ClockAndRandom;
 use crate::codecs::{self, Allowance, CodecError};
 use crate::host_call::account::HostCallAccount;
+use crate::host_call::cell::{CellRequest, ShownPart};
 use crate::host_call::replies;
 use crate::host_call::request::{Request, TimerRequest};
 use crate::run::capture::Capture;
@@ -111,9 +112,18 @@ impl HostCalls<'_> {
                 }
                 return HostAnswer::Bytes(replies::done(&[]));
             }
-            Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
-                self.account.charge(frame.len())
+            Request::Cell(CellRequest::Clear) => {
+                self.account.clear_display();
+                return HostAnswer::Bytes(replies::done(&[]));
             }
+            Request::Cell(CellRequest::Reseeded) => {
+                self.account.note_reseeded();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            Request::Log { .. }
+            | Request::WriteBlob { .. }
+            | Request::WriteBlobFile { .. }
+            | Request::Cell(CellRequest::Show { .. }) => self.account.charge(frame.len()),
         };
         if let Err(refusal) = charged {
             return HostAnswer::Bytes(replies::refused(&refusal));
@@ -130,6 +140,10 @@ impl HostCalls<'_> {
                 Err(stopped) => return HostAnswer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
+            Request::Cell(CellRequest::Show { at, parts }) => match self.show_parts(at, &parts) {
+                Ok(answer) => answer,
+                Err(stopped) => return HostAnswer::Stopped(stopped),
+            },
             Request::Job
             | Request::Returned(_)
             | Request::Converted { .. }
@@ -139,6 +153,7 @@ impl HostCalls<'_> {
             | Request::Network(_)
             | Request::NameBlob { .. }
             | Request::Timer(_)
+            | Request::Cell(_)
             | Request::Progress { .. } => replies::done(&[]),
         })
     }
@@ -245,6 +260,20 @@ impl HostCalls<'_> {
             self.show(&id, &copy);
         }
         Ok(replies::stored(&id, size_of(content)))
+    }
+
+    /// Displays an object of a cell. Its blobs are not mounted: the program has what it displays.
+    fn show_parts(
+        &mut self,
+        at: Option<usize>,
+        parts: &[ShownPart<'_>],
+    ) -> Result<Vec<u8>, Stopped> {
+        self.deadline.check()?;
+        let room = self.room_for_copies();
+        Ok(match self.account.show(at, parts, room) {
+            Ok(number) => replies::done(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()),
+            Err(refusal) => replies::refused(&refusal),
+        })
     }
 
     /// Mounts a blob that the run has stored, if its workspace has room for the copy. Without this

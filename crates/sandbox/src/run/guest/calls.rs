@@ -219,6 +219,14 @@ pub(crate) fn memory_of(store: &Store<Guest>) -> &[u8] {
     store.data().lasting.exports.as_ref().map_or(&[], |exports| exports.memory.data(store))
 }
 
+/// As [`memory_of`], to change it.
+pub(crate) fn memory_of_mut(store: &mut Store<Guest>) -> &mut [u8] {
+    match store.data().lasting.exports.as_ref().map(|exports| exports.memory) {
+        Some(memory) => memory.data_mut(store),
+        None => &mut [],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
