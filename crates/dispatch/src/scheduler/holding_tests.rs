@@ -733,6 +733,28 @@ fn a_turn_passes_runs_of_its_tenant_that_cannot_start() {
     assert!(pool.leased.contains_key(&large) && pool.guests[&guest].is_gone);
 }
 
+/// A run that small ones have overtaken often keeps them from their start, and not a turn.
+#[test]
+fn a_turn_needs_no_memory_and_passes_whoever_waits_for_some() {
+    let mut pool = small(1, 4);
+    pool.state.growth.capacity = Capacity { cores: 3, most: 3, ..pool.state.growth.capacity };
+    pool.supervise();
+    pool.start_workers();
+    let guest = pool.keep(0, 1);
+    // It stays in progress, so the large run that comes next does not fit in.
+    let endless = pool.arrive(1, Kind::Run, 1);
+    let large = pool.arrive(2, Kind::Run, 4);
+    for number in 0..=MAX_OVERTAKEN {
+        let small = pool.arrive(3, Kind::Run, 1);
+        assert_eq!(pool.leased.contains_key(&small), number < MAX_OVERTAKEN, "{number}");
+        let at = pool.leased.keys().position(|one| *one == small);
+        at.into_iter().for_each(|at| pool.finish(at, true));
+    }
+    let turn = pool.arrive(0, Kind::Turn(guest), 0);
+    assert!(pool.leased.contains_key(&turn) && !pool.leased.contains_key(&large));
+    assert!(pool.leased.contains_key(&endless) && pool.waiting.len() == 2);
+}
+
 #[test]
 fn the_time_between_two_turns_is_charged_to_nobody_and_that_of_turns_to_their_tenant() {
     let (hour, second) = (Duration::from_secs(3_600), Duration::from_secs(1));
