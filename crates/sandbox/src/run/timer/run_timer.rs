@@ -8,7 +8,7 @@
 //! reproducible run is its fuel, and its own thread sets them at a place that depends on the executed
 //! instructions alone.
 //!
-//! [watchdog]: crate::run::watchdog
+//! [watchdog]: crate::run::deadline::watchdog
 
 use std::time::Duration;
 
