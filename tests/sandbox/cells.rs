@@ -80,6 +80,7 @@ impl Session<'_> {
     }
 
     /// The class, the message and the traceback of a cell that must fail.
+    #[expect(clippy::panic, reason = "a test may panic; that is how it fails")]
     fn failure(&mut self, source: &str) -> (String, String, String) {
         match self.cell(source).outcome.end {
             Err(RunFailure::Exception { class, message, traceback }) => {
@@ -363,7 +364,7 @@ fn a_cell_keeps_the_files_that_it_has_made_or_changed() {
         assert_eq!(second.outcome.files.total, 1);
         let third = session.cell("f.write('4')\nimport os\nos.rename('a', 'd')");
         assert_eq!(files(&third), kept(&["b", "d"]));
-        assert_eq!(files(&session.cell("open('c').read()")), []);
+        assert_eq!(files(&session.cell("open('c').read()")), Vec::new());
         session.keep_files = KeepFiles::Matching(vec!["c".to_owned()]);
         let wished = session.cell("1").outcome.files.listed;
         let names = wished.iter().filter(|file| file.kept.is_some()).map(|file| file.path.as_str());

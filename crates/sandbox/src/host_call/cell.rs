@@ -209,7 +209,7 @@ impl HostCallAccount {
 }
 
 /// The refusal for a turn that is no cell.
-pub(crate) fn no_cell() -> Refusal {
+fn no_cell() -> Refusal {
     let message = "only cells of a session display something".to_owned();
     Refusal { error_type: "PolicyDenied".to_owned(), message }
 }
@@ -307,7 +307,7 @@ mod tests {
         let long = "x".repeat(MAX_INLINE + 1);
         let picture = ShownPart { kind: "image/png", content: ShownContent::Bytes(b"png") };
         assert_eq!(account.show(None, &[text("a"), picture, text(&long)], ROOM), Ok(0));
-        let [bundle] = account.take_cell().unwrap().display.try_into().unwrap();
+        let [bundle]: [DisplayBundle; 1] = account.take_cell().unwrap().display.try_into().unwrap();
         let blob = |content: &[u8]| DisplayContent::Blob(BlobId::of_digest(&Digest::of(content)));
         let contents: Vec<_> = bundle.parts.into_iter().map(|part| part.content).collect();
         let expected = [DisplayContent::Text("a".to_owned()), blob(b"png"), blob(long.as_bytes())];

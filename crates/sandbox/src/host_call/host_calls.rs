@@ -10,7 +10,7 @@ use crate::attached::contents::blob_path;
 use crate::clock_and_random::ClockAndRandom;
 use crate::codecs::{self, Allowance, CodecError};
 use crate::host_call::account::HostCallAccount;
-use crate::host_call::cell::{CellRequest, ShownPart};
+use crate::host_call::cell::CellRequest;
 use crate::host_call::replies;
 use crate::host_call::request::{Request, TimerRequest};
 use crate::run::capture::Capture;
@@ -112,18 +112,10 @@ impl HostCalls<'_> {
                 }
                 return HostAnswer::Bytes(replies::done(&[]));
             }
-            Request::Cell(CellRequest::Clear) => {
-                self.account.clear_display();
-                return HostAnswer::Bytes(replies::done(&[]));
+            Request::Cell(request) => return self.cell(&request, frame.len()),
+            Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
+                self.account.charge(frame.len())
             }
-            Request::Cell(CellRequest::Reseeded) => {
-                self.account.note_reseeded();
-                return HostAnswer::Bytes(replies::done(&[]));
-            }
-            Request::Log { .. }
-            | Request::WriteBlob { .. }
-            | Request::WriteBlobFile { .. }
-            | Request::Cell(CellRequest::Show { .. }) => self.account.charge(frame.len()),
         };
         if let Err(refusal) = charged {
             return HostAnswer::Bytes(replies::refused(&refusal));
@@ -140,10 +132,6 @@ impl HostCalls<'_> {
                 Err(stopped) => return HostAnswer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
-            Request::Cell(CellRequest::Show { at, parts }) => match self.show_parts(at, &parts) {
-                Ok(answer) => answer,
-                Err(stopped) => return HostAnswer::Stopped(stopped),
-            },
             Request::Job
             | Request::Returned(_)
             | Request::Converted { .. }
@@ -262,16 +250,30 @@ impl HostCalls<'_> {
         Ok(replies::stored(&id, size_of(content)))
     }
 
-    /// Displays an object of a cell. Its blobs are not mounted: the program has what it displays.
-    fn show_parts(
-        &mut self,
-        at: Option<usize>,
-        parts: &[ShownPart<'_>],
-    ) -> Result<Vec<u8>, Stopped> {
-        self.deadline.check()?;
-        let room = self.room_for_copies();
-        Ok(match self.account.show(at, parts, room) {
-            Ok(number) => replies::done(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()),
+    /// Answers a request of a cell, whose frame has so many bytes. Blobs of what it displays are not
+    /// mounted: the program has them.
+    fn cell(&mut self, request: &CellRequest<'_>, length: usize) -> HostAnswer {
+        let shown = match request {
+            CellRequest::Clear => {
+                self.account.clear_display();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Reseeded => {
+                self.account.note_reseeded();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Show { at, parts } => {
+                if let Err(stopped) = self.deadline.check() {
+                    return HostAnswer::Stopped(stopped);
+                }
+                let room = self.room_for_copies();
+                let charged = self.account.charge(length);
+                charged.and_then(|()| self.account.show(*at, parts, room))
+            }
+        };
+        let number = shown.map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        HostAnswer::Bytes(match number {
+            Ok(number) => replies::done(&number.to_le_bytes()),
             Err(refusal) => replies::refused(&refusal),
         })
     }
