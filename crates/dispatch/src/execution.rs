@@ -39,13 +39,13 @@ pub(crate) type Ended = (FinishedRun, Option<GuestKey>);
 
 /// Carries out runs and turns.
 #[derive(Debug, Clone)]
-pub(crate) struct Execution {
+pub(crate) struct TurnExecution {
     scheduler: Arc<Scheduler>,
     patience: Patience,
     attempts: usize,
 }
 
-impl Execution {
+impl TurnExecution {
     pub(crate) fn new(scheduler: Arc<Scheduler>, patience: Patience) -> Self {
         let attempts = scheduler.capacity().least_workers().saturating_add(ATTEMPTS);
         Self { scheduler, patience, attempts }

@@ -4,7 +4,7 @@ use wardian_formats::job::Turn;
 use wardian_vocabulary::units::ByteCount;
 
 use crate::error::DispatchError;
-use crate::execution::Execution;
+use crate::execution::TurnExecution;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
 use crate::{FinishedRun, GuestSpec, RunHost};
@@ -24,7 +24,7 @@ use crate::{FinishedRun, GuestSpec, RunHost};
 /// Dropping it closes it. Its worker serves others from then on.
 #[derive(Debug)]
 pub struct HeldGuest {
-    execution: Execution,
+    execution: TurnExecution,
     claim: Claim,
     /// The memory that the guest itself may use.
     memory: ByteCount,
@@ -42,7 +42,7 @@ enum State {
 }
 
 impl HeldGuest {
-    pub(crate) fn new(execution: Execution, guest: GuestSpec, claim: Claim) -> Self {
+    pub(crate) fn new(execution: TurnExecution, guest: GuestSpec, claim: Claim) -> Self {
         let memory = guest.setup.limits.memory;
         Self { execution, claim, memory, state: State::New(Box::new(guest)) }
     }

@@ -13,7 +13,7 @@ use tracing::warn;
 
 use crate::config::PoolConfig;
 use crate::error::DispatchError;
-use crate::execution::Execution;
+use crate::execution::TurnExecution;
 use crate::held_guest::HeldGuest;
 use crate::isolation::Isolation;
 use crate::report::PoolReport;
@@ -49,7 +49,7 @@ pub struct Pool {
     tenants: TenantPolicy,
     isolation: Isolation,
     capacity: Capacity,
-    execution: Execution,
+    execution: TurnExecution,
 }
 
 impl Pool {
@@ -82,7 +82,7 @@ impl Pool {
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
-        let execution = Execution::new(Arc::clone(&scheduler), patience);
+        let execution = TurnExecution::new(Arc::clone(&scheduler), patience);
         let (tenants, isolation) = (config.tenants, config.isolation);
         Ok(Self {
             scheduler,

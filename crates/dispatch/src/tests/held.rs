@@ -415,35 +415,6 @@ async fn guest_of_its_own_tenant_in_a_worker_of_its_own() {
     }
 }
 
-/// The worker of a guest whose turn was not begun still keeps the guest.
-#[tokio::test]
-async fn nothing_leaks_when_a_holder_leaves_before_it_takes_its_worker() {
-    let pool = Arc::new(start(holding(1, 1)).await);
-    let mut guest = guest(&pool);
-    turn(&mut guest, "keep x\nreturn {}").await;
-    let (gate, run) = occupy(&pool).await;
-    {
-        let (order, mut host) = (job("keep y\nreturn {}"), WrittenBlobs::default());
-        let mut waiting = pin!(guest.turn(&order.turn, &mut host));
-        tokio::select! {
-            biased;
-            _ = &mut waiting => panic!("it has not waited"),
-            _ = until(&pool, "queued", |report| report.queued == 1) => {}
-        }
-        gate.notify_one();
-        assert_eq!(error_type(&run.await.unwrap()), "completed");
-        // The worker is granted to the waiting turn, which is no longer polled.
-        until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
-    }
-    let report = pool.report();
-    assert_eq!((report.running, report.guests), (0, 1));
-    for _ in 0..3 {
-        assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""]);
-    }
-    assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), ["x"]);
-    assert_eq!(pool.report().counters.ended, 0);
-}
-
 /// Leaves after the first poll of a turn, after the second, and so on, until a turn ends before that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
@@ -467,11 +438,7 @@ async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
                 left += 1;
                 until(&pool, "settled", |report| report.running == 0).await;
                 assert_eq!(pool.report().guests, 0, "a guest outlived its turn");
-                if is_first {
-                    assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), [""], "anew");
-                } else {
-                    ensure_lost(&mut guest).await;
-                }
+                ensure_left(&mut guest, is_first).await;
             }
             drop(guest);
             ensure_unhurt(&pool).await;
@@ -480,6 +447,15 @@ async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
             }
         }
         assert!(left > 1, "only {left} moments were tried");
+    }
+}
+
+/// Checks what the next turn finds after one that was left: a new guest if that was the first.
+async fn ensure_left(guest: &mut HeldGuest, is_first: bool) {
+    if is_first {
+        assert_eq!(logs(&turn(guest, "kept\nreturn {}").await), [""], "anew");
+    } else {
+        ensure_lost(guest).await;
     }
 }
 
@@ -543,4 +519,33 @@ proptest! {
             }
         });
     }
+}
+
+/// The worker of a guest whose turn was not begun still keeps the guest.
+#[tokio::test]
+async fn nothing_leaks_when_a_holder_leaves_before_it_takes_its_worker() {
+    let pool = Arc::new(start(holding(1, 1)).await);
+    let mut guest = guest(&pool);
+    turn(&mut guest, "keep x\nreturn {}").await;
+    let (gate, run) = occupy(&pool).await;
+    {
+        let (order, mut host) = (job("keep y\nreturn {}"), WrittenBlobs::default());
+        let mut waiting = pin!(guest.turn(&order.turn, &mut host));
+        tokio::select! {
+            biased;
+            _ = &mut waiting => panic!("it has not waited"),
+            _ = until(&pool, "queued", |report| report.queued == 1) => {}
+        }
+        gate.notify_one();
+        assert_eq!(error_type(&run.await.unwrap()), "completed");
+        // The worker is granted to the waiting turn, which is no longer polled.
+        until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
+    }
+    let report = pool.report();
+    assert_eq!((report.running, report.guests), (0, 1));
+    for _ in 0..3 {
+        assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""]);
+    }
+    assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), ["x"]);
+    assert_eq!(pool.report().counters.ended, 0);
 }
