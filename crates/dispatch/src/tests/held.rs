@@ -184,22 +184,38 @@ async fn a_guest_between_two_turns_is_no_run_and_its_turns_are() {
 
 #[tokio::test]
 async fn a_turn_needs_no_idle_worker() {
-    // No second worker can start, so the only one keeps the guest.
     let folder = tempfile::tempdir().unwrap();
     let WorkerCommand { program, .. } = config(1).command;
     let link = folder.path().join("worker");
     std::os::unix::fs::symlink(program, &link).unwrap();
     let command = WorkerCommand { program: link.clone(), ..config(1).command };
-    let pool = start(PoolConfig { command, ..holding(1, 1) }).await;
+    let pool = start(PoolConfig { command, spares: 1, ..holding(1, 2) }).await;
+    // No further worker can start, and both keep a guest.
     std::fs::remove_file(link).unwrap();
-    let mut guest = guest(&pool);
+    let [mut guest, mut other] = [(); 2].map(|()| guest(&pool));
     assert!(turn(&mut guest, "keep x\nreturn {}").await.is_guest_kept);
+    assert!(turn(&mut other, "return {}").await.is_guest_kept);
     until(&pool, "failed", |report| report.counters.failed_starts > 2).await;
+    let hopeless = pool.run(&job("return {}"), &mut WrittenBlobs::default()).await;
+    assert!(matches!(hopeless, Err(DispatchError::Start(_))), "{hopeless:?}");
     for _ in 0..3 {
         assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), ["x"]);
     }
-    let hopeless = pool.run(&job("return {}"), &mut WrittenBlobs::default()).await;
-    assert!(matches!(hopeless, Err(DispatchError::Start(_))), "{hopeless:?}");
+    // Nor is there no hope for a turn that waits for another one.
+    let (gate, order) = (Arc::new(Notify::new()), job(GATED));
+    let mut host = Gate(Arc::clone(&gate));
+    let waits = async {
+        until(&pool, "in turn", |report| report.running == 1).await;
+        let opens = async {
+            until(&pool, "queued", |report| report.queued == 1).await;
+            sleep(Duration::from_millis(50)).await;
+            gate.notify_one();
+        };
+        let (kept, ()) = tokio::join!(turn(&mut guest, "kept\nreturn {}"), opens);
+        assert_eq!(logs(&kept), ["x"]);
+    };
+    let (ended, ()) = tokio::join!(other.turn(&order.turn, &mut host), waits);
+    assert!(ended.unwrap().is_guest_kept);
     drop(guest);
     assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""], "it is idle now");
 }
@@ -503,4 +519,33 @@ proptest! {
             }
         });
     }
+}
+
+/// The worker of a guest whose turn was not begun still keeps the guest.
+#[tokio::test]
+async fn nothing_leaks_when_a_holder_leaves_before_it_takes_its_worker() {
+    let pool = Arc::new(start(holding(1, 1)).await);
+    let mut guest = guest(&pool);
+    turn(&mut guest, "keep x\nreturn {}").await;
+    let (gate, run) = occupy(&pool).await;
+    {
+        let (order, mut host) = (job("keep y\nreturn {}"), WrittenBlobs::default());
+        let mut waiting = pin!(guest.turn(&order.turn, &mut host));
+        tokio::select! {
+            biased;
+            _ = &mut waiting => panic!("it has not waited"),
+            _ = until(&pool, "queued", |report| report.queued == 1) => {}
+        }
+        gate.notify_one();
+        assert_eq!(error_type(&run.await.unwrap()), "completed");
+        // The worker is granted to the waiting turn, which is no longer polled.
+        until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
+    }
+    let report = pool.report();
+    assert_eq!((report.running, report.guests), (0, 1));
+    for _ in 0..3 {
+        assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""]);
+    }
+    assert_eq!(logs(&turn(&mut guest, "kept\nreturn {}").await), ["x"]);
+    assert_eq!(pool.report().counters.ended, 0);
 }

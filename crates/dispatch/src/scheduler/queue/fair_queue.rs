@@ -366,7 +366,7 @@ impl<T> FairQueue<T> {
     }
 
     fn start(&mut self, next: NextRun, now: Instant) -> Option<(Ticket, T)> {
-        let NextRun { tenant, ticket, overtaken } = next;
+        let NextRun { tenant, ticket, overtaken, .. } = next;
         let position = self.accounts.get(&tenant).map_or(self.clock, |account| account.position);
         self.clock = self.clock.max(position.plus(self.taken_so_far(&tenant, now)));
         for tenant in overtaken {

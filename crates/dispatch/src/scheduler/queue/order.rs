@@ -50,12 +50,12 @@ impl<T> FairQueue<T> {
         now: Instant,
         may_start: impl Fn(Candidate<'_, T>) -> bool,
     ) -> Option<NextRun> {
-        match self.find(now, &may_start)? {
+        match self.find(now, 0, &may_start)? {
             Found::Next(next) => Some(next),
             // A run that takes no memory takes none away from the one that waits for it.
             Found::Barred => {
                 let takes_none = |one: Candidate<'_, T>| one.run.memory == 0 && may_start(one);
-                match self.find(now, takes_none)? {
+                match self.find(now, 0, takes_none)? {
                     Found::Next(next) => Some(next),
                     Found::Barred => None,
                 }
@@ -63,20 +63,15 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// The memory that is missing for the run that would be next, were memory no matter. None if
-    /// nothing is missing.
+    /// The memory that is missing for the run that would be next if all spare memory were free. None if
+    /// it is not enough for any, or nothing is missing.
     pub(crate) fn memory_for_next(
         &self,
         now: Instant,
         may_start: impl Fn(Candidate<'_, T>) -> bool,
     ) -> Option<u64> {
-        let candidates = self.ready.iter().filter_map(|(position, _, tenant)| {
-            let mut fronts = self.candidates(tenant).filter(|one| may_start(*one));
-            let Waiting { ticket, memory, .. } = fronts.next()?.run;
-            Some((position.plus(self.in_progress(tenant, now)), *ticket, *memory))
-        });
-        let (.., memory) = candidates.min_by_key(|(position, ticket, _)| (*position, *ticket))?;
-        Some(self.missing_memory(memory)).filter(|missing| *missing > 0)
+        let Found::Next(next) = self.find(now, self.spare_memory, may_start)? else { return None };
+        Some(self.missing_memory(next.memory)).filter(|missing| *missing > 0)
     }
 
     /// The runs of a tenant that may be next.
@@ -87,7 +82,13 @@ impl<T> FairQueue<T> {
         })
     }
 
-    fn find(&self, now: Instant, may_start: impl Fn(Candidate<'_, T>) -> bool) -> Option<Found> {
+    /// Finds the run that would be next if so much of the admitted memory were free.
+    fn find(
+        &self,
+        now: Instant,
+        freed: u64,
+        may_start: impl Fn(Candidate<'_, T>) -> bool,
+    ) -> Option<Found> {
         let mut best: Option<(VirtualTime, Ticket, &TenantId, u64)> = None;
         let mut blocked = Vec::new();
         for (position, _, tenant) in &self.ready {
@@ -102,7 +103,7 @@ impl<T> FairQueue<T> {
             let position = position.plus(self.in_progress(tenant, now));
             for Candidate { run, .. } in able {
                 let Waiting { ticket, memory, overtaken, .. } = run;
-                if self.missing_memory(*memory) > 0 {
+                if self.missing_memory(memory.saturating_sub(freed)) > 0 {
                     blocked.push((position, *overtaken, tenant));
                     continue;
                 }
@@ -119,7 +120,7 @@ impl<T> FairQueue<T> {
             return Some(Found::Barred);
         }
         let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(Found::Next(NextRun { tenant: tenant.clone(), ticket, overtaken }))
+        Some(Found::Next(NextRun { tenant: tenant.clone(), ticket, memory, overtaken }))
     }
 }
 

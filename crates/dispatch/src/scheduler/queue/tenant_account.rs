@@ -37,6 +37,7 @@ pub(crate) struct Candidate<'queue, T> {
 pub(crate) struct NextRun {
     pub tenant: TenantId,
     pub(crate) ticket: Ticket,
+    pub memory: u64,
     pub(crate) overtaken: Vec<TenantId>,
 }
 
