@@ -65,9 +65,9 @@ def patiently(client, code, args, parameters):
 
 
 def outcome(client, code, parameters, keep=None):
-    """All that a reproducible run shows: the result without its varying parts, and its record.
+    """All that a reproducible run shows: the result without its varying parts, and its document.
 
-    `keep` is a file for the record.
+    `keep` is a file for the document.
     """
     parameters = {"reproducible": True, "timeout_ms": PATIENT_MS, **parameters}
     result = patiently(client, code, parameters.pop("args", {}), parameters)
@@ -91,7 +91,7 @@ def outcome(client, code, parameters, keep=None):
 def outcomes(server, chosen, clients=1, keep=None):
     """The outcomes of programs by name. `clients` send them at the same time, in this order.
 
-    `keep` is a folder for the records.
+    `keep` is a folder for the documents.
     """
 
     def run(program):
@@ -131,7 +131,7 @@ def other_runs(server):
 
 
 def not_verified(program, data, records):
-    """Executes each record by `wardian verify`. Returns what it says about those that differ."""
+    """Executes each document by `wardian verify`. Returns what it says about those that differ."""
 
     def verify(file):
         told = subprocess.run([program, "--data-dir", data, "verify", file], capture_output=True, text=True)

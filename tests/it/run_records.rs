@@ -844,11 +844,11 @@ fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
     assert_eq!(nobodys.status, 404);
 }
 
-/// `scripts/verify-records` in short.
+/// `scripts/verify-documents` in short.
 #[test]
 fn the_runs_of_a_loaded_server_are_identical_when_they_are_executed_again() {
     let folder = tempfile::tempdir().unwrap();
-    let ended = untouched_script("scripts/verify-records", folder.path())
+    let ended = untouched_script("scripts/verify-documents", folder.path())
         .args(["--runs", "8", "--clients", "3"])
         .output()
         .unwrap();

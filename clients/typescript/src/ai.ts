@@ -74,6 +74,6 @@ function outputOf(given: unknown, shown: WeakMap<object, Picture[]>): ToolOutput
 function checkNames(only: readonly string[], names: readonly string[]): void {
   const unknown = only.find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw new TypeError(`there is no tool \`${unknown}\`: the tools are ${names.join(", ")}`);
+    throw new TypeError(`unknown tool \`${unknown}\`; the tools are ${names.join(", ")}`);
   }
 }

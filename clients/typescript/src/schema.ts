@@ -15,7 +15,7 @@ export type BlobId = string;
 /** Names a run. Ids sort by the time of the call. */
 export type RunId = string;
 
-/** How bytes stand in a string. */
+/** The encoding of bytes in a string. */
 export type Encoding = "utf-8" | "base64";
 
 /** One skill of a list. */
@@ -70,7 +70,7 @@ export type RunFile = {
   not_kept?: string | undefined;
 };
 
-/** Parts of an output that JSON cannot hold, and what they have become. */
+/** Parts of an output that JSON cannot represent, and what they were converted to. */
 export type ConvertedValue = {
   /** Place of the first of them in `output`, as a JSONPath such as $.rows[0].when. */
   path: string;
@@ -107,7 +107,7 @@ export type RunResult = {
   summary: string;
   /** The returned value; a TruncatedOutput if output_truncated is true. */
   output: JsonObject | null;
-  /** The parts of the output that JSON cannot hold, and what they have become. */
+  /** The parts of the output that JSON cannot represent, and what they were converted to. */
   converted?: Array<ConvertedValue> | undefined;
   /** Number of all converted parts, if not all are listed. */
   converted_total?: number | undefined;

@@ -2,9 +2,10 @@
 //!
 //! A guest is opened by a run. At the end of this first turn its worker may keep it, and each further
 //! turn takes its place in the queue like a run, except that it needs no idle worker and no further
-//! memory. Between two turns a guest is no run: nobody is charged for it and nothing waits for it. Two
-//! things bound what it costs others: a worker that keeps a guest is replaced, and the guest that was
-//! used longest ago gives way to a further one, and to a run that lacks its memory.
+//! memory. Between two turns a guest does not count as a run: nobody is charged for it, and nothing waits
+//! for it. Two rules bound what it costs others: another worker is started in place of the one that keeps
+//! it, and the guest that was used longest ago is closed for a further one and for a run that lacks its
+//! memory.
 //!
 //! INVARIANT(guest-memory): the memory of a guest stays admitted until it is closed, given up or lost,
 //! and is freed at that moment.

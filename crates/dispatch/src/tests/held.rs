@@ -151,7 +151,7 @@ impl RunHost for Gate {
 /// Stores a blob, for which a [`Gate`] keeps it waiting.
 const GATED: &str = "blob text/plain x\nreturn {}";
 
-/// Begins a run that is in progress until it is told to end.
+/// Begins a run that goes on until the returned gate is opened.
 async fn occupy(pool: &Arc<Pool>) -> (Arc<Notify>, JoinHandle<FinishedRun>) {
     let (gate, before) = (Arc::new(Notify::new()), pool.report().running);
     let (pool_of_run, mut host) = (Arc::clone(pool), Gate(Arc::clone(&gate)));

@@ -63,7 +63,8 @@ pub(crate) enum Violation {
     Payload(#[from] PayloadError),
 }
 
-/// A run, or a turn of a guest that is open already, as a worker is told of it.
+/// The message to the worker, and the limits that its answer is checked against: of a run, or of a turn
+/// of a guest that is open already.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnOrder<'run> {
     /// The guest to open, whose attachments the worker needs first. None for a turn of an open one.

@@ -89,7 +89,7 @@ class AsyncToolBox:
 
 def refused(name: str) -> ToolAnswer:
     """The answer to a call of a tool that the model does not have."""
-    return _error(InvalidParams(f"there is no tool `{name}`"))
+    return _error(InvalidParams(f"unknown tool `{name}`"))
 
 
 def _error(error: CallError) -> ToolAnswer:

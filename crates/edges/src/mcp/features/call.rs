@@ -211,7 +211,7 @@ fn of_skill(
         Err(error) => Ok(error.kind() == ErrorKind::Forbidden),
     };
     if !state.config.skills_as_tools || !is_tool || !is_there()? {
-        return Err(ErrorData::invalid_params("there is no tool with this name", None));
+        return Err(ErrorData::invalid_params("unknown tool", None));
     }
     let is_object = |given: &RawValue| matches!(Sort::of(given), Sort::Object | Sort::Null);
     if !arguments.as_deref().is_none_or(is_object) {
