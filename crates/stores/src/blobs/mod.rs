@@ -58,5 +58,6 @@ pub use crate::blobs::local::retention::SweepReport;
 pub use crate::blobs::local::store::LocalBlobStore;
 pub use crate::blobs::pin::BlobPin;
 pub use crate::blobs::store::{
-    BlobFuture, BlobPart, BlobStore, BlobWindow, BlobWriter, NewBlob, TenantUsage, WrittenBlob,
+    BlobFuture, BlobPart, BlobStore, BlobWindow, BlobWriter, HeldBlob, NewBlob, TenantUsage,
+    WrittenBlob,
 };

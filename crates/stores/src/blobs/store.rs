@@ -20,6 +20,9 @@ const PIECE: usize = 128 << 10;
 /// An operation of a store. It is boxed so that a store can be chosen when a server starts.
 pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, BlobError>> + Send + 'a>>;
 
+/// A blob that was stored, and what holds it.
+pub type HeldBlob = (StoredBlob, Option<BlobPin>);
+
 /// A store of blobs: a local disk, or a service that other servers use too.
 ///
 /// A tenant sees only its own blobs. A blob of another tenant is [`BlobError::NotFound`], so that
@@ -87,6 +90,26 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
             }
             drop(content);
             Ok(writer.finish().await?.blob)
+        })
+    }
+
+    /// As [`put_from`](Self::put_from), and holds the blob as [`pin`](Self::pin) does. There is no pin if
+    /// the blob was removed in between.
+    ///
+    /// # Errors
+    ///
+    /// As [`put_from`](Self::put_from).
+    fn put_held<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        kind: &'a BlobKind,
+        size: ByteCount,
+        content: Box<dyn Read + Send>,
+    ) -> BlobFuture<'a, HeldBlob> {
+        Box::pin(async move {
+            let stored = self.put_from(tenant, kind, size, content).await?;
+            let pin = self.pin(tenant, &stored.id).await.ok();
+            Ok((stored, pin))
         })
     }
 

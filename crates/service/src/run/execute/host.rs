@@ -220,11 +220,9 @@ impl RunHost for TenantHost {
             None => Box::new(content),
         };
         let stored = self.memory.on_task(async move {
-            let stored = blobs.put_from(&tenant, &kind, size, content).await;
+            let stored = blobs.put_held(&tenant, &kind, size, content).await;
             drop(permit);
-            let stored = stored?;
-            let pin = blobs.pin(&tenant, &stored.id).await.ok();
-            Ok((stored, pin))
+            stored
         });
         let (blob, pin) = match stored.await {
             Ok(Ok(stored)) => stored,

@@ -59,6 +59,7 @@ contract!(
     readers_see_whole_blobs_or_none,
     names_given_at_the_same_time_are_all_kept,
     a_held_blob_does_not_expire,
+    a_blob_can_be_held_from_the_moment_it_is_stored,
     every_use_counts_and_lists_do_not,
     a_removed_blob_is_gone_and_stays_readable_where_it_is_open,
     damaged_content_is_found_and_never_returned,
@@ -619,6 +620,20 @@ async fn a_held_blob_does_not_expire<P: Place>() {
     put(&blobs, &local, b"a").await.unwrap();
     let _pin = blobs.store.pin(&tenant("acme"), &theirs).await.unwrap();
     assert_eq!(place.sweep(START + WEEK), 1);
+}
+
+async fn a_blob_can_be_held_from_the_moment_it_is_stored<P: Place>() {
+    let place: P = place();
+    let (blobs, local) = (place.blobs(), TenantId::local());
+    let source = || -> Box<dyn Read + Send> { Box::new(io::Cursor::new(b"abc".to_vec())) };
+    let size = ByteCount::bytes(3);
+    let (stored, pin) = blobs.store.put_held(&local, &plain(), size, source()).await.unwrap();
+    assert_eq!(content(&blobs, &local, &stored.id).await.unwrap(), b"abc");
+    assert_eq!(place.sweep(START + WEEK), 0, "it is held");
+    drop(pin.unwrap());
+    assert_eq!(place.sweep(START + WEEK), 1);
+    let refused = blobs.store.put_held(&local, &plain(), ByteCount::bytes(4), source()).await;
+    assert!(matches!(refused, Err(BlobError::Content(_))));
 }
 
 async fn every_use_counts_and_lists_do_not<P: Place>() {
