@@ -235,7 +235,7 @@ def test_arguments_that_are_no_object_are_an_answer(client: wardian.Client) -> N
 
 def test_an_answer_that_quotes_half_a_character_can_be_sent(client: wardian.Client) -> None:
     answer = ToolBox(client, only=["run_code"]).call("\ud800", {})
-    assert answer.is_error and b"no tool `?`" in answer.text.encode()
+    assert answer.is_error and b"unknown tool `?`" in answer.text.encode()
 
 
 def test_one_tool_is_a_text_and_an_unknown_one_is_an_error(client: wardian.Client) -> None:

@@ -178,7 +178,7 @@ def test_a_loop_for_responses_that_does_not_end_is_stopped(client: wardian.Clien
         wardian.openai.run_responses(sdk, client, model="m", input="?", max_turns=2)
     assert len(served.seen) == 2
     answer = served.seen[1].body["input"][-1]
-    assert answer["type"] == "custom_tool_call_output" and "no tool `shell`" in answer["output"]
+    assert answer["type"] == "custom_tool_call_output" and "unknown tool `shell`" in answer["output"]
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -227,7 +227,7 @@ test("the tools for the AI SDK", async () => {
 });
 
 test("a tool that does not exist is refused with the names of those that do", async () => {
-  const message = /no tool `run_cod`: .*\brun_code\b/;
+  const message = /unknown tool `run_cod`; .*\brun_code\b/;
   await assert.rejects(wardianTools(client, { only: ["list_skills", "run_cod"] }), { message });
 });
 
