@@ -120,6 +120,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     let sandbox = if variant == Variant::Metered { &METERED } else { &TIMED };

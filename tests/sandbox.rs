@@ -103,6 +103,7 @@ fn order(source: &str, limits: RunLimits) -> (Setup, Turn) {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     (setup, turn)

@@ -246,5 +246,6 @@ fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
         usage: RunUsage { wall_time, ..RunUsage::default() },
         conversions: Conversions::default(),
         profile: None,
+        cell: None,
     }
 }

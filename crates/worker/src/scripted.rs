@@ -43,6 +43,7 @@ use crate::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
 use wardian_formats::job::attachment::{
     AttachedContent, AttachedName, Attachment, AttachmentKey, PackedFile,
 };
+use wardian_formats::job::cell::CellOutcome;
 use wardian_formats::job::host::Host as _;
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::outcome::{
@@ -232,6 +233,9 @@ impl Runner for ScriptedRunner {
             conversions: Conversions::default(),
             usage,
             profile: None,
+            cell: turn.cell.map(|order| {
+                Box::new(CellOutcome { reseeded: order.reseed, ..CellOutcome::default() })
+            }),
         };
         Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
     }
@@ -305,6 +309,7 @@ pub(crate) fn script(source: &str) -> (Box<Setup>, Box<Turn>) {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     (Box::new(setup), Box::new(turn))

@@ -91,6 +91,7 @@ fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
         usage: RunUsage::default(),
         conversions: Conversions::default(),
         profile: None,
+        cell: None,
     };
     FromWorker::Done { outcome: Box::new(outcome), can_go_on: true }
 }

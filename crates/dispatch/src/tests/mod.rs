@@ -120,6 +120,7 @@ fn job(source: &str) -> Job {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());

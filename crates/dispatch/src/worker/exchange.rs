@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{AttachError, Worker};
-use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
+use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered};
 use crate::{FinishedRun, GuestSpec, RunHost};
@@ -259,6 +259,7 @@ impl Exchange<'_> {
         let times = (self.clock.elapsed(), self.worker.since_last_order());
         let outcome = check_outcome(outcome, order.memory, self.limits, times)?;
         check_profile(outcome.profile.as_ref(), order.turn.profile)?;
+        check_cell(outcome.cell.as_deref(), order.turn.cell)?;
         let output = self.output(&outcome, output)?;
         Ok(FinishedRun {
             outcome,

@@ -160,6 +160,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use crate::job::Program;
+    use crate::job::cell::CellOrder;
     use crate::job::limits::RunLimits;
     use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
@@ -200,6 +201,7 @@ mod tests {
             strict_output: false,
             stream_logs: false,
             profile: None,
+            cell: None,
             limits: turn_limits,
         };
         let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();
@@ -210,6 +212,7 @@ mod tests {
         assert_eq!(read_turn.args.get(), turn.args.get());
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
+        assert!(!text.contains("cell"), "a turn that is no cell says nothing of it: {text}");
         for (order, kind) in [(Order::Open(&setup), "open"), (Order::Turn(&turn), "turn")] {
             let text = serde_json::to_string(&order).unwrap();
             let read = serde_json::from_str::<ToWorker>(&text).unwrap();
@@ -220,6 +223,12 @@ mod tests {
             };
             assert!(is_it, "read as something else: {text}");
         }
+        let order = Some(CellOrder { number: 3, reseed: true });
+        let text = serde_json::to_string(&Order::Turn(&Turn { cell: order, ..turn })).unwrap();
+        let ToWorker::Turn(turn) = serde_json::from_str(&text).unwrap() else {
+            panic!("read as something else: {text}");
+        };
+        assert_eq!(turn.cell, order);
         let printed = format!("{:?}", Order::Run(&setup, &turn));
         assert!(!printed.contains("hunter2"), "a secret was printed");
     }
@@ -227,8 +236,8 @@ mod tests {
     /// The fuzzers begin with these messages. One that is not understood teaches them nothing.
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
-        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 13);
-        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 12);
+        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 14);
+        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 13);
     }
 
     /// Reads each seed that is a single message, and returns how many there are.

@@ -5,6 +5,8 @@
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
 
 pub mod attachment;
+pub mod cell;
+pub mod checkpoint;
 pub mod frame;
 pub mod host;
 pub mod image;
@@ -23,6 +25,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::job::cell::CellOrder;
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
 pub use crate::job::setup::Setup;
@@ -53,6 +56,9 @@ pub struct Turn {
     pub stream_logs: bool,
     /// Whether and how the turn is profiled. It must have a limit on fuel then.
     pub profile: Option<ProfileOrder>,
+    /// Makes the turn a cell, which continues the program of the turns before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellOrder>,
     /// Ceilings on this turn.
     pub limits: TurnLimits,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::job::cell::CellOutcome;
 use crate::job::profile::ProfileText;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::{ByteCount, Fuel};
@@ -71,6 +72,9 @@ pub struct RunOutcome {
     /// The profile, if one was ordered.
     #[serde(default)]
     pub profile: Option<ProfileText>,
+    /// What a cell leaves beside the rest; nothing for other turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Box<CellOutcome>>,
 }
 
 /// The reason why a guest did not finish.
@@ -268,7 +272,7 @@ fn few_names<'de, D: Deserializer<'de>>(
 
 /// Reads a list of at most `most` items. Stops at a longer one: parsed items take several times the
 /// memory of their JSON, and a compromised worker could send very many.
-fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     most: usize,
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

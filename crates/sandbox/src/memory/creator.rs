@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 use crate::memory::MemoryError;
+use crate::memory::changed::{self, VisitChanged};
 use crate::memory::control_pages::{COUNTER_LENGTH, ControlPages, CounterMemory};
 use crate::memory::dirty::DirtyPages;
 use crate::memory::image::{self, MemoryImage};
@@ -107,6 +108,30 @@ impl SlotPool {
                 }
             }
         }
+    }
+
+    /// Calls `visit` with each page of a guest's memory that differs from the image, in order.
+    /// `memory` is the whole memory of a guest in a slot of this pool.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn visit_changed(
+        &self,
+        memory: &[u8],
+        visit: VisitChanged<'_>,
+    ) -> Result<(), MemoryError> {
+        changed::visit_changed(&self.image, &self.rules.dirty, memory, visit)
+    }
+
+    /// Gives `memory`, which is the beginning of a guest's memory in a slot of this pool, the bytes of
+    /// the image again.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn restore(&self, memory: &mut [u8]) -> Result<(), MemoryError> {
+        changed::restore(&self.image, &self.rules.dirty, memory)
     }
 
     fn next_used(&self) -> Option<Slot> {

@@ -12,6 +12,7 @@
 //!
 //! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
 
+mod changed;
 mod control_pages;
 mod creator;
 mod dirty;
@@ -35,6 +36,9 @@ pub use crate::memory::native_stack::GUEST_STACK;
 ///
 /// Linux on x86-64 and on most aarch64 machines; [`MemoryImage::open`] refuses others.
 pub const PAGE: usize = 4096;
+
+/// The bytes of one page.
+pub(crate) type PageBytes = [u8; PAGE];
 
 /// The reason why memory could not be allocated or restored.
 #[derive(Debug, thiserror::Error)]

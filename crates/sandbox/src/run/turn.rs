@@ -230,7 +230,8 @@ fn finish(
     let cpu_time = Some(watch.cpu_time());
     let last_reset = None;
     let usage = RunUsage { wall_time, cpu_time, fuel, memory_peak, host_calls, last_reset };
-    let outcome = RunOutcome { end, logs, files, blob_names, conversions, usage, profile };
+    let outcome =
+        RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell: None };
     Ok(TurnEnd { outcome, output, can_go_on })
 }
 

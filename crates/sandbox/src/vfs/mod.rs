@@ -26,6 +26,7 @@
 
 pub mod errno;
 pub(crate) mod operations;
+pub(crate) mod parked;
 pub mod tree;
 
 mod descriptor;
@@ -34,7 +35,7 @@ mod limits;
 mod path;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::vfs::descriptor::{Access, Fd};
 pub use crate::vfs::errno::Errno;

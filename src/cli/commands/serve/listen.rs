@@ -146,7 +146,7 @@ async fn listen(
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
-    let KeyDatabase { keys, blob_ids } = assembly::open_key_database(config).await?;
+    let KeyDatabase { keys, blob_ids, .. } = assembly::open_key_database(config).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());

@@ -6,7 +6,7 @@ use wasmtime::{Caller, Engine, Instance, Linker, Store, Trap};
 
 use crate::host_call::host_calls::HostAnswer;
 use crate::host_call::request::TimerRequest;
-use crate::memory::ControlPages;
+use crate::memory::{ControlPages, WASM_PAGE};
 use crate::preview1::{self, Preview1};
 use crate::run::guest::state::{Exports, Guest, TurnState};
 use crate::run::meter::FuelMeter;
@@ -217,6 +217,29 @@ pub(crate) fn preset(store: &mut Store<Guest>, at: u32, bytes: &[u8]) -> wasmtim
 /// The guest's whole memory.
 pub(crate) fn memory_of(store: &Store<Guest>) -> &[u8] {
     store.data().lasting.exports.as_ref().map_or(&[], |exports| exports.memory.data(store))
+}
+
+/// As [`memory_of`], to change it.
+pub(crate) fn memory_mut(store: &mut Store<Guest>) -> &mut [u8] {
+    match store.data().lasting.exports.as_ref().map(|exports| exports.memory) {
+        Some(memory) => memory.data_mut(store),
+        None => &mut [],
+    }
+}
+
+/// Makes the guest's memory this long, a multiple of a wasm page.
+///
+/// # Errors
+///
+/// Its limit is lower.
+pub(crate) fn grow_to(store: &mut Store<Guest>, length: usize) -> wasmtime::Result<()> {
+    let detached = || wasmtime::Error::msg("the guest is not attached");
+    let memory = store.data().lasting.exports.as_ref().ok_or_else(detached)?.memory;
+    let more = length.saturating_sub(memory.data_size(&*store)) / WASM_PAGE;
+    if more > 0 {
+        memory.grow(store, u64::try_from(more)?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -111,6 +111,11 @@ impl Folder {
         self.next_cookie
     }
 
+    /// Sets the cookie of the entry that is added next.
+    pub(crate) const fn go_on_at(&mut self, next_cookie: u64) {
+        self.next_cookie = next_cookie;
+    }
+
     /// Adds or replaces an entry.
     pub(crate) fn insert(&mut self, name: &str, place: Place) {
         let cookie = self.next_cookie;
@@ -212,8 +217,18 @@ impl Nodes {
         now: Timestamp,
     ) -> Result<NodeIndex, Errno> {
         self.last_inode = self.last_inode.saturating_add(1);
-        let inode = self.last_inode;
-        let node = Node { kind, region, links: 0, open: 0, inode, times: Times::all(now) };
+        self.add_numbered(kind, region, self.last_inode, Times::all(now))
+    }
+
+    /// Adds a node that has no name yet, under a number that no other has.
+    pub(crate) fn add_numbered(
+        &mut self,
+        kind: NodeKind,
+        region: Region,
+        inode: u64,
+        times: Times,
+    ) -> Result<NodeIndex, Errno> {
+        let node = Node { kind, region, links: 0, open: 0, inode, times };
         if let Some(index) = self.free.pop() {
             if let Some(slot) = usize::try_from(index).ok().and_then(|i| self.slots.get_mut(i)) {
                 *slot = Some(node);
@@ -228,6 +243,27 @@ impl Nodes {
     /// The number that the next node gets; no number is ever used twice.
     pub(crate) const fn next_inode(&self) -> u64 {
         self.last_inode.saturating_add(1)
+    }
+
+    /// Lets numbers go on after this one.
+    pub(crate) const fn number_after(&mut self, last_inode: u64) {
+        self.last_inode = last_inode;
+    }
+
+    /// All nodes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        (0..).zip(&self.slots).filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
+    }
+
+    /// Forgets the nodes of the workspace, but for the workspace itself. Nothing may lead to them any
+    /// more.
+    pub(crate) fn forget_workspace(&mut self, workspace: NodeIndex) {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            let is_forgotten = |node: &mut Node| node.region == Region::Workspace;
+            if index != workspace && slot.take_if(is_forgotten).is_some() {
+                self.free.push(index);
+            }
+        }
     }
 
     /// The node of that index; a node that is pointed at always exists.

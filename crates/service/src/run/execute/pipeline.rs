@@ -282,6 +282,7 @@ impl Service {
             // Reports of progress are sent with them.
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
             profile: planned.profile,
+            cell: None,
             limits,
         };
         let (setup, layers, used) = (Box::new(setup), layers.contents, layers.used);

@@ -148,7 +148,7 @@ impl Answers {
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
-        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile } =
+        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell: _ } =
             finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
