@@ -9,7 +9,7 @@
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest as _, Sha256};
 use wardian_formats::job::SetupLimits;
-use wardian_formats::job::checkpoint::PACK_FORMAT;
+use wardian_formats::job::session::checkpoint::PACK_FORMAT;
 use wardian_sandbox::session::examine;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;

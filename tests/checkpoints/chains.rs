@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::workshop::{Parked, base, other, refusal, setup, turn, with_memory, with_sandboxes};
-use wardian_formats::job::checkpoint::ChainError;
+use wardian_formats::job::session::checkpoint::ChainError;
 use wardian_sandbox::{PackError, SandboxError};
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::units::ByteCount;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::workshop::{Parked, difference, setup, turn, with_sandboxes};
-use wardian_formats::job::checkpoint::MOST_IN_CHAIN;
+use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 
 /// Turns of one guest: statements, and an expression whose text is the answer.
 const TURNS: &[(&str, &str)] = &[

@@ -13,7 +13,7 @@ use wardian_engine::progress::Lines;
 use wardian_engine::source::fetch::EngineOrigin;
 use wardian_engine::{EngineArtifacts, EngineStore};
 use wardian_formats::job::attachment::{AttachedName, AttachmentKey};
-use wardian_formats::job::checkpoint::PackFacts;
+use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;

@@ -43,7 +43,7 @@ use crate::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
 use wardian_formats::job::attachment::{
     AttachedContent, AttachedName, Attachment, AttachmentKey, PackedFile,
 };
-use wardian_formats::job::cell::CellOutcome;
+use wardian_formats::job::session::cell::CellOutcome;
 use wardian_formats::job::host::Host as _;
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::outcome::{

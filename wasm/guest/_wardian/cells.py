@@ -35,6 +35,7 @@ from _wardian import (
     sockets,
     threads,
     timers,
+    trace,
 )
 
 SOURCES_MAX = 4 << 20
@@ -220,6 +221,7 @@ class Session:
 
 
 _LAST = ("_", "__", "___")
+_LAST_EXCEPTION = ("last_exc", "last_type", "last_value", "last_traceback")
 
 _session: Session | None = None
 
@@ -318,18 +320,30 @@ def _ended(session: Session, job: dict[str, Any]) -> bytes:
 def _failed(exception: BaseException) -> bytes:
     """Keeps the exception as an interactive interpreter does, and returns the report of it."""
     runner.end_timer()
+    _forget_exception()
     sys.last_exc = exception  # type: ignore[attr-defined]
     sys.last_type, sys.last_value = type(exception), exception
     if _session is not None:
         _session.restore_lines()
     report = failure.raised(exception)
     sys.last_traceback = exception.__traceback__
+    trace.release()
     for finish in (threads.settle, _let_tasks_run, _show_figures_of_failed):
         try:
             finish()
         except BaseException:
             pass
     return report
+
+
+def _forget_exception() -> None:
+    """Lets go of the exception before. Its stack may be deeper than what can be freed at once."""
+    last: list[Any] = [getattr(sys, "last_exc", None)]
+    for name in _LAST_EXCEPTION:
+        if hasattr(sys, name):
+            delattr(sys, name)
+    if isinstance(last[0], BaseException):
+        trace.release_exception(last)
 
 
 def _let_tasks_run() -> None:
@@ -349,9 +363,7 @@ def forget() -> None:
     notebook.remove()
     event_loop.lend_loop(None)
     display.begin()
-    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
-        if hasattr(sys, name):
-            delattr(sys, name)
+    _forget_exception()
     for name in [name for name in _lines_of if name.startswith("<cell ")]:
         del _lines_of[name]
 

@@ -231,7 +231,8 @@ def forms_of(value: Any) -> Forms | None:
     if isinstance(bundle, Mapping):
         forms.update(bundle)
     for kind, name in _METHODS:
-        if kind not in forms:
+        # One picture is enough.
+        if kind not in forms and not (kind == "image/jpeg" and "image/png" in forms):
             form = _called(_method(value, name))
             if isinstance(form, tuple):  # with its metadata
                 form = form[0] if form else None

@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Any
 
-from _wardian import display, import_hooks
+from _wardian import advice, display, import_hooks
 
 _VERSION = (8, 0, 0)
 
@@ -287,8 +287,12 @@ _finder.provide(_FILLS)
 
 def install() -> None:
     """Lets programs import these modules, unless there are others of their names."""
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(max(len(sys.meta_path) - 1, 0), _finder)
+    if _finder in sys.meta_path:
+        return
+    # Packages such as `six` have appended finders of their own behind the one that gives advice.
+    kinds = [type(finder) for finder in sys.meta_path]
+    last = advice.MissingPackages
+    sys.meta_path.insert(kinds.index(last) if last in kinds else len(kinds), _finder)
 
 
 def remove() -> None:

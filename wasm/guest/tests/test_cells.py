@@ -124,6 +124,27 @@ class State(Sandbox):
         self.raises("1 / 0")
         self.assertEqual(len(runner._kept), before)
 
+    def test_what_a_deep_stack_refers_to_lives_until_the_next_exception(self):
+        self.gives(
+            "import weakref\nclass Held: pass\nrefs = []\n"
+            "def deep(n):\n    held = Held()\n    refs.append(weakref.ref(held))\n"
+            "    return deep(n - 1) if n else 1 / 0\n"
+        )
+        self.raises("deep(300)")
+        self.assertEqual(self.gives("sum(ref() is not None for ref in refs)"), 301)
+        self.raises("1 / 0")
+        self.assertEqual(self.gives("sum(ref() is not None for ref in refs)"), 0)
+        self.gives("refs.clear()\nimport sys\nsys.last_exc = None")
+        self.assertEqual(self.raises("2 / 0")["type"], "ZeroDivisionError")
+
+    def test_a_very_deep_stack_can_be_freed(self):
+        self.gives("import sys\nbefore = sys.getrecursionlimit()\nsys.setrecursionlimit(30_000)")
+        self.gives("def deep(n):\n    return deep(n - 1) if n else 1 / 0\n")
+        for _ in range(2):
+            self.assertEqual(self.raises("deep(20_000)")["type"], "ZeroDivisionError")
+        self.raises("1 / 0")
+        self.gives("sys.setrecursionlimit(before)")
+
     def test_streams_of_the_program_stay_and_the_others_come_back(self):
         self.gives("import io, sys\nsys.stdout = mine = io.StringIO()\nprint('a')")
         self.gives("print('b')")

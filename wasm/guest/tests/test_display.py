@@ -8,7 +8,7 @@ import sys
 import types
 from pathlib import Path
 
-from _wardian import display, figures, notebook
+from _wardian import advice, display, figures, notebook
 from tests.support import Refusal, Sandbox
 
 PNG = base64.b64decode(
@@ -41,6 +41,13 @@ class Forms(Sandbox):
             },
         )
         self.assertEqual(second, {"text/plain": "'text'"})
+
+    def test_an_object_has_one_picture(self):
+        self.gives(
+            "class P:\n    def _repr_png_(self): return b'p'\n"
+            "    def _repr_jpeg_(self): return b'j'\ndisplay(P())"
+        )
+        self.assertEqual(list(self.displayed[0]), ["text/plain", "image/png"])
 
     def test_forms_can_be_chosen_and_given(self):
         self.gives(f"{RICH}display(rich, include=['text/html'])")
@@ -321,8 +328,12 @@ class Notebook(Sandbox):
 
     def test_another_ipython_has_precedence(self):
         notebook.remove()
+        other = types.SimpleNamespace(find_spec=lambda *_: None)  # as that of `six`
+        sys.meta_path.append(other)
+        self.addCleanup(sys.meta_path.remove, other)
         notebook.install()
-        self.assertIs(sys.meta_path[-2], notebook._finder)
+        self.assertIs(sys.meta_path[-3], notebook._finder)
+        self.assertIsInstance(sys.meta_path[-2], advice.MissingPackages)
         notebook.install()
         self.assertEqual(sys.meta_path.count(notebook._finder), 1)
 

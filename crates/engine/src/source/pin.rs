@@ -64,6 +64,10 @@ pub struct CStack {
     pub size_bytes: u32,
 }
 
+/// The end of the C stack in the module's memory, where it begins and grows down from. Between two calls
+/// of an export nothing below it is in use.
+pub const C_STACK_END: u32 = 16 << 20;
+
 /// Addresses in the module's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -179,7 +183,7 @@ mod tests {
         assert!(stack.base >= 64 << 10, "no room is left for C code that does not check its depth");
         assert_eq!(
             stack.base.checked_add(stack.size_bytes),
-            Some(16 << 20),
+            Some(C_STACK_END),
             "the top of the stack"
         );
         for export in ["_initialize", "wizer.initialize", "turn", "host_alloc", "memory"] {

@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::job::cell::MAX_INLINE_TOTAL;
+use crate::job::session::cell::MAX_INLINE_TOTAL;
 use crate::job::message::{INLINE_MAX, Order, PAYLOAD_MAX, Payload};
 use wardian_vocabulary::units::ByteCount;
 

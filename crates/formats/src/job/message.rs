@@ -160,7 +160,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use crate::job::Program;
-    use crate::job::cell::CellOrder;
+    use crate::job::session::cell::CellOrder;
     use crate::job::limits::RunLimits;
     use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 

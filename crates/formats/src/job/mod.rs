@@ -5,8 +5,6 @@
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
 
 pub mod attachment;
-pub mod cell;
-pub mod checkpoint;
 pub mod frame;
 pub mod host;
 pub mod image;
@@ -16,6 +14,7 @@ pub mod message;
 pub mod network;
 pub mod outcome;
 pub mod profile;
+pub mod session;
 mod setup;
 pub mod socket;
 pub mod template;
@@ -25,7 +24,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::job::cell::CellOrder;
+use crate::job::session::cell::CellOrder;
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
 pub use crate::job::setup::Setup;

@@ -10,6 +10,7 @@ use crate::attached::contents::blob_path;
 use crate::clock_and_random::ClockAndRandom;
 use crate::codecs::{self, Allowance, CodecError};
 use crate::host_call::account::HostCallAccount;
+use crate::host_call::cell::CellRequest;
 use crate::host_call::replies;
 use crate::host_call::request::{Request, TimerRequest};
 use crate::run::capture::Capture;
@@ -111,6 +112,7 @@ impl HostCalls<'_> {
                 }
                 return HostAnswer::Bytes(replies::done(&[]));
             }
+            Request::Cell(request) => return self.cell(&request, frame.len()),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.account.charge(frame.len())
             }
@@ -139,6 +141,7 @@ impl HostCalls<'_> {
             | Request::Network(_)
             | Request::NameBlob { .. }
             | Request::Timer(_)
+            | Request::Cell(_)
             | Request::Progress { .. } => replies::done(&[]),
         })
     }
@@ -245,6 +248,34 @@ impl HostCalls<'_> {
             self.show(&id, &copy);
         }
         Ok(replies::stored(&id, size_of(content)))
+    }
+
+    /// Answers a request of a cell, whose frame has so many bytes. Blobs of what it displays are not
+    /// mounted: the program has them.
+    fn cell(&mut self, request: &CellRequest<'_>, length: usize) -> HostAnswer {
+        let shown = match request {
+            CellRequest::Clear => {
+                self.account.clear_display();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Reseeded => {
+                self.account.note_reseeded();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Show { at, parts } => {
+                if let Err(stopped) = self.deadline.check() {
+                    return HostAnswer::Stopped(stopped);
+                }
+                let room = self.room_for_copies();
+                let charged = self.account.charge(length);
+                charged.and_then(|()| self.account.show(*at, parts, room))
+            }
+        };
+        let number = shown.map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        HostAnswer::Bytes(match number {
+            Ok(number) => replies::done(&number.to_le_bytes()),
+            Err(refusal) => replies::refused(&refusal),
+        })
     }
 
     /// Mounts a blob that the run has stored, if its workspace has room for the copy. Without this

@@ -14,6 +14,7 @@ use crate::memory::dirty::DirtyPages;
 use crate::memory::image::{self, MemoryImage};
 use crate::memory::plain::PlainMemories;
 use crate::memory::slot::Slot;
+use crate::memory::unused;
 
 /// The settings that the slots of all images of a sandbox share.
 #[derive(Debug)]
@@ -132,6 +133,16 @@ impl SlotPool {
     /// The page table cannot be read.
     pub(crate) fn restore(&self, memory: &mut [u8]) -> Result<(), MemoryError> {
         changed::restore(&self.image, &self.rules.dirty, memory)
+    }
+
+    /// Zeroes the private pages in a part of a guest's memory. The part begins and ends with a page,
+    /// and is zero in the image.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn zero_private(&self, part: &mut [u8]) -> Result<(), MemoryError> {
+        unused::zero_private(&self.rules.dirty, part)
     }
 
     fn next_used(&self) -> Option<Slot> {

@@ -21,6 +21,7 @@ mod mapping;
 mod native_stack;
 mod plain;
 mod slot;
+mod unused;
 
 use std::io;
 

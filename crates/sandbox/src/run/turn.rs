@@ -23,10 +23,11 @@ use crate::run::meter::FuelMeter;
 use crate::run::profiling;
 use crate::run::stopwatch::Stopwatch;
 use crate::run::timer::run_timer::{FueledTimer, RunTimer};
+use crate::vfs::Harvest;
 use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
-use wardian_formats::job::{Setup, Turn};
+use wardian_formats::job::{KeepFiles, Setup, Turn};
 use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
@@ -117,7 +118,8 @@ fn prepare(
         capture.tell(listener);
     }
     let job = job_text((setup, turn), &shown_id, seed).map_err(SandboxError::Job)?;
-    let account = HostCallAccount::new(host, &job, &turn.limits);
+    let account = HostCallAccount::new(host, &job, &turn.limits).for_cell(turn.cell);
+    guest.store()?.data_mut().lasting.process.files.begin_turn();
     let deadline = Deadline::at(watch.started() + turn.limits.wall_time);
     Ok(TurnState::new(TurnIo::new(capture, deadline), account))
 }
@@ -197,6 +199,9 @@ fn finish(
     let wall_time = watch.wall_time();
     let limits = RunLimits::of(guest.setup.limits, turn.limits);
     let can_go_on = matches!(result, Ok(0)) && !was_stopped;
+    if turn.cell.is_some() && can_go_on {
+        guest.clear_stack()?;
+    }
     let store = guest.store()?;
     let fuel = used_fuel(store.data(), turn);
     let profile = profiling::finish(store, fuel);
@@ -206,7 +211,9 @@ fn finish(
     let refused = lasting.ceiling.take_refusal();
     let room = lasting.ceiling.room();
     let files = &lasting.process.files;
-    let files = keep_files(files, &mut state.account, &turn.keep_files, room);
+    let wish = (&turn.keep_files, harvest(turn));
+    let files = keep_files(files, &mut state.account, wish, room);
+    let cell = state.account.take_cell().map(Box::new);
     let blob_names = state.account.take_names();
     let (report, host_calls) = state.account.take_report();
     let mut conversions = Conversions::default();
@@ -230,9 +237,20 @@ fn finish(
     let cpu_time = Some(watch.cpu_time());
     let last_reset = None;
     let usage = RunUsage { wall_time, cpu_time, fuel, memory_peak, host_calls, last_reset };
-    let outcome =
-        RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell: None };
+    let outcome = RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell };
     Ok(TurnEnd { outcome, output, can_go_on })
+}
+
+/// The files that a turn leaves: a cell those that it has made or changed. Patterns that a call chooses
+/// are for all.
+const fn harvest(turn: &Turn) -> Harvest {
+    match (turn.cell, &turn.keep_files) {
+        (
+            Some(_),
+            KeepFiles::Nothing | KeepFiles::All | KeepFiles::Figures | KeepFiles::Usual(_),
+        ) => Harvest::OfTurn,
+        (Some(_), KeepFiles::Matching(_)) | (None, _) => Harvest::All,
+    }
 }
 
 /// The fuel that a turn has used, if it was counted. A turn never uses more than its limit.

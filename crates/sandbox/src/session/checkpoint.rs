@@ -18,7 +18,7 @@ use crate::session::parking::{Chain, Parking};
 use crate::session::state::{mounts_digest, order_digest, root};
 use crate::vfs::Errno;
 use wardian_engine::CStack;
-use wardian_formats::job::checkpoint::MOST_IN_CHAIN;
+use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 
 /// The files of a guest, packed.
 pub(crate) struct ParkedFiles {

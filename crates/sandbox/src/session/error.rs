@@ -1,7 +1,7 @@
 //! The reasons why a checkpoint cannot be made or a guest cannot be resumed.
 
 use crate::vfs::Errno;
-use wardian_formats::job::checkpoint::ChainError;
+use wardian_formats::job::session::checkpoint::ChainError;
 use wardian_vocabulary::units::ByteCount;
 
 /// The reason why a guest cannot be parked, or not be resumed from these packs. It is no fault of the

@@ -10,7 +10,7 @@ use crate::session::pack::head::read_pack;
 use crate::session::pages::memory::unpack_memory;
 use crate::session::resume::restore_process;
 use wardian_formats::job::SetupLimits;
-use wardian_formats::job::checkpoint::PackFacts;
+use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_vocabulary::clock::Clock;
 
 /// Reads a chain of packs to its end, oldest pack first, as [`resume`](crate::Sandbox::resume) does for

@@ -20,7 +20,7 @@ use crate::session::parking::{Chain, Parking};
 use crate::session::state::{mounts_digest, order_digest, root};
 use crate::vfs::Errno;
 use crate::vfs::parked::{Inode, ParkedKind, ParkedTree, Rebuild};
-use wardian_formats::job::checkpoint::{MOST_IN_CHAIN, PackFacts};
+use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PackFacts};
 use wardian_formats::job::{Setup, SetupLimits};
 use wardian_vocabulary::units::ByteCount;
 

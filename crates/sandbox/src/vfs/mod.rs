@@ -44,7 +44,7 @@ pub use crate::vfs::file_system::{At, FileSystem, timestamp};
 pub(crate) use crate::vfs::limits::MAX_PATH;
 pub use crate::vfs::limits::{MAX_DEPTH, MAX_LINKS, MAX_NAME};
 pub use crate::vfs::operations::duplicate::Usage;
-pub(crate) use crate::vfs::operations::harvest::{OpenedFile, WorkspaceFile};
+pub(crate) use crate::vfs::operations::harvest::{Harvest, OpenedFile, WorkspaceFile};
 pub use crate::vfs::operations::image::ImageDescriptors;
 #[cfg(test)]
 pub(crate) use crate::vfs::operations::image::OpenDescriptor;

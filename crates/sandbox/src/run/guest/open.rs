@@ -18,6 +18,7 @@ use crate::run::guest::calls;
 use crate::run::guest::state::Guest;
 use crate::session::Parking;
 use crate::vfs::{Errno, FileSystem, Mount, NameInWorkspace, timestamp};
+use wardian_engine::C_STACK_END;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::job::{BlobMount, FuelRules, Setup, SetupLimits};
 use wardian_vocabulary::ids::BlobName;
@@ -75,6 +76,15 @@ impl OpenGuest {
 
     pub(crate) fn store(&mut self) -> Result<&mut Store<Guest>, SandboxError> {
         self.store.as_mut().ok_or(SandboxError::Over)
+    }
+
+    /// Zeroes what earlier calls left on the guest's stack, so that a copy of its memory is smaller.
+    pub(in crate::run) fn clear_stack(&mut self) -> Result<(), SandboxError> {
+        let pool = Arc::clone(self.image.pool());
+        let memory = calls::memory_mut(self.store()?);
+        let end = usize::try_from(C_STACK_END).unwrap_or(0).min(memory.len());
+        let (stack, _) = memory.split_at_mut(end);
+        pool.zero_private(stack).map_err(SandboxError::Memory)
     }
 
     /// Drops everything of the guest and resets its slot. On the thread of the guest, it also

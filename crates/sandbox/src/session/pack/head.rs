@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::session::error::PackError;
 use crate::session::pack::reader::PackReader;
 use crate::session::pack::writer::PackWriter;
-use wardian_formats::job::checkpoint::{ChainError, PACK_FORMAT, PackFacts};
+use wardian_formats::job::session::checkpoint::{ChainError, PACK_FORMAT, PackFacts};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 

@@ -24,7 +24,9 @@ pub const MAX_INLINE_TOTAL: usize = 1 << 20;
 pub const MAX_PART_KIND: usize = 127;
 
 /// Makes a turn a cell: its source runs in `__main__`, which stays for the next cell, and `main` is
-/// not called. [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then.
+/// not called.
+///
+/// [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOrder {
     /// The number of the cell in its session, from one on: tracebacks name the source `<cell 3>`.

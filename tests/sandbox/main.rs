@@ -1,9 +1,10 @@
 //! The sandbox with the real engine. The whole memory is compared with the image after every run.
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
-#[path = "it/support/cache.rs"]
+#[path = "../it/support/cache.rs"]
 #[expect(dead_code, reason = "these tests start no commands")]
 mod cache;
+mod cells;
 
 use std::collections::BTreeMap;
 use std::fs::File;
