@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use wardian_formats::job::session::cell::{
-    CellOrder, CellOutcome, DisplayBundle, DisplayContent, MAX_BUNDLES, MAX_INLINE,
-};
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{LogChunk, RunFailure, RunOutcome};
+use wardian_formats::job::session::cell::{
+    CellOrder, CellOutcome, DisplayBundle, DisplayContent, MAX_BUNDLES, MAX_INLINE,
+};
 use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_sandbox::{OpenGuest, Sandbox, Stopwatch};
 use wardian_vocabulary::ids::{BlobId, Digest};

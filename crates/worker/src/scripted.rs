@@ -43,12 +43,12 @@ use crate::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
 use wardian_formats::job::attachment::{
     AttachedContent, AttachedName, Attachment, AttachmentKey, PackedFile,
 };
-use wardian_formats::job::session::cell::CellOutcome;
 use wardian_formats::job::host::Host as _;
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
+use wardian_formats::job::session::cell::CellOutcome;
 use wardian_formats::job::{Program, Setup, Turn};
 use wardian_sandbox::{Stopwatch, TurnEnd};
 use wardian_vocabulary::ids::{BlobId, Digest};

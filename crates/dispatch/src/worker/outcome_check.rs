@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use wardian_formats::job::TurnLimits;
-use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
 use wardian_formats::job::outcome::{
     LeftFile, LeftFiles, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
     MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
 };
 use wardian_formats::job::profile::{FuelProfile, ProfileOrder, ProfileText};
+use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
 use wardian_vocabulary::units::ByteCount;
 
 /// Bytes that an invalid byte of output can become when it is replaced.
@@ -152,11 +152,11 @@ fn can_be_listed(files: &LeftFiles) -> bool {
 mod tests {
     use super::*;
     use wardian_formats::job::SetupLimits;
+    use wardian_formats::job::outcome::Conversions;
     use wardian_formats::job::session::cell::{
         DisplayBundle, DisplayContent, DisplayPart, MAX_BUNDLES, MAX_INLINE, MAX_INLINE_TOTAL,
         MAX_PARTS,
     };
-    use wardian_formats::job::outcome::Conversions;
 
     const LIMITS: TurnLimits = TurnLimits::DEFAULT;
     const MEMORY: ByteCount = SetupLimits::DEFAULT.memory;

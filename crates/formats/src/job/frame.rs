@@ -19,8 +19,8 @@ use std::os::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::job::session::cell::MAX_INLINE_TOTAL;
 use crate::job::message::{INLINE_MAX, Order, PAYLOAD_MAX, Payload};
+use crate::job::session::cell::MAX_INLINE_TOTAL;
 use wardian_vocabulary::units::ByteCount;
 
 /// Length of a header.

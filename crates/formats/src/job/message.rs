@@ -160,8 +160,8 @@ mod tests {
     use serde_json::value::RawValue;
 
     use crate::job::Program;
-    use crate::job::session::cell::CellOrder;
     use crate::job::limits::RunLimits;
+    use crate::job::session::cell::CellOrder;
     use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
     #[test]

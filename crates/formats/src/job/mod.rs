@@ -24,9 +24,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::job::session::cell::CellOrder;
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
+use crate::job::session::cell::CellOrder;
 pub use crate::job::setup::Setup;
 pub use crate::job::setup::mounts::{BlobMount, Entrypoint, LayerMount, LayerPlace, SkillMount};
 pub use crate::job::setup::reproducible::{FuelRules, Reproducible};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::job::session::cell::CellOutcome;
 use crate::job::profile::ProfileText;
+use crate::job::session::cell::CellOutcome;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 

@@ -10,11 +10,11 @@ use crate::host_call::cell::CellAccount;
 use crate::host_call::replies::{done, refused};
 use crate::vfs::OpenedFile;
 use wardian_formats::job::TurnLimits;
-use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES};
+use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
 use wardian_vocabulary::ids::{BlobId, BlobName, InvalidId};
 use wardian_vocabulary::units::ByteCount;
 

@@ -6,11 +6,11 @@
 use std::fmt;
 
 use crate::host_call::account::HostCallAccount;
+use wardian_formats::job::message::Refusal;
 use wardian_formats::job::session::cell::{
     CellOrder, CellOutcome, DisplayBundle, DisplayContent, DisplayPart, MAX_BUNDLES, MAX_INLINE,
     MAX_INLINE_TOTAL, MAX_PARTS, is_part_kind, json_length,
 };
-use wardian_formats::job::message::Refusal;
 
 /// A request of a cell.
 #[derive(Debug, PartialEq, Eq)]
