@@ -5,7 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use wardian_stores::database::DatabaseError;
+use wardian_vocabulary::budget::BudgetExhausted;
 use wardian_vocabulary::clock::calendar::rfc3339;
+use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -71,6 +73,9 @@ pub enum SessionsError {
         /// The quota.
         limit: ByteCount,
     },
+    /// There is no memory for the state of the session now.
+    #[error(transparent)]
+    Memory(#[from] BudgetExhausted),
     /// The disk is full. The session is as it was before.
     #[error("the store of sessions is full")]
     DiskFull(#[source] Box<dyn Error + Send + Sync>),
@@ -86,6 +91,22 @@ pub enum SessionsError {
 }
 
 impl SessionsError {
+    /// The kind of the error, as callers branch on it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::SessionNotFound,
+            Self::NoCheckpoint { .. } => ErrorKind::CheckpointNotFound,
+            Self::Expired { .. } => ErrorKind::SessionExpired,
+            Self::Busy { .. } => ErrorKind::SessionBusy,
+            Self::Conflict { .. } => ErrorKind::SessionConflict,
+            Self::Damaged { .. } => ErrorKind::SessionDamaged,
+            Self::TooMany { .. } | Self::Full { .. } => ErrorKind::QuotaExceeded,
+            Self::Memory(_) => ErrorKind::Overloaded,
+            Self::DiskFull(_) | Self::Store { .. } => ErrorKind::Internal,
+        }
+    }
+
     /// Converts an error of the operating system into an error about the operation `what`.
     pub(crate) fn from_disk(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| match cause.kind() {

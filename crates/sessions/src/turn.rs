@@ -17,6 +17,7 @@ use wardian_stores::sessions::{
     Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
     StoredCheckpoint, StoredPack,
 };
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -117,6 +118,12 @@ impl<D: Disk> Sessions<D> {
 }
 
 impl<D: Disk> SessionTurn<D> {
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &SessionId {
+        &self.session
+    }
+
     /// The number of the cell in its session, from 1 on.
     #[must_use]
     pub const fn number(&self) -> u32 {
@@ -137,13 +144,13 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     /// The packs that lead to the state that the cell begins at, from the whole one on; none for a new
-    /// guest.
+    /// guest. `memory` is charged for them before they are read.
     ///
     /// # Errors
     ///
-    /// [`SessionsError::Damaged`] if one of them, its row or its key is not as it was stored, or the store
-    /// fails.
-    pub async fn packs(&self) -> Result<Vec<OpenedPack>, SessionsError> {
+    /// [`SessionsError::Damaged`] if one of them, its row or its key is not as it was stored,
+    /// [`SessionsError::Memory`] if there is no room for them, or the store fails.
+    pub async fn packs(&self, memory: &CallMemory) -> Result<Vec<OpenedPack>, SessionsError> {
         let Some(head) = self.cell.head.as_ref().map(|head| &head.id) else {
             return Ok(Vec::new());
         };
@@ -151,6 +158,8 @@ impl<D: Disk> SessionTurn<D> {
         if !is_whole(&chain, head) {
             return Err(SessionsError::Damaged { checkpoint: head.clone() });
         }
+        let sizes = chain.iter().map(|pack| pack.stored_bytes);
+        memory.reserve(ByteCount::bytes(sizes.fold(0, u64::saturating_add)))?;
         let keys = self.inner.keys_of_chain(&self.tenant, &self.session, head, &chain).await?;
         let (folder, head) = (Arc::clone(&self.inner.folder), head.clone());
         on_thread(move || {

@@ -219,6 +219,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         memory_peak_bytes: 1,
         fuel,
         cached: fuel.is_some(),
+        display: fuel.map(|_| displayed()).into_iter().collect(),
+        session: fuel.map(|_| session_result()),
     };
     let full = run(
         RunStatus::Failed,
