@@ -13,10 +13,10 @@ use wardian_engine::library::mpl_data;
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::{Setup, Turn};
-use wardian_sandbox::memory::Verify;
+use wardian_sandbox::memory::{PayloadBytes, Verify};
 use wardian_sandbox::{
-    CodeSpec, ImageSpec, Library, OpenGuest, Sandbox, SandboxConfig, SandboxError, Stopwatch,
-    TurnEnd,
+    CodeSpec, ImageSpec, Library, OpenGuest, Pack, PackError, Sandbox, SandboxConfig, SandboxError,
+    Stopwatch, TurnEnd,
 };
 use wardian_vocabulary::units::ByteCount;
 
@@ -92,6 +92,15 @@ impl PythonRunner {
     }
 }
 
+/// Tells a fault of packs, after which the sandbox can go on, from others.
+fn refusal<T>(end: Result<T, SandboxError>) -> Result<Result<T, PackError>, RunnerError> {
+    match end {
+        Ok(done) => Ok(Ok(done)),
+        Err(SandboxError::Pack(refused)) => Ok(Err(refused)),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
 /// A new descriptor for an inherited one. The lock-down closes the inherited descriptors with all
 /// others that are not needed.
 fn inherited(descriptor: RawFd) -> Result<OwnedFd, RunnerError> {
@@ -145,6 +154,24 @@ impl Runner for PythonRunner {
 
     fn open(&mut self, setup: Arc<Setup>) -> Result<OpenGuest, RunnerError> {
         Ok(self.sandbox.open(setup)?)
+    }
+
+    fn resume(
+        &mut self,
+        setup: Arc<Setup>,
+        packs: Vec<Payload>,
+    ) -> Result<Result<OpenGuest, PackError>, RunnerError> {
+        let packs: Result<Vec<_>, _> = packs.into_iter().map(PayloadBytes::open).collect();
+        let packs = packs?;
+        let packs: Vec<&[u8]> = packs.iter().map(AsRef::as_ref).collect();
+        refusal(self.sandbox.resume(setup, &packs))
+    }
+
+    fn checkpoint(
+        &mut self,
+        guest: &mut OpenGuest,
+    ) -> Result<Result<Pack, PackError>, RunnerError> {
+        refusal(self.sandbox.checkpoint(guest))
     }
 
     fn turn(
