@@ -177,7 +177,6 @@ mod tests {
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 
     use super::*;
-    use crate::link::error::ChannelError;
     use crate::scripted::{ScriptedRunner, script};
     use wardian_formats::job::attachment::{Attachment, Owner};
     use wardian_formats::job::frame;
