@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
+use wardian_engine::CStack;
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
@@ -31,6 +32,8 @@ pub struct WorkerSetup {
     pub code: Vec<CodeSetup>,
     /// Pages that the engine's module declares.
     pub declared_pages: usize,
+    /// The place of the engine's C stack, which checkpoints leave out.
+    pub c_stack: CStack,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -79,7 +82,9 @@ impl PythonRunner {
         let library = Library::new(archive, data)?;
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
         let (keep, keep_idle) = (setup.keep, setup.keep_idle);
-        let config = SandboxConfig { keep, keep_idle, verify, ..SandboxConfig::default() };
+        let c_stack = Some(setup.c_stack);
+        let config =
+            SandboxConfig { keep, keep_idle, verify, c_stack, ..SandboxConfig::default() };
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {
