@@ -10,6 +10,7 @@ mod hostile;
 mod leaving;
 mod lifetime;
 mod owners;
+mod parked;
 mod runs;
 mod templates;
 

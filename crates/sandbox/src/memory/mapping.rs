@@ -58,7 +58,7 @@ impl Mapping {
         let base = unsafe {
             rustix::mm::mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, 0)
         }
-        .map_err(MemoryError::system("map an image"))?;
+        .map_err(MemoryError::system("map a memory file"))?;
         Self::own(base, length)
     }
 

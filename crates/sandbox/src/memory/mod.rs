@@ -19,6 +19,7 @@ mod dirty;
 mod image;
 mod mapping;
 mod native_stack;
+mod payload_bytes;
 mod plain;
 mod slot;
 mod unused;
@@ -32,6 +33,7 @@ pub(crate) use crate::memory::dirty::DirtyPages;
 pub use crate::memory::image::MemoryImage;
 pub(crate) use crate::memory::image::WASM_PAGE;
 pub use crate::memory::native_stack::GUEST_STACK;
+pub use crate::memory::payload_bytes::PayloadBytes;
 
 /// Size of a page of the host: the unit of protection, of private copies and of images.
 ///
@@ -56,6 +58,12 @@ pub enum MemoryError {
     /// A file is not a valid image.
     #[error("a memory image {problem}")]
     Image {
+        /// The problem, as the end of a sentence.
+        problem: &'static str,
+    },
+    /// A payload is not what the gateway has stated.
+    #[error("a payload {problem}")]
+    Payload {
         /// The problem, as the end of a sentence.
         problem: &'static str,
     },
