@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::error::DispatchError;
+use crate::interrupter::Interruption;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
@@ -62,7 +63,9 @@ impl TurnExecution {
         let frames = frame::encode_order(&Order::Run(&guest.setup, turn));
         let frames = Arc::new(frames.map_err(DispatchError::TooLarge)?);
         let memory = guest.setup.limits.memory;
-        let order = TurnOrder { guest: Some(guest), turn, memory, leaves_guest: false, frames };
+        let (leaves_guest, interruption) = (false, Interruption::never());
+        let order =
+            TurnOrder { guest: Some(guest), turn, memory, leaves_guest, interruption, frames };
         let (finished, _none) = self.begin(guest, &order, claim, host).await?;
         Ok(finished)
     }
@@ -71,7 +74,7 @@ impl TurnExecution {
     pub(crate) async fn first_turn(
         &self,
         guest: &GuestSpec,
-        turn: &Turn,
+        (turn, interruption): (&Turn, Interruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
@@ -80,7 +83,9 @@ impl TurnExecution {
         let first = frame::encode_order(&Order::Turn(turn));
         frames.extend(first.map_err(DispatchError::TooLarge)?);
         let (frames, memory) = (Arc::new(frames), guest.setup.limits.memory);
-        let order = TurnOrder { guest: Some(guest), turn, memory, leaves_guest: true, frames };
+        let leaves_guest = true;
+        let order =
+            TurnOrder { guest: Some(guest), turn, memory, leaves_guest, interruption, frames };
         self.begin(guest, &order, claim, host).await
     }
 
@@ -88,13 +93,14 @@ impl TurnExecution {
     pub(crate) async fn next_turn(
         &self,
         (guest, memory): (GuestKey, ByteCount),
-        turn: &Turn,
+        (turn, interruption): (&Turn, Interruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
         let frames = frame::encode_order(&Order::Turn(turn)).map_err(DispatchError::TooLarge)?;
         let frames = Arc::new(frames);
-        let order = TurnOrder { guest: None, turn, memory, leaves_guest: true, frames };
+        let leaves_guest = true;
+        let order = TurnOrder { guest: None, turn, memory, leaves_guest, interruption, frames };
         let asked = Instant::now();
         let lease = Lease::acquire_turn(&self.scheduler, claim, guest, host).await?;
         let ended = self.attempt(lease, &order, asked.elapsed(), host).await?;
@@ -221,7 +227,9 @@ impl TurnExecution {
         });
         match broken {
             _ if is_closing => RunFailure::Cancelled,
-            Broken::Late => RunFailure::Timeout { limit: order.turn.limits.wall_time },
+            Broken::Late => {
+                RunFailure::Timeout { limit: order.turn.limits.wall_time, traceback: None }
+            }
             Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
                 RunFailure::MemoryLimit { limit: order.memory, traceback: None }
             }

@@ -5,6 +5,7 @@ use wardian_vocabulary::units::ByteCount;
 
 use crate::error::DispatchError;
 use crate::execution::TurnExecution;
+use crate::interrupter::Interrupter;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
 use crate::{FinishedRun, GuestSpec, RunHost};
@@ -28,6 +29,7 @@ pub struct HeldGuest {
     claim: Claim,
     /// The memory that the guest itself may use.
     memory: ByteCount,
+    interrupter: Interrupter,
     state: State,
 }
 
@@ -44,7 +46,14 @@ enum State {
 impl HeldGuest {
     pub(crate) fn new(execution: TurnExecution, guest: GuestSpec, claim: Claim) -> Self {
         let memory = guest.setup.limits.memory;
-        Self { execution, claim, memory, state: State::New(Box::new(guest)) }
+        let (interrupter, state) = (Interrupter::new(), State::New(Box::new(guest)));
+        Self { execution, claim, memory, interrupter, state }
+    }
+
+    /// A handle to interrupt the turns of this guest, while they borrow it.
+    #[must_use]
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
     }
 
     /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
@@ -63,11 +72,14 @@ impl HeldGuest {
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
         let (execution, claim) = (&self.execution, &self.claim);
+        let in_progress = self.interrupter.begin_turn();
+        let order = (turn, in_progress.interruption());
         let ended = match &self.state {
-            State::New(guest) => execution.first_turn(guest, turn, claim, host).await,
-            State::Kept(key) => execution.next_turn((*key, self.memory), turn, claim, host).await,
+            State::New(guest) => execution.first_turn(guest, order, claim, host).await,
+            State::Kept(key) => execution.next_turn((*key, self.memory), order, claim, host).await,
             State::Gone => Err(DispatchError::GuestLost),
         };
+        drop(in_progress);
         let (finished, key) = ended?;
         if matches!(self.state, State::New(_)) {
             // The memory that the first turn was admitted with is that of all turns.

@@ -11,6 +11,7 @@
 //! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
 //! | `execution.rs` | one run or turn, from its place in the queue to its end                   |
 //! | `held_guest.rs` | a guest that is kept from turn to turn                                   |
+//! | `interrupter.rs` | the interruption of its turn                                            |
 //! | `pool.rs`     | puts all of it together                                                    |
 //!
 //! Each uses only those above it. A run is one future: it leases a worker, exchanges
@@ -28,6 +29,7 @@ mod content;
 mod error;
 mod execution;
 mod held_guest;
+mod interrupter;
 mod isolation;
 mod pool;
 mod report;
@@ -45,6 +47,7 @@ pub use crate::config::PoolConfig;
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
 pub use crate::held_guest::HeldGuest;
+pub use crate::interrupter::Interrupter;
 pub use crate::isolation::Isolation;
 #[cfg(test)]
 pub(crate) use crate::isolation::WorkerOwner;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
+use wardian_engine::SignalPlaces;
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
@@ -31,6 +32,8 @@ pub struct WorkerSetup {
     pub code: Vec<CodeSetup>,
     /// Pages that the engine's module declares.
     pub declared_pages: usize,
+    /// The words by which the engine's interpreter is told of signals.
+    pub signals: SignalPlaces,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -86,6 +89,7 @@ impl PythonRunner {
                 options: code.options,
                 native: File::from(inherited(code.native)?),
                 declared_pages: setup.declared_pages,
+                signals: setup.signals,
             })?;
         }
         Ok(Self { sandbox })

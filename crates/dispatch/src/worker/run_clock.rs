@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use wardian_formats::job::Turn;
 use wardian_formats::job::host::{HostTime, RequestKind, TimeOfAnswer};
+use wardian_formats::job::session::cell::INTERRUPT_GRACE;
 
 /// The limit of a run whose own limit cannot be added to the present time.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -22,6 +24,16 @@ pub(crate) struct Patience {
     pub(crate) grace: Duration,
     /// The time by which all answers of the host together may extend a run.
     pub host_time: Duration,
+}
+
+impl Patience {
+    /// The same for one turn. A cell that is interrupted at its limit has a time to end by itself.
+    pub(crate) const fn for_turn(self, turn: &Turn) -> Self {
+        match turn.cell {
+            None => self,
+            Some(_) => Self { grace: self.grace.saturating_add(INTERRUPT_GRACE), ..self },
+        }
+    }
 }
 
 /// The host did not answer within the time that the run has.

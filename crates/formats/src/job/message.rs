@@ -40,6 +40,10 @@ pub enum ToWorker {
     Refused(Refusal),
     /// Stop the run in progress, if there is one.
     Cancel,
+    /// Interrupt the turn in progress, if there is one. A cell sees a `KeyboardInterrupt`, and is stopped
+    /// if it has not ended after [`INTERRUPT_GRACE`](crate::job::session::cell::INTERRUPT_GRACE). Any
+    /// other turn is stopped at once. Nothing answers it but the end of the turn.
+    Interrupt,
 }
 
 /// Messages of [`ToWorker`] whose parts the gateway continues to use.
@@ -236,7 +240,7 @@ mod tests {
     /// The fuzzers begin with these messages. One that is not understood teaches them nothing.
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
-        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 14);
+        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 15);
         assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 13);
     }
 

@@ -58,8 +58,8 @@ pub(crate) fn failure_of(
     }
     if let Some(stopped) = error.downcast_ref::<Stopped>() {
         return match stopped {
-            Stopped::Deadline => RunFailure::Timeout { limit: limits.wall_time },
-            Stopped::Cancelled => RunFailure::Cancelled,
+            Stopped::Deadline => RunFailure::Timeout { limit: limits.wall_time, traceback: None },
+            Stopped::Cancelled | Stopped::Interrupted => RunFailure::Cancelled,
         };
     }
     let trap = error.downcast_ref::<Trap>();
@@ -182,6 +182,7 @@ mod tests {
             (Error::new(Exited { code: SIGNALLED + 15 }), "SystemExit"),
             (Error::new(Stopped::Deadline), "Timeout"),
             (Error::new(Stopped::Cancelled), "Cancelled"),
+            (Error::new(Stopped::Interrupted), "Cancelled"),
             (Error::new(Trap::OutOfFuel), "FuelExhausted"),
             (Error::new(Trap::StackOverflow), "StackOverflow"),
             (Error::new(Trap::MemoryOutOfBounds), "SandboxCrash"),
