@@ -376,6 +376,7 @@ def forget() -> None:
     """Forgets the session; for rehearsals and tests."""
     global _session
     _session = None
+    signals.allow_interrupts()
     notebook.remove()
     event_loop.lend_loop(None)
     display.begin()

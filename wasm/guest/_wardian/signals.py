@@ -157,7 +157,8 @@ _handler_of_program: Any = None
 
 def allow_interrupts() -> None:
     """Lets an interruption call the handler of the program: a cell begins."""
-    _set_handler(INTERRUPT, _handler_of_program)
+    if _handler_of_program is not None:
+        _set_handler(INTERRUPT, _handler_of_program)
 
 
 def hold_interrupts() -> None:
