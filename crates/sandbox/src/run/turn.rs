@@ -14,7 +14,7 @@ use crate::run::capture::Capture;
 use crate::run::code::MadeGuest;
 use crate::run::deadline::watchdog::{WatchEnd, Watchdog, Watched};
 use crate::run::deadline::{Deadline, Stopped};
-use crate::run::ending::{crash, failure_of, is_stop};
+use crate::run::ending::{after_interruption, crash, failure_of, is_stop};
 use crate::run::guest::calls;
 use crate::run::guest::open::OpenGuest;
 use crate::run::guest::state::{Guest, TurnState};
@@ -37,9 +37,6 @@ use wardian_vocabulary::units::{ByteCount, Fuel};
 /// The source that starts the runner in the image. It is short, because the guest compiles it in
 /// every turn.
 const START: &[u8] = b"import _wardian; _wardian.run()";
-
-/// The class of the exception with which an interrupted program ends.
-const INTERRUPT: &str = "KeyboardInterrupt";
 
 /// The end of a turn.
 pub struct TurnEnd {
@@ -271,14 +268,8 @@ fn finish(
             (Ok(()), output)
         }
         (Ok(0), Some(ProgramReport::Raised(raised))) => {
-            let is_late = interrupted == Some(Stopped::Deadline);
-            let failure = match raised.into_failure(&limits, refused) {
-                RunFailure::Exception { class, traceback, .. } if is_late && class == INTERRUPT => {
-                    RunFailure::Timeout { limit: limits.wall_time, traceback }
-                }
-                failure => failure,
-            };
-            (Err(failure), Vec::new())
+            let failure = raised.into_failure(&limits, refused);
+            (Err(after_interruption(failure, interrupted, limits.wall_time)), Vec::new())
         }
         (Ok(_), _) => (Err(silent_end(refused, limits.memory)), Vec::new()),
         (Err(error), _) => (Err(failure_of(&error, &limits, refused)), Vec::new()),
