@@ -54,7 +54,8 @@ impl Workshop {
         let mut sandbox = Sandbox::new(library, config);
         let native = copy(&engine.native.file)?.into();
         let declared_pages = usize::try_from(engine.facts.memory_min_pages)?;
-        sandbox.add_code(CodeSpec { options: Variant::Timed.into(), native, declared_pages })?;
+        let (options, signals) = (Variant::Timed.into(), engine.signals);
+        sandbox.add_code(CodeSpec { options, native, declared_pages, signals })?;
         sandbox.start()?;
         Ok(Self { sandbox, store, engine, attached: HashMap::new() })
     }

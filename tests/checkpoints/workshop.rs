@@ -84,7 +84,8 @@ pub(super) fn sandbox(mode: ClockAndRandomMode, variant: Variant) -> Sandbox {
     let mut sandbox = Sandbox::new(library, config);
     let declared_pages = artifacts.facts.memory_min_pages.try_into().unwrap();
     let native = copy(&artifacts.native.file);
-    sandbox.add_code(CodeSpec { options: variant.into(), native, declared_pages }).unwrap();
+    let (options, signals) = (variant.into(), artifacts.signals);
+    sandbox.add_code(CodeSpec { options, native, declared_pages, signals }).unwrap();
     for digest in [base(), other()] {
         let key = AttachmentKey::shared(AttachedName::Image(digest));
         let memory = engine.memory.try_clone().unwrap();

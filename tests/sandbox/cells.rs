@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{LogChunk, RunFailure, RunOutcome};
@@ -22,22 +23,31 @@ use crate::{SANDBOX, order, run};
 type Stored = Arc<Mutex<BTreeMap<BlobId, (String, Vec<u8>)>>>;
 
 /// Keeps the blobs of all cells.
-struct Keeping(Stored);
+struct Keeping {
+    stored: Stored,
+    /// When the caller interrupts.
+    interrupt_at: Option<Instant>,
+}
 
 impl Host for Keeping {
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
         let id = BlobId::of_digest(&Digest::of(content));
-        self.0.lock().unwrap().insert(id.clone(), (kind.to_owned(), content.to_vec()));
+        self.stored.lock().unwrap().insert(id.clone(), (kind.to_owned(), content.to_vec()));
         Ok(id)
     }
 
     fn is_cancelled(&self) -> IsCancelled {
         Box::new(|| false)
     }
+
+    fn is_interrupted(&self) -> IsInterrupted {
+        let at = self.interrupt_at;
+        Box::new(move || at.is_some_and(|at| Instant::now() >= at))
+    }
 }
 
 /// A guest that is kept, and the number of its last cell.
-struct Session<'sandbox> {
+pub(crate) struct Session<'sandbox> {
     sandbox: &'sandbox Sandbox,
     guest: OpenGuest,
     number: u32,
@@ -46,34 +56,58 @@ struct Session<'sandbox> {
 }
 
 /// The end of a cell.
-struct Ended {
-    outcome: RunOutcome,
-    value: Value,
+pub(crate) struct Ended {
+    pub(crate) outcome: RunOutcome,
+    pub(crate) value: Value,
+    /// True if the session can have another cell.
+    pub(crate) can_go_on: bool,
 }
 
 impl Session<'_> {
-    fn cell(&mut self, source: &str) -> Ended {
+    pub(crate) fn cell(&mut self, source: &str) -> Ended {
         self.ordered(source, false)
     }
 
     fn ordered(&mut self, source: &str, reseed: bool) -> Ended {
+        let ended = self.perform(source, reseed, (RunLimits::DEFAULT, None));
+        assert!(ended.can_go_on, "{source}: {:?}", ended.outcome.end);
+        ended
+    }
+
+    /// A cell that its caller interrupts after this time.
+    pub(crate) fn interrupted(&mut self, source: &str, after: Duration) -> Ended {
+        let at = Instant::now() + after;
+        self.perform(source, false, (RunLimits::DEFAULT, Some(at)))
+    }
+
+    /// A cell that may take this long.
+    pub(crate) fn limited(&mut self, source: &str, wall_time: Duration) -> Ended {
+        let limits = RunLimits { wall_time, ..RunLimits::DEFAULT };
+        self.perform(source, false, (limits, None))
+    }
+
+    fn perform(
+        &mut self,
+        source: &str,
+        reseed: bool,
+        (limits, interrupt_at): (RunLimits, Option<Instant>),
+    ) -> Ended {
         self.number += 1;
-        let (_, mut turn) = order(source, RunLimits::DEFAULT);
+        let (_, mut turn) = order(source, limits);
         turn.entrypoint = None;
         turn.keep_files = self.keep_files.clone();
         turn.cell = Some(CellOrder { number: self.number, reseed });
-        let host = Box::new(Keeping(Arc::clone(&self.stored)));
+        let host = Box::new(Keeping { stored: Arc::clone(&self.stored), interrupt_at });
         let end = self.sandbox.turn(&mut self.guest, &turn, host, Stopwatch::start()).unwrap();
-        assert!(end.can_go_on, "{source}: {:?}", end.outcome.end);
         let value = match end.output.as_slice() {
             [] => Value::Null,
             output => serde_json::from_slice(output).unwrap(),
         };
-        Ended { outcome: end.outcome, value }
+        Ended { outcome: end.outcome, value, can_go_on: end.can_go_on }
     }
 
     /// The value of a cell that must not fail.
-    fn value(&mut self, source: &str) -> Value {
+    pub(crate) fn value(&mut self, source: &str) -> Value {
         let ended = self.cell(source);
         assert_eq!(ended.outcome.end, Ok(()), "{source}");
         ended.value
@@ -92,7 +126,7 @@ impl Session<'_> {
 }
 
 impl Ended {
-    fn cell(&self) -> &CellOutcome {
+    pub(crate) fn cell(&self) -> &CellOutcome {
         self.outcome.cell.as_deref().unwrap()
     }
 
@@ -107,7 +141,7 @@ fn kinds(bundle: &DisplayBundle) -> Vec<&str> {
 }
 
 /// Plays cells in a new guest, which is closed and compared with its image afterwards.
-fn session(play: impl FnOnce(&mut Session<'_>) + Send) {
+pub(crate) fn session(play: impl FnOnce(&mut Session<'_>) + Send) {
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(wardian_worker::GUEST_STACK);
         let running = guest.spawn_scoped(scope, || {

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::error::DispatchError;
+use crate::interrupter::Interruption;
 use crate::packs::PackContent;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Claim;
@@ -68,6 +69,7 @@ impl TurnExecution {
             turn,
             limits: guest.setup.limits,
             leaves_guest: false,
+            interruption: Interruption::never(),
             frames,
         };
         let (finished, _none) = self.begin(&order, claim, host).await?;
@@ -79,7 +81,7 @@ impl TurnExecution {
     pub(crate) async fn first_turn(
         &self,
         (guest, packs): (&GuestSpec, Option<&[PackContent]>),
-        turn: &Turn,
+        (turn, interruption): (&Turn, Interruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
@@ -94,8 +96,9 @@ impl TurnExecution {
         let mut frames = frame::encode_order(&open).map_err(DispatchError::TooLarge)?;
         let first = frame::encode_order(&Order::Turn(turn));
         frames.extend(first.map_err(DispatchError::TooLarge)?);
-        let (frames, limits, guest) = (Arc::new(frames), setup.limits, Some(guest));
-        let order = TurnOrder { guest, packs, turn, limits, leaves_guest: true, frames };
+        let (limits, leaves_guest) = (setup.limits, true);
+        let (guest, frames) = (Some(guest), Arc::new(frames));
+        let order = TurnOrder { guest, packs, turn, limits, leaves_guest, interruption, frames };
         self.begin(&order, claim, host).await
     }
 
@@ -103,14 +106,14 @@ impl TurnExecution {
     pub(crate) async fn next_turn(
         &self,
         (key, limits): (GuestKey, SetupLimits),
-        turn: &Turn,
+        (turn, interruption): (&Turn, Interruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
         let frames = frame::encode_order(&Order::Turn(turn)).map_err(DispatchError::TooLarge)?;
         let frames = Arc::new(frames);
-        let (guest, packs) = (None, None);
-        let order = TurnOrder { guest, packs, turn, limits, leaves_guest: true, frames };
+        let (guest, packs, leaves_guest) = (None, None, true);
+        let order = TurnOrder { guest, packs, turn, limits, leaves_guest, interruption, frames };
         let asked = Instant::now();
         let lease = Lease::acquire_turn(&self.scheduler, claim, key, host).await?;
         let ended = self.attempt(lease, &order, asked.elapsed(), host).await?;
@@ -249,7 +252,9 @@ impl TurnExecution {
         });
         match broken {
             _ if is_closing => RunFailure::Cancelled,
-            Broken::Late => RunFailure::Timeout { limit: order.turn.limits.wall_time },
+            Broken::Late => {
+                RunFailure::Timeout { limit: order.turn.limits.wall_time, traceback: None }
+            }
             Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
                 RunFailure::MemoryLimit { limit: order.limits.memory, traceback: None }
             }

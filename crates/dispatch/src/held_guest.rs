@@ -5,6 +5,7 @@ use wardian_vocabulary::units::ByteCount;
 
 use crate::error::DispatchError;
 use crate::execution::TurnExecution;
+use crate::interrupter::Interrupter;
 use crate::packs::PackContent;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
@@ -33,6 +34,7 @@ pub struct HeldGuest {
     execution: TurnExecution,
     claim: Claim,
     limits: SetupLimits,
+    interrupter: Interrupter,
     state: State,
 }
 
@@ -51,7 +53,8 @@ enum State {
 impl HeldGuest {
     pub(crate) fn new(execution: TurnExecution, guest: GuestSpec, claim: Claim) -> Self {
         let limits = guest.setup.limits;
-        Self { execution, claim, limits, state: State::New(Box::new(guest)) }
+        let (interrupter, state) = (Interrupter::new(), State::New(Box::new(guest)));
+        Self { execution, claim, limits, interrupter, state }
     }
 
     pub(crate) fn resumed(
@@ -60,7 +63,14 @@ impl HeldGuest {
         claim: Claim,
     ) -> Self {
         let limits = guest.setup.limits;
-        Self { execution, claim, limits, state: State::Parked(Box::new(guest), packs) }
+        let (interrupter, state) = (Interrupter::new(), State::Parked(Box::new(guest), packs));
+        Self { execution, claim, limits, interrupter, state }
+    }
+
+    /// A handle to interrupt the turns of this guest, while they borrow it.
+    #[must_use]
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
     }
 
     /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
@@ -79,15 +89,20 @@ impl HeldGuest {
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
         let (execution, claim) = (&self.execution, &self.claim);
+        let in_progress = self.interrupter.begin_turn();
+        let order = (turn, in_progress.interruption());
         let ended = match &self.state {
-            State::New(guest) => execution.first_turn((guest.as_ref(), None), turn, claim, host).await,
+            State::New(guest) => {
+                execution.first_turn((guest.as_ref(), None), order, claim, host).await
+            }
             State::Parked(guest, packs) => {
                 let begun_as = (guest.as_ref(), Some(packs.as_slice()));
-                execution.first_turn(begun_as, turn, claim, host).await
+                execution.first_turn(begun_as, order, claim, host).await
             }
-            State::Kept(key) => execution.next_turn((*key, self.limits), turn, claim, host).await,
+            State::Kept(key) => execution.next_turn((*key, self.limits), order, claim, host).await,
             State::Gone => Err(DispatchError::GuestLost),
         };
+        drop(in_progress);
         if matches!(ended, Err(DispatchError::NotResumed { .. })) {
             self.state = State::Gone;
         }

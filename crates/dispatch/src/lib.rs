@@ -12,6 +12,7 @@
 //! | `execution.rs` | one run or turn, from its place in the queue to its end                   |
 //! | `held_guest.rs` | a guest that is kept from turn to turn                                   |
 //! | `packs.rs`    | the state of a guest on its way to a worker and back                       |
+//! | `interrupter.rs` | the interruption of its turn                                            |
 //! | `pool.rs`     | puts all of it together                                                    |
 //!
 //! Each uses only those above it. A run is one future: it leases a worker, exchanges
@@ -29,6 +30,7 @@ mod content;
 mod error;
 mod execution;
 mod held_guest;
+mod interrupter;
 mod isolation;
 mod packs;
 mod pool;
@@ -47,6 +49,7 @@ pub use crate::config::PoolConfig;
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
 pub use crate::held_guest::HeldGuest;
+pub use crate::interrupter::Interrupter;
 pub use crate::isolation::Isolation;
 #[cfg(test)]
 pub(crate) use crate::isolation::WorkerOwner;

@@ -66,8 +66,8 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 // The gateway has its answer, so cleaning up does not delay the caller.
                 last_reset = Some(close(&channel, runner, guest)?);
             }
-            // The cancelled run ended while the message was on its way.
-            ToWorker::Cancel => {}
+            // The turn ended while the message was on its way.
+            ToWorker::Cancel | ToWorker::Interrupt => {}
             ToWorker::Open(_)
             | ToWorker::Pack
             | ToWorker::Resume(_)
@@ -523,6 +523,29 @@ mod tests {
         gateway.tell(&ToWorker::Cancel);
         gateway.run("return {}");
         assert_eq!(gateway.outcome().0.end, Ok(()));
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn an_interrupted_turn_ends_by_itself_and_the_guest_goes_on() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(script("").0));
+        // Before a turn it means nothing.
+        gateway.tell(&ToWorker::Interrupt);
+        gateway.tell(&turn_of("keep one\nreturn {}"));
+        assert_eq!(gateway.outcome().0.end, Ok(()));
+        gateway.tell(&turn_of("interruptible"));
+        gateway.tell(&ToWorker::Interrupt);
+        assert_eq!(gateway.outcome().0.end.unwrap_err().error_type(), "KeyboardInterrupt");
+        // It comes before the answer to a request.
+        gateway.tell(&turn_of("blob text/plain x\ninterruptible"));
+        gateway.hear();
+        gateway.tell(&ToWorker::Interrupt);
+        gateway.tell(&ToWorker::BlobStored { id: BlobId::of_digest(&Digest::of(b"x")) });
+        assert_eq!(gateway.outcome().0.end.unwrap_err().error_type(), "KeyboardInterrupt");
+        gateway.tell(&ToWorker::Interrupt);
+        gateway.tell(&turn_of("kept\nreturn {}"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "one");
         assert!(gateway.close().is_ok());
     }
 

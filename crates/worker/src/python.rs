@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
-use wardian_engine::CStack;
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
+use wardian_engine::{CStack, SignalPlaces};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::{Setup, Turn};
@@ -34,6 +34,8 @@ pub struct WorkerSetup {
     pub declared_pages: usize,
     /// The place of the engine's C stack, which checkpoints leave out.
     pub c_stack: CStack,
+    /// The words by which the engine's interpreter is told of signals.
+    pub signals: SignalPlaces,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -83,14 +85,14 @@ impl PythonRunner {
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
         let (keep, keep_idle) = (setup.keep, setup.keep_idle);
         let c_stack = Some(setup.c_stack);
-        let config =
-            SandboxConfig { keep, keep_idle, verify, c_stack, ..SandboxConfig::default() };
+        let config = SandboxConfig { keep, keep_idle, verify, c_stack, ..SandboxConfig::default() };
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {
                 options: code.options,
                 native: File::from(inherited(code.native)?),
                 declared_pages: setup.declared_pages,
+                signals: setup.signals,
             })?;
         }
         Ok(Self { sandbox })

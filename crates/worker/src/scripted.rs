@@ -11,6 +11,8 @@
 //! attached              logs what is attached
 //! read PATH             logs a file of an attached skill, or a blob
 //! wait                  waits until it is cancelled
+//! interruptible         waits until it is interrupted, and ends with a `KeyboardInterrupt`
+//! receive               asks a connection for bytes, without an end, and logs the reply
 //! hang                  waits for ever
 //! compute               computes until it is cancelled
 //! panic, abort, break   ends the worker in one of three ways
@@ -49,6 +51,7 @@ use wardian_formats::job::attachment::{
 };
 use wardian_formats::job::host::Host as _;
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
@@ -213,6 +216,24 @@ impl ScriptedRunner {
                     std::hint::spin_loop();
                 }
                 Ok(Step::Fail(RunFailure::Cancelled))
+            }
+            "receive" => {
+                let request = NetworkRequest::Read { handle: 1, max: 1, timeout: None };
+                log(format!("{:?}", host.ask_network(&request).unwrap()))
+            }
+            "interruptible" => {
+                let is_interrupted = host.is_interrupted();
+                while !is_interrupted() {
+                    thread::park_timeout(PAUSE);
+                }
+                if host.is_cancelled()() {
+                    return Ok(Step::Fail(RunFailure::Cancelled));
+                }
+                Ok(Step::Fail(RunFailure::Exception {
+                    class: "KeyboardInterrupt".to_owned(),
+                    message: String::new(),
+                    traceback: None,
+                }))
             }
             "hang" => loop {
                 thread::park_timeout(PAUSE);

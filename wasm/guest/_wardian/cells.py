@@ -16,7 +16,7 @@ import builtins
 import contextvars
 import linecache
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -32,6 +32,7 @@ from _wardian import (
     notebook,
     runner,
     script,
+    signals,
     sockets,
     threads,
     timers,
@@ -263,10 +264,14 @@ async def _awaited(code: CodeType, last: CodeType | None, namespace: dict[str, A
 
 
 def run(job: dict[str, Any]) -> None:
-    """Runs a cell, and reports how it ended."""
+    """Runs a cell, and reports how it ended.
+
+    The host may interrupt it at any instruction, so nothing but the program may be interruptible.
+    """
     global _session
     report = b""
     try:
+        signals.hold_interrupts()
         failure.refill()
         display.begin()
         if _session is None:
@@ -275,8 +280,16 @@ def run(job: dict[str, Any]) -> None:
         if job["cell"]["reseed"]:
             forks.become_child(job["seed"])
             door.ask(door.CELL + b"\2")
+        signals.allow_interrupts()
         report = _ended(_session, job)
+        signals.hold_interrupts()
     except BaseException as exception:
+        while True:
+            try:
+                signals.hold_interrupts()
+                break
+            except BaseException:  # one more interruption
+                pass
         report = _failed(exception)
     if _session is not None:
         _session.leave()
@@ -328,7 +341,10 @@ def _failed(exception: BaseException) -> bytes:
     report = failure.raised(exception)
     sys.last_traceback = exception.__traceback__
     trace.release()
-    for finish in (threads.settle, _let_tasks_run, _show_figures_of_failed):
+    others: tuple[Callable[[], object], ...] = (threads.settle, _let_tasks_run)
+    if isinstance(exception, KeyboardInterrupt):
+        others = ()  # they go on in the next cell
+    for finish in (*others, _show_figures_of_failed):
         try:
             finish()
         except BaseException:
@@ -360,6 +376,7 @@ def forget() -> None:
     """Forgets the session; for rehearsals and tests."""
     global _session
     _session = None
+    signals.allow_interrupts()
     notebook.remove()
     event_loop.lend_loop(None)
     display.begin()

@@ -6,11 +6,12 @@ import io
 import linecache
 import os
 import random
+import signal
 import sys
 import tempfile
 import weakref
 
-from _wardian import cells, forks, notebook, platform, runner, sockets, threads
+from _wardian import cells, forks, notebook, platform, runner, signals, sockets, threads
 from tests.support import Sandbox
 
 
@@ -179,6 +180,45 @@ class State(Sandbox):
         self.assertEqual(failure._reserve, [])
         self.gives("1")
         self.assertEqual(len(failure._reserve), 1)
+
+
+class Interrupts(Sandbox):
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
+
+    def test_an_interrupted_cell_keeps_what_came_before(self):
+        source = "import signal\nx = 1\nsignal.raise_signal(signal.SIGINT)\nx = 2"
+        self.assertEqual(self.raises(source)["type"], "KeyboardInterrupt")
+        self.assertEqual(self.gives("x"), 1)
+
+    def test_between_two_cells_nothing_is_interrupted(self):
+        self.gives("x = 1")
+        for _ in range(3):
+            signals._plain(signal.SIGINT)
+        self.assertEqual(self.gives("x"), 1)
+        handler = "import signal\nsignal.getsignal(signal.SIGINT) is signal.default_int_handler"
+        self.assertTrue(self.gives(handler))
+
+    def test_an_interruption_while_the_end_is_reported_changes_nothing(self):
+        source = (
+            "from _wardian import signals\nclass Late(Exception):\n"
+            "    def __str__(self):\n        signals._plain(2)\n        return 'said'\n"
+            "raise Late"
+        )
+        self.assertEqual(self.raises(source)["message"], "said")
+        self.assertEqual(self.gives("1 + 1"), 2)
+
+    def test_a_handler_of_the_program_stays_for_later_cells(self):
+        self.gives("import signal\nhits = []")
+        self.gives("before = signal.signal(signal.SIGINT, lambda *call: hits.append(call[0]))")
+        self.assertEqual(self.gives("signal.raise_signal(signal.SIGINT)\nhits"), [2])
+        self.gives("signal.signal(signal.SIGINT, signal.SIG_IGN)")
+        self.assertTrue(self.gives("signal.getsignal(signal.SIGINT) == signal.SIG_IGN"))
+        from_host = "from _wardian import signals\nsignals._plain(2)\nlen(hits)"
+        self.assertEqual(self.gives(from_host), 1)
+        self.gives("signal.signal(signal.SIGINT, before);")
+        self.assertEqual(self.raises("signals._plain(2)\n0")["type"], "KeyboardInterrupt")
 
 
 class Tracebacks(Sandbox):

@@ -7,6 +7,7 @@ mod crashes;
 mod frames;
 mod held;
 mod hostile;
+mod interrupts;
 mod leaving;
 mod lifetime;
 mod owners;

@@ -8,9 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::tests::held::{ensure_lost, ensure_unhurt, holding};
 use crate::tests::leaving::Leave;
-use crate::tests::{
-    WrittenBlobs, config, error_type, image, job, logs, run_script, start, until,
-};
+use crate::tests::{WrittenBlobs, config, error_type, image, job, logs, run_script, start, until};
 use crate::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, NotParked, PackContent,
 };
@@ -30,10 +28,17 @@ async fn try_cell(guest: &mut HeldGuest, source: &str) -> Result<FinishedRun, Di
 }
 
 /// Runs a cell, and adds its pack to those that a guest is resumed from.
-async fn run_cell(guest: &mut HeldGuest, source: &str, packs: &mut Vec<CheckedPack>) -> FinishedRun {
+async fn run_cell(
+    guest: &mut HeldGuest,
+    source: &str,
+    packs: &mut Vec<CheckedPack>,
+) -> FinishedRun {
     let mut finished = try_cell(guest, source).await.unwrap();
     let pack = finished.pack.take().expect("nothing is said of a pack").unwrap();
-    assert_eq!((pack.facts.digest, pack.facts.size), (Digest::of(&pack.bytes), pack.bytes.len().into()));
+    assert_eq!(
+        (pack.facts.digest, pack.facts.size),
+        (Digest::of(&pack.bytes), pack.bytes.len().into())
+    );
     if pack.facts.is_whole() {
         packs.clear();
     }
@@ -54,7 +59,8 @@ async fn a_guest_goes_on_from_its_packs_in_another_worker() {
     let [first, second] = [start(holding(1, 1)).await, start(holding(1, 2)).await];
     let (mut packs, long) = (Vec::new(), "x".repeat(INLINE_MAX));
     let mut kept = first.open(guest());
-    let turn = kept.turn(&job("keep one\nreturn 1").turn, &mut WrittenBlobs::default()).await.unwrap();
+    let turn =
+        kept.turn(&job("keep one\nreturn 1").turn, &mut WrittenBlobs::default()).await.unwrap();
     assert!(turn.pack.is_none() && turn.is_guest_kept, "it was no cell");
     let ended = run_cell(&mut kept, &format!("keep {long}\nreturn 2"), &mut packs).await;
     assert!(ended.is_guest_kept && packs[0].bytes.len() > INLINE_MAX);
@@ -157,7 +163,9 @@ async fn a_guest_that_cannot_be_parked_is_closed_and_the_cell_has_its_answer() {
     let ended = try_cell(&mut guest, "unparkable\nreturn 2").await.unwrap();
     assert_eq!((error_type(&ended), ended.is_guest_kept), ("completed", false));
     assert_eq!(ended.output.unwrap().into_bytes().unwrap(), b"2");
-    let Some(Err(NotParked::Unparkable { reason })) = ended.pack else { panic!("{:?}", ended.pack) };
+    let Some(Err(NotParked::Unparkable { reason })) = ended.pack else {
+        panic!("{:?}", ended.pack)
+    };
     assert!(reason.contains("cannot be parked"), "{reason}");
     ensure_lost(&mut guest).await;
     // Nothing is said of the state of a guest that its cell has ended.
@@ -171,7 +179,8 @@ async fn a_guest_that_cannot_be_parked_is_closed_and_the_cell_has_its_answer() {
 async fn a_cell_in_a_run_of_its_own_is_not_parked() {
     let pool = start(holding(1, 1)).await;
     for _ in 0..2 {
-        let ended = pool.run(&cell("keep x\nreturn 1"), &mut WrittenBlobs::default()).await.unwrap();
+        let ended =
+            pool.run(&cell("keep x\nreturn 1"), &mut WrittenBlobs::default()).await.unwrap();
         assert!(ended.pack.is_none() && ended.outcome.cell.is_some());
     }
     ensure_unhurt(&pool).await;
@@ -214,7 +223,8 @@ async fn a_holder_that_leaves_a_resumed_cell_at_any_poll_costs_no_worker() {
     }
     kept.close();
     let chain = contents(&packs);
-    let order = cell(&format!("kept\nkeep {}\nblob-of a/b 90000\nreturn-of 90000", "y".repeat(300_000)));
+    let order =
+        cell(&format!("kept\nkeep {}\nblob-of a/b 90000\nreturn-of 90000", "y".repeat(300_000)));
     let mut left = 0;
     for polls in 1.. {
         let mut guest = pool.resume(guest(), chain.clone());

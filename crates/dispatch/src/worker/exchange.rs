@@ -9,8 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::select;
 use tokio::time::{Instant, timeout_at};
 
+use crate::interrupter::Interruption;
 use crate::packs::{CheckedPack, ForgedPack, NotParked, PackContent};
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
@@ -91,6 +93,8 @@ pub(crate) struct TurnOrder<'run> {
     pub(crate) limits: SetupLimits,
     /// True if the guest stays open after the turn.
     pub(crate) leaves_guest: bool,
+    /// Its interruption by its caller.
+    pub(crate) interruption: Interruption,
     /// The frames of the order, without the packs.
     pub(crate) frames: Arc<Vec<u8>>,
 }
@@ -120,12 +124,13 @@ pub(crate) async fn perform(
     patience: Patience,
 ) -> Result<Performed, Broken> {
     let limits = &allowed(order.turn);
-    let held = order.limits.held();
+    let (held, patience) = (order.limits.held(), patience.for_turn(order.turn));
     let for_run = if order.packs.is_some() { patience.with_state(held) } else { patience };
     let mut exchange = Exchange {
         worker,
         limits,
         clock: RunClock::start(limits.wall_time, for_run),
+        interruption: order.interruption.clone(),
         calls: 0,
         has_asked: false,
         bytes: ByteCount::default(),
@@ -159,6 +164,7 @@ struct Exchange<'run> {
     worker: &'run mut Worker,
     limits: &'run TurnLimits,
     clock: RunClock,
+    interruption: Interruption,
     calls: u32,
     /// True once the guest has asked for something.
     has_asked: bool,
@@ -280,9 +286,23 @@ impl Exchange<'_> {
         }
     }
 
+    /// Waits for the next message of the worker, and tells it of an interruption meanwhile.
     async fn next(&mut self) -> Result<(FromWorker, Payload), Broken> {
-        let received = timeout_at(self.clock.deadline(), self.worker.hear()).await;
-        Ok(received.map_err(|_elapsed| Broken::Late)??)
+        loop {
+            let received = select! {
+                biased;
+                () = self.interruption.happens() => None,
+                received = timeout_at(self.clock.deadline(), self.worker.hear()) => Some(received),
+            };
+            match received {
+                Some(received) => return Ok(received.map_err(|_elapsed| Broken::Late)??),
+                None => self.interrupt().await?,
+            }
+        }
+    }
+
+    async fn interrupt(&mut self) -> Result<(), Broken> {
+        self.answer(&ToWorker::Interrupt, &[]).await
     }
 
     /// Asks the host to store a blob, and sends its answer to the worker.
@@ -306,7 +326,7 @@ impl Exchange<'_> {
         self.answer(&message, &[]).await
     }
 
-    /// Asks the host for the network. A worker ends each wait that it can shorten with the run's own
+    /// Asks the host for the network. An interruption ends a wait, as if nothing had come. A worker ends each wait that it can shorten with the run's own
     /// time; a request that takes longer was not shortened by it. A look-up has no such limit, so
     /// it is answered at the end of that time.
     async fn ask_network(&mut self, request: &[u8], host: &mut impl RunHost) -> Result<(), Broken> {
@@ -316,14 +336,35 @@ impl Exchange<'_> {
             self.count_call()?;
         }
         let is_look_up = matches!(request, NetworkRequest::Resolve { .. });
+        let in_vain = if is_look_up { Some(late_look_up()) } else { request.in_vain() };
         let asking = host.ask_network(request);
-        let reply = if is_look_up {
-            let found = self.clock.wait_within_run(RequestKind::Network, asking).await;
-            found.unwrap_or_else(|Unanswered| late_look_up())
-        } else {
-            let reply = self.clock.wait_for(RequestKind::Network, asking).await;
-            reply.map_err(|Unanswered| Broken::Late)?
+        let clock = &mut self.clock;
+        let waiting = async {
+            if is_look_up {
+                let found = clock.wait_within_run(RequestKind::Network, asking).await;
+                Ok(found.unwrap_or_else(|Unanswered| late_look_up()))
+            } else {
+                clock.wait_for(RequestKind::Network, asking).await
+            }
         };
+        let reply = match in_vain {
+            None => waiting.await,
+            Some(in_vain) => {
+                let answered = select! {
+                    biased;
+                    reply = waiting => Some(reply),
+                    () = self.interruption.happens() => None,
+                };
+                match answered {
+                    Some(reply) => reply,
+                    None => {
+                        self.interrupt().await?;
+                        Ok(in_vain)
+                    }
+                }
+            }
+        };
+        let reply = reply.map_err(|Unanswered| Broken::Late)?;
         self.answer(&ToWorker::NetworkAnswered, &reply.encode()).await
     }
 

@@ -40,7 +40,9 @@ pub(crate) struct Worker {
 enum Awaits {
     Nothing,
     /// The end of a run or turn. After one that `parks`, a guest that can go on is followed by its pack.
-    End { parks: bool },
+    End {
+        parks: bool,
+    },
     /// The pack, or that there is none.
     Pack,
 }

@@ -131,7 +131,7 @@ fn can_be_reported(failure: &RunFailure) -> bool {
                 && message.len() <= MAX_MESSAGE
                 && traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
         }
-        RunFailure::MemoryLimit { traceback, .. } => {
+        RunFailure::MemoryLimit { traceback, .. } | RunFailure::Timeout { traceback, .. } => {
             traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
         }
         RunFailure::SandboxCrash { reason } => reason.len() <= MAX_MESSAGE,
@@ -214,11 +214,16 @@ mod tests {
 
     #[test]
     fn outcomes_of_a_sandbox_pass() {
+        let text = |length: usize| Some("t".repeat(length));
+        let long =
+            RunFailure::Timeout { limit: Duration::ZERO, traceback: text(MAX_TRACEBACK + 1) };
+        assert!(failed(long).is_err());
         for failure in [
             exception("ValueError", MAX_MESSAGE, MAX_TRACEBACK),
             exception("pandas.errors.ParserError", 0, 0),
             RunFailure::SandboxCrash { reason: "the interpreter crashed".to_owned() },
             RunFailure::Cancelled,
+            RunFailure::Timeout { limit: Duration::ZERO, traceback: text(MAX_TRACEBACK) },
         ] {
             assert!(failed(failure.clone()).is_ok(), "{failure:?}");
         }
@@ -276,7 +281,7 @@ mod tests {
             content: DisplayContent::Text("x".repeat(length)),
         };
         let passes = |display: Vec<DisplayBundle>| {
-            let cell = Some(Box::new(CellOutcome { display, reseeded: false }));
+            let cell = Some(Box::new(CellOutcome { display, ..CellOutcome::default() }));
             let outcome = RunOutcome {
                 end: Ok(()),
                 logs: Logs::default(),
@@ -301,7 +306,7 @@ mod tests {
     #[test]
     fn an_outcome_is_one_of_a_cell_if_the_turn_was() {
         let order = |reseed| Some(CellOrder { number: 1, reseed });
-        let outcome = |reseeded| Some(CellOutcome { display: Vec::new(), reseeded });
+        let outcome = |reseeded| Some(CellOutcome { reseeded, ..CellOutcome::default() });
         for (cell, order, passes) in [
             (None, None, true),
             (outcome(false), order(false), true),

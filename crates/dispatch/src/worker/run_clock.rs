@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use wardian_formats::job::Turn;
 use wardian_formats::job::host::{HostTime, RequestKind, TimeOfAnswer};
+use wardian_formats::job::session::cell::INTERRUPT_GRACE;
 use wardian_vocabulary::units::ByteCount;
 
 /// The limit of a run whose own limit cannot be added to the present time.
@@ -41,6 +43,14 @@ impl Patience {
     /// The instant at which a worker is given up that has to save the state of a guest from now on.
     pub(crate) fn for_pack(self, held: ByteCount) -> Instant {
         later(Instant::now(), self.with_state(held).grace)
+    }
+
+    /// The same for one turn. A cell that is interrupted at its limit has a time to end by itself.
+    pub(crate) const fn for_turn(self, turn: &Turn) -> Self {
+        match turn.cell {
+            None => self,
+            Some(_) => Self { grace: self.grace.saturating_add(INTERRUPT_GRACE), ..self },
+        }
     }
 }
 
@@ -202,7 +212,8 @@ mod tests {
     #[test]
     fn the_patience_for_a_state_grows_with_what_a_guest_may_hold_and_ends() {
         let patience = Patience { grace: GRACE, host_time: HOST_TIME };
-        for (held, grace) in [(0, GRACE), (50, 2 * GRACE), (512, GRACE + Duration::from_millis(10_240))]
+        for (held, grace) in
+            [(0, GRACE), (50, 2 * GRACE), (512, GRACE + Duration::from_millis(10_240))]
         {
             let with_state = patience.with_state(ByteCount::mebibytes(held));
             assert_eq!((with_state.grace, with_state.host_time), (grace, HOST_TIME), "{held}");

@@ -50,6 +50,10 @@ pub enum ToWorker {
     Refused(Refusal),
     /// Stop the run in progress, if there is one.
     Cancel,
+    /// Interrupt the turn in progress, if there is one. A cell sees a `KeyboardInterrupt`, and is stopped
+    /// if it has not ended after [`INTERRUPT_GRACE`](crate::job::session::cell::INTERRUPT_GRACE). Any
+    /// other turn is stopped at once. Nothing answers it but the end of the turn.
+    Interrupt,
 }
 
 /// Messages of [`ToWorker`] whose parts the gateway continues to use.
@@ -241,8 +245,11 @@ mod tests {
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
         assert!(!text.contains("cell"), "a turn that is no cell says nothing of it: {text}");
-        let orders =
-            [(Order::Open(&setup), "open"), (Order::Resume(&setup), "resume"), (Order::Turn(&turn), "turn")];
+        let orders = [
+            (Order::Open(&setup), "open"),
+            (Order::Resume(&setup), "resume"),
+            (Order::Turn(&turn), "turn"),
+        ];
         for (order, kind) in orders {
             let text = serde_json::to_string(&order).unwrap();
             let read = serde_json::from_str::<ToWorker>(&text).unwrap();
@@ -268,7 +275,7 @@ mod tests {
     /// The fuzzers begin with these messages. One that is not understood teaches them nothing.
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
-        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 16);
+        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 17);
         assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 16);
     }
 

@@ -96,6 +96,9 @@ pub enum RunFailure {
     Timeout {
         /// The deadline that was passed.
         limit: Duration,
+        /// Frames of user code, for a cell that was interrupted at its deadline.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traceback: Option<String>,
     },
     /// The instruction budget ran out.
     FuelExhausted {
@@ -140,9 +143,9 @@ impl RunFailure {
     #[must_use]
     pub fn traceback(&self) -> Option<&str> {
         match self {
-            Self::Exception { traceback, .. } | Self::MemoryLimit { traceback, .. } => {
-                traceback.as_deref()
-            }
+            Self::Exception { traceback, .. }
+            | Self::Timeout { traceback, .. }
+            | Self::MemoryLimit { traceback, .. } => traceback.as_deref(),
             _ => None,
         }
     }
@@ -153,7 +156,7 @@ impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exception { message, .. } => f.write_str(message),
-            Self::Timeout { limit } => {
+            Self::Timeout { limit, .. } => {
                 let milliseconds = limit.as_millis();
                 write!(
                     f,
@@ -460,7 +463,7 @@ mod tests {
 
     #[test]
     fn failures_read_well() {
-        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2) };
+        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2), traceback: None };
         assert_eq!(
             timeout.to_string(),
             "the run was stopped after its limit of 2000 ms: a call asks for more with \

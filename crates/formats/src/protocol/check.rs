@@ -143,9 +143,7 @@ fn check_value<'a>(
             keep(fits_text(text, value))
         }
         Shape::AnyObject => keep(Sort::of(value) == Sort::Object),
-        Shape::Object(known)
-        | Shape::FlagOrObject(known)
-        | Shape::TextOrObject(_, known) => {
+        Shape::Object(known) | Shape::FlagOrObject(known) | Shape::TextOrObject(_, known) => {
             let members = Members::split(value.get()).ok_or_else(wrong)?;
             let checked = check_members(path, &format!("{path}."), known, &members)?;
             to_raw_value(&checked).map(Cow::Owned).or(Err(wrong()))

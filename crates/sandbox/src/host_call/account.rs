@@ -10,7 +10,7 @@ use crate::host_call::cell::CellAccount;
 use crate::host_call::replies::{done, refused};
 use crate::vfs::OpenedFile;
 use wardian_formats::job::TurnLimits;
-use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted};
 use wardian_formats::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES};
@@ -103,6 +103,11 @@ impl HostCallAccount {
     /// A check that is true once no caller waits for the run.
     pub(crate) fn is_cancelled(&self) -> IsCancelled {
         self.host.is_cancelled()
+    }
+
+    /// A check that is true once the caller has interrupted the turn.
+    pub(crate) fn is_interrupted(&self) -> IsInterrupted {
+        self.host.is_interrupted()
     }
 
     /// Takes the program's value. Its length is checked before it is copied.

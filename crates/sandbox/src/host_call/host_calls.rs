@@ -38,8 +38,6 @@ pub struct HostCalls<'run> {
     pub clocks: &'run mut ClockAndRandom,
     /// The guest's timer.
     pub(crate) timer: Option<&'run mut RunTimer>,
-    /// The guest's memory.
-    pub(crate) memory: &'run [u8],
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
     /// Fuel that the run has left, if it is metered. Codecs use it up.
@@ -77,8 +75,8 @@ impl<'run> HostCalls<'run> {
         deadline: &'run Deadline,
         clocks: &'run mut ClockAndRandom,
     ) -> Self {
-        let (timer, memory, room, fuel) = (None, &[], 0, None);
-        Self { account, files, capture, deadline, clocks, timer, memory, room, fuel }
+        let (timer, room, fuel) = (None, 0, None);
+        Self { account, files, capture, deadline, clocks, timer, room, fuel }
     }
 }
 
@@ -193,7 +191,7 @@ impl HostCalls<'_> {
         }
         let now = self.clocks.monotonic();
         let timer = self.timer.as_mut();
-        match timer.and_then(|timer| timer.answer(request, now, self.memory)) {
+        match timer.and_then(|timer| timer.answer(request, now)) {
             Some(answer) => replies::done(&answer),
             None => replies::refused(&Refusal {
                 error_type: "OSError".to_owned(),
@@ -202,14 +200,20 @@ impl HostCalls<'_> {
         }
     }
 
-    /// Asks the network. A wait ends with the run's time: the host answers by then.
+    /// Asks the network. A wait ends with the run's time: the host answers by then. It also ends when the
+    /// guest is interrupted, which has to know of that before it goes on.
     fn network(&mut self, request: NetworkRequest<'_>) -> HostAnswer {
         if let Err(stopped) = self.deadline.check() {
             return HostAnswer::Stopped(stopped);
         }
         let wait = request.wait();
-        let answer = self.account.ask_network(&request.within(self.deadline.remaining()));
+        let answer = self.account.ask_network(&request.within(self.deadline.longest_wait()));
         let answer = answer.map(|reply| self.after_wait(wait, reply));
+        if wait != NetworkWait::None
+            && let Some(timer) = &self.timer
+        {
+            timer.note_wait();
+        }
         if let Err(stopped) = self.deadline.check() {
             return HostAnswer::Stopped(stopped);
         }

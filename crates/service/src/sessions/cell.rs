@@ -12,7 +12,9 @@ use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::sessions::room::SessionRoom;
-use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, ParkedGuest, Pool, RunHost};
+use wardian_dispatch::{
+    DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, ParkedGuest, Pool, RunHost,
+};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::execution::{CellFate, SessionResult};
 use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
@@ -128,7 +130,13 @@ impl EndedCell {
             Ok((guest, checkpoint)) => {
                 room.guests().put(session.clone(), checkpoint.clone(), guest);
                 let state = CellFate::Kept;
-                SessionResult { id: session, cell, checkpoint: Some(checkpoint), state, reason: None }
+                SessionResult {
+                    id: session,
+                    cell,
+                    checkpoint: Some(checkpoint),
+                    state,
+                    reason: None,
+                }
             }
             Err(reason) => rolled_back((session, cell), head, reason),
         });

@@ -69,8 +69,7 @@ pub(crate) fn notebook_of(cells: &[CellView]) -> serde_json::Result<String> {
         "language_info": { "name": "python", "file_extension": ".py" },
         "wardian": { "cells_without_source": left_out },
     });
-    let notebook =
-        Notebook { cells: shown.collect(), metadata, nbformat: 4, nbformat_minor: 5 };
+    let notebook = Notebook { cells: shown.collect(), metadata, nbformat: 4, nbformat_minor: 5 };
     serde_json::to_string_pretty(&notebook)
 }
 

@@ -75,7 +75,9 @@ impl Service {
         let SessionOrder { label, mount_skills, input_blobs, limits, idle_ms, max_age_ms } = order;
         if let Some(label) = label.as_ref().filter(|label| label.chars().count() > MAX_LABEL) {
             let expected = format!("a text of at most {MAX_LABEL} characters");
-            return Err(ParamsError::wrong("label", expected, label.chars().count().to_string()).into());
+            return Err(
+                ParamsError::wrong("label", expected, label.chars().count().to_string()).into()
+            );
         }
         let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
         let planned = self.plan_guest(caller, String::new(), &mount_skills, &input_blobs, limits);
@@ -253,7 +255,9 @@ fn refuse_what_cells_have_not(params: &RunCodeParams) -> Result<(), ServiceError
         ("idempotency_key", params.idempotency_key.is_some()),
     ] {
         if is_set {
-            return Err(ParamsError::wrong(name, "left out in a call with `session`", "a value").into());
+            return Err(
+                ParamsError::wrong(name, "left out in a call with `session`", "a value").into()
+            );
         }
     }
     Ok(())

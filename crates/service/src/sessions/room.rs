@@ -228,7 +228,8 @@ impl SessionRoom {
     ) -> Result<CheckpointView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         if name.is_empty() || name.chars().count() > MAX_NAME || name.contains(char::is_control) {
-            let expected = format!("a text of 1 to {MAX_NAME} characters without control characters");
+            let expected =
+                format!("a text of 1 to {MAX_NAME} characters without control characters");
             return Err(ParamsError::wrong("name", expected, "another text").into());
         }
         let checkpoint = match checkpoint {

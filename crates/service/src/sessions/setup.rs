@@ -52,7 +52,8 @@ impl SessionSetup {
             ("limits.workspace_bytes", requested.workspace_bytes, self.workspace_bytes),
         ] {
             if let Some(asked) = asked.filter(|asked| *asked != own) {
-                let expected = format!("left out, or the {own} of the session: its first call sets it");
+                let expected =
+                    format!("left out, or the {own} of the session: its first call sets it");
                 return Err(ParamsError::wrong(name, expected, asked.to_string()).into());
             }
         }
@@ -106,7 +107,9 @@ mod tests {
             setup(None).limits_for(limits).unwrap_err().to_string()
         };
         assert!(other(|limits| limits.memory_bytes = Some(1)).contains("limits.memory_bytes"));
-        assert!(other(|limits| limits.workspace_bytes = Some(1)).contains("limits.workspace_bytes"));
+        assert!(
+            other(|limits| limits.workspace_bytes = Some(1)).contains("limits.workspace_bytes")
+        );
         assert!(other(|limits| limits.fuel = Some(1)).contains("limits.fuel"));
         let fuel = RequestedLimits { fuel: Some(9), ..RequestedLimits::default() };
         assert_eq!(setup(Some(Fuel(7))).limits_for(fuel).unwrap().fuel, Some(9));

@@ -1,6 +1,7 @@
 //! Cells: turns of a guest that is kept, whose program runs in the `__main__` of the cells before it.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -23,6 +24,10 @@ pub const MAX_INLINE_TOTAL: usize = 1 << 20;
 /// Longest MIME type of a part, in bytes: as long as that of a blob.
 pub const MAX_PART_KIND: usize = 127;
 
+/// The time that a cell has to end after it was interrupted, by its caller or at its time limit. Then it
+/// is stopped, and its guest is of no use any more.
+pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
+
 /// Makes a turn a cell: its source runs in `__main__`, which stays for the next cell, and `main` is
 /// not called.
 ///
@@ -36,7 +41,8 @@ pub struct CellOrder {
     pub reseed: bool,
 }
 
-/// What a cell leaves beside its value and its log. As these, a program can make it up.
+/// What a cell leaves beside its value and its log. As these, a program can make it up, all but
+/// [`Self::interrupted`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOutcome {
     /// What it displayed, in the order in which that came: at most [`MAX_BUNDLES`].
@@ -46,6 +52,10 @@ pub struct CellOutcome {
     /// confirmed it must not be continued.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reseeded: bool,
+    /// True if the host interrupted the cell, for its caller or at its time limit. The cell may have
+    /// ended with the exception, caught it and returned, or been stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// One object that was displayed, in one form or several.
@@ -176,7 +186,7 @@ mod tests {
     }
 
     fn outcome(display: Vec<DisplayBundle>) -> CellOutcome {
-        CellOutcome { display, reseeded: false }
+        CellOutcome { display, ..CellOutcome::default() }
     }
 
     #[test]
@@ -185,10 +195,10 @@ mod tests {
         let picture =
             DisplayPart { kind: "image/png".to_owned(), content: DisplayContent::Blob(id.clone()) };
         let bundle = DisplayBundle { parts: vec![text("text/plain", "a"), picture] };
-        let whole = CellOutcome { display: vec![bundle], reseeded: true };
+        let whole = CellOutcome { display: vec![bundle], reseeded: true, interrupted: true };
         let written = serde_json::to_string(&whole).unwrap();
         let expected = format!(
-            r#"{{"display":[[{{"kind":"text/plain","content":{{"text":"a"}}}},{{"kind":"image/png","content":{{"blob":"{id}"}}}}]],"reseeded":true}}"#
+            r#"{{"display":[[{{"kind":"text/plain","content":{{"text":"a"}}}},{{"kind":"image/png","content":{{"blob":"{id}"}}}}]],"reseeded":true,"interrupted":true}}"#
         );
         assert_eq!(written, expected);
         assert_eq!(serde_json::from_str::<CellOutcome>(&written).unwrap(), whole);

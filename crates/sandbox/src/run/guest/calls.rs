@@ -48,7 +48,7 @@ fn call_host(
     let frame = slice(memory, frame, frame_length);
     let is_about_timer = frame.is_some_and(|frame| frame.starts_with(&[TimerRequest::OPERATION]));
     let (answer, left) = match frame {
-        Some(frame) => guest.answer(frame, memory, fuel),
+        Some(frame) => guest.answer(frame, memory.len(), fuel),
         None => (HostAnswer::Fault, fuel),
     };
     if is_about_timer {
@@ -100,7 +100,7 @@ fn ring_if_due(caller: &mut Caller<'_, Guest>, meter: &FuelMeter) {
     let clocks = &mut lasting.process.clock_and_random;
     clocks.note_fuel(meter.left());
     let is_due = fueled.timer.take(clocks.monotonic());
-    let words = fueled.words.filter(|_| is_due);
+    let words = is_due.then_some(fueled.words);
     let memory = lasting.exports.as_ref().map(|exports| exports.memory);
     let Some((words, memory)) = words.zip(memory) else { return };
     let memory = memory.data_mut(caller);
