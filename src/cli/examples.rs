@@ -393,8 +393,8 @@ Examples:
   wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4
   wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4 --count 3
 
-A session is an interpreter whose state stays on a server between calls. Its state after each cell is
-a checkpoint.";
+A session is an interpreter whose state stays on a server between calls. A checkpoint is the state
+after a cell.";
 
 pub(crate) const LIST_SESSIONS: &str = "\
 Examples:

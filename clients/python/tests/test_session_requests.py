@@ -13,7 +13,6 @@ from scripted import Answer, ScriptedServer, refusal, result
 
 import wardian
 from wardian import errors
-from wardian.results import BadAnswer
 from wardian.sessions import Cell, Checkpoint, SessionInfo
 
 ID = "ses_" + "a" * 26
@@ -313,7 +312,7 @@ def test_times_have_a_distance_from_utc() -> None:
     found = SessionInfo.read(SESSION)
     assert found.created_at == datetime(2026, 11, 28, 10, tzinfo=timezone.utc)
     for wrong in ("2026-11-28T10:00:00", "yesterday", ""):
-        with pytest.raises(BadAnswer, match="should be a time"):
+        with pytest.raises(errors.BadAnswer, match="should be a time"):
             Cell.read(cell(1, began_at=wrong))
 
 
