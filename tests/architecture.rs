@@ -109,6 +109,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("brotli_decompressor::", &["sandbox/codecs/"]),
     ("lz4_flex::", &["sandbox/codecs/", "sandbox/session/pages/frame.rs"]),
     ("strsim::", &["formats/skill/similar.rs"]),
+    ("rustyline::", &["program/cli/commands/repl/terminal.rs"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`. The store of
     // blobs leaves that to the tasks of its callers: `CallMemory::on_task`.
     (

@@ -62,6 +62,7 @@ mod run_records;
 mod scale;
 mod scripts;
 mod secrets;
+mod session_commands;
 mod shares;
 mod skill_tests;
 mod skills_lock;
