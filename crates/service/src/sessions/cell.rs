@@ -3,6 +3,7 @@
 //! INVARIANT(last-checkpoint-is-truth): the state after a cell is in the store before the caller has the
 //! answer. A guest that a worker keeps only saves the way from there.
 
+use std::io;
 use std::sync::Arc;
 
 use tracing::{debug, warn};
@@ -37,8 +38,8 @@ pub(crate) struct PlannedCell {
 #[derive(Debug)]
 pub(crate) struct EndedCell {
     turn: SessionTurn,
-    /// Its guest, and the state of it to keep; or why there is none to keep.
-    state: Result<(HeldGuest, ParkedGuest), String>,
+    /// Its guest if a worker has it, and its state to keep; or why there is none to keep.
+    state: Result<(Option<HeldGuest>, CheckedPack), String>,
 }
 
 impl PlannedCell {
@@ -77,48 +78,47 @@ impl PlannedCell {
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
         let Self { turn, run, .. } = self;
-        let _running = run.map(|run| room.note_running(turn.session().clone(), run));
+        let session = turn.session();
+        let running = run.map(|run| room.note_running(session.clone(), run));
         let Job { guest: spec, turn: order } = job;
-        let head = turn.head().map(|head| head.id.clone());
-        let kept = head.as_ref().and_then(|head| room.guests().take(turn.session(), head));
-        let mut spec = Some(spec);
-        let begun = match kept {
-            Some(mut guest) => match guest.turn(&order, host).await {
-                Ok(finished) => Some((finished, guest)),
-                Err(DispatchError::GuestLost) => None,
-                Err(refused) => return Err(refused.into()),
-            },
-            None => None,
-        };
-        let (mut finished, guest) = match (begun, spec.take()) {
-            (Some(begun), _) => begun,
-            (None, Some(spec)) => {
-                let mut guest = guest_at(&turn, pool, caller, spec).await?;
-                let finished = guest.turn(&order, host).await;
-                (finished.map_err(|error| not_resumed(error, head.as_ref()))?, guest)
+        let head = turn.head().map(|head| &head.id);
+        let kept = head.and_then(|head| room.guests().take(session, head));
+        if let Some(mut guest) = kept {
+            running.iter().for_each(|running| running.can_interrupt(&guest));
+            match guest.turn(&order, host).await {
+                Err(DispatchError::GuestLost) => {}
+                begun => return Ok(Self::ended(turn, begun?, guest)),
             }
-            (None, None) => return Err(DispatchError::GuestLost.into()),
-        };
-        let state = state_to_keep(&mut finished, turn.must_reseed()).map(|parked| (guest, parked));
-        Ok((finished, EndedCell { turn, state }))
+        }
+        let mut guest = guest_at(&turn, pool, caller, spec).await?;
+        running.iter().for_each(|running| running.can_interrupt(&guest));
+        let begun = guest.turn(&order, host).await;
+        let finished = begun.map_err(|error| not_resumed(error, head))?;
+        drop(running);
+        Ok(Self::ended(turn, finished, guest))
+    }
+
+    fn ended(
+        turn: SessionTurn,
+        mut finished: FinishedRun,
+        guest: HeldGuest,
+    ) -> (FinishedRun, EndedCell) {
+        let state = state_to_keep(&mut finished, turn.must_reseed());
+        let guest = finished.is_guest_kept.then_some(guest);
+        (finished, EndedCell { turn, state: state.map(|pack| (guest, pack)) })
     }
 }
 
 impl EndedCell {
     /// Keeps the state after the cell, or leaves the session where it was, and says so in the answer.
-    pub(crate) async fn settle(
-        self,
-        room: &SessionRoom,
-        caller: &Caller,
-        mut answered: Answered,
-    ) -> Answered {
+    pub(crate) async fn settle(self, room: &SessionRoom, mut answered: Answered) -> Answered {
         let Self { turn, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let result = serde_json::to_string(&answered.result).ok();
         let end = CellEnd { result, fuel: answered.result.fuel };
         let kept = match state {
-            Ok((guest, parked)) => keep(turn, caller, parked, end).await.map(|at| (guest, at)),
+            Ok((guest, pack)) => keep(turn, pack, end).await.map(|at| (guest, at)),
             Err(reason) => {
                 if let Err(cause) = turn.roll_back(end).await {
                     warn_of(&session, &cause);
@@ -128,7 +128,9 @@ impl EndedCell {
         };
         answered.result.session = Some(match kept {
             Ok((guest, checkpoint)) => {
-                room.guests().put(session.clone(), checkpoint.clone(), guest);
+                if let Some(guest) = guest {
+                    room.guests().put(session.clone(), checkpoint.clone(), guest);
+                }
                 let state = CellFate::Kept;
                 SessionResult {
                     id: session,
@@ -165,7 +167,12 @@ async fn guest_at(
         return Ok(pool.open(spec));
     }
     debug!(session.id = %turn.session(), "the session goes on from {} packs", packs.len());
-    Ok(pool.resume(spec, packs.into_iter().map(|pack| pack.bytes).collect()))
+    // Large packs are copied to memory files.
+    let contents = caller.memory.on_thread(move || {
+        packs.into_iter().map(|pack| PackContent::new(pack.bytes)).collect::<io::Result<Vec<_>>>()
+    });
+    let contents = contents.await.map_err(ServiceError::Interrupted)?;
+    Ok(pool.resume(spec, contents.map_err(ServiceError::Unreadable)?))
 }
 
 /// The error for a guest that could not be made of its checkpoint.
@@ -179,47 +186,31 @@ fn not_resumed(error: DispatchError, head: Option<&CheckpointId>) -> ServiceErro
 }
 
 /// The state that a cell has left, or why it is not kept.
-fn state_to_keep(finished: &mut FinishedRun, must_reseed: bool) -> Result<ParkedGuest, String> {
-    let parked = finished.parked.take();
-    if let Err(failure) = &finished.outcome.end
-        && !finished.is_guest_kept
-    {
-        return Err(failure.to_string());
-    }
+fn state_to_keep(finished: &mut FinishedRun, must_reseed: bool) -> Result<CheckedPack, String> {
     let is_reseeded = finished.outcome.cell.as_ref().is_some_and(|cell| cell.reseeded);
-    if must_reseed && !is_reseeded {
-        return Err("the interpreter did not confirm that its randomness was renewed".to_owned());
-    }
-    match parked {
-        Some(Ok(parked)) => Ok(parked),
-        Some(Err(reason)) => Err(reason),
-        None => Err("the state of the interpreter could not be read".to_owned()),
+    match finished.pack.take() {
+        Some(Ok(_)) if must_reseed && !is_reseeded => {
+            Err("the interpreter did not confirm that its randomness was renewed".to_owned())
+        }
+        Some(Ok(pack)) => Ok(pack),
+        Some(Err(not_parked)) => Err(not_parked.to_string()),
+        None => Err(finished.outcome.end.as_ref().map_or_else(ToString::to_string, |()| {
+            "the state after the cell could not be saved".to_owned()
+        })),
     }
 }
 
 /// Commits the state after a cell, and returns its checkpoint, or why that is not possible.
-async fn keep(
-    turn: SessionTurn,
-    caller: &Caller,
-    parked: ParkedGuest,
-    end: CellEnd,
-) -> Result<CheckpointId, String> {
-    let ParkedGuest { facts, content } = parked;
+async fn keep(turn: SessionTurn, pack: CheckedPack, end: CellEnd) -> Result<CheckpointId, String> {
+    let CheckedPack { facts, bytes } = pack;
     let session = turn.session().clone();
-    let size = content.size();
-    if let Err(no_room) = caller.memory.reserve(size) {
-        return Err(no_room.to_string());
-    }
-    let read = caller.memory.on_thread(move || content.into_bytes()).await;
-    let Ok(Ok(bytes)) = read else {
-        return Err("the state of the interpreter could not be read".to_owned());
-    };
     let before = turn.head().map(|head| head.pack.description.sequence);
     let sequence = match (facts.base, before) {
         (Some(_), Some(before)) => before.saturating_add(1),
         _ => 0,
     };
-    let description = PackDescription { sequence, base: facts.base, digest: facts.digest, size };
+    let (base, digest, size) = (facts.base, facts.digest, facts.size);
+    let description = PackDescription { sequence, base, digest, size };
     turn.commit(description, bytes, end).await.map_err(|cause| {
         if matches!(cause, SessionsError::Store { .. } | SessionsError::DiskFull(_)) {
             warn_of(&session, &cause);

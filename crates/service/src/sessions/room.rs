@@ -16,6 +16,7 @@ use crate::sessions::views::{
     CellPage, CellView, CheckpointView, ForkView, Forks, Interrupted, SessionDetail, SessionList,
     SessionUsageView, SessionView,
 };
+use wardian_dispatch::{HeldGuest, Interrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredSession};
 use wardian_stores::tenants::Right;
@@ -50,7 +51,15 @@ const MAX_NAME: usize = 200;
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
     guests: KeptGuests,
-    running: Mutex<BTreeMap<SessionId, Arc<ActiveRun>>>,
+    running: Mutex<BTreeMap<SessionId, Running>>,
+}
+
+/// A cell that is running.
+#[derive(Debug)]
+struct Running {
+    run: Arc<ActiveRun>,
+    /// Reaches its guest, once there is one.
+    interrupter: Option<Interrupter>,
 }
 
 /// The place of a running cell. Dropping it ends the entry.
@@ -81,7 +90,7 @@ impl SessionRoom {
 
     /// Lets the cell that this run is be interrupted by its session.
     pub(crate) fn note_running(&self, session: SessionId, run: Arc<ActiveRun>) -> RunningCell<'_> {
-        self.running.lock().insert(session.clone(), run);
+        self.running.lock().insert(session.clone(), Running { run, interrupter: None });
         RunningCell { room: self, session }
     }
 
@@ -270,11 +279,16 @@ impl SessionRoom {
     pub async fn interrupt(&self, caller: &Caller, id: &str) -> Result<Interrupted, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.find(&caller.tenant, &id).await?;
-        let running = self.running.lock().get(&id).map(Arc::clone);
-        if let Some(run) = &running {
-            run.stop(StopReason::Cancelled);
-        }
-        Ok(Interrupted { interrupted: running.is_some() })
+        let running = self.running.lock();
+        let interrupted = running.get(&id).is_some_and(|running| match &running.interrupter {
+            Some(interrupter) => interrupter.interrupt(),
+            // Its guest is not there yet, so there is no state to keep.
+            None => {
+                running.run.stop(StopReason::Cancelled);
+                true
+            }
+        });
+        Ok(Interrupted { interrupted })
     }
 
     /// Closes a session: its state is removed, and a cell that is running in it is stopped.
@@ -286,8 +300,8 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
         self.guests.close(&id);
-        if let Some(run) = self.running.lock().get(&id) {
-            run.stop(StopReason::Cancelled);
+        if let Some(running) = self.running.lock().get(&id) {
+            running.run.stop(StopReason::Cancelled);
         }
         Ok(())
     }
@@ -311,6 +325,15 @@ impl SessionRoom {
     fn of(&self, caller: &Caller) -> Result<&Sessions, ServiceError> {
         ensure_has(caller, Right::Code)?;
         self.store()
+    }
+}
+
+impl RunningCell<'_> {
+    /// Lets an interrupt of the session reach its guest from now on.
+    pub(crate) fn can_interrupt(&self, guest: &HeldGuest) {
+        if let Some(running) = self.room.running.lock().get_mut(&self.session) {
+            running.interrupter = Some(guest.interrupter());
+        }
     }
 }
 

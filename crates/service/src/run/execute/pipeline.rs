@@ -391,7 +391,7 @@ impl Service {
         let Ended { run_id, finished, host, form, inputs, key, cell, held: _held } = ended;
         let mut answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
         if let Some(cell) = cell {
-            answered = Box::pin(cell.settle(&self.sessions, caller, answered)).await;
+            answered = Box::pin(cell.settle(&self.sessions, answered)).await;
         }
         let answered =
             with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
