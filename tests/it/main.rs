@@ -63,6 +63,7 @@ mod scale;
 mod scripts;
 mod secrets;
 mod session_commands;
+mod sessions;
 mod shares;
 mod skill_tests;
 mod skills_lock;

@@ -116,15 +116,15 @@ fn outputs_of(cell: &CellView) -> Vec<Value> {
     outputs
 }
 
-/// The value of a cell as text. A result has an object, whose only member `value` is a value that is none.
+/// The value of a cell as text. A result has an object, whose only member `result` is a value that is none.
 fn shown_value(output: &RawValue) -> String {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wrapped {
-        value: Box<RawValue>,
+        result: Box<RawValue>,
     }
     match serde_json::from_str::<Wrapped>(output.get()) {
-        Ok(Wrapped { value }) => value.get().to_owned(),
+        Ok(Wrapped { result }) => result.get().to_owned(),
         Err(_) => output.get().to_owned(),
     }
 }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_notebook_has_what_cells_printed_displayed_returned_and_raised() {
-        let result = r#"{"output": {"value": 3}, "logs_preview": "hi\n", "display": [
+        let result = r#"{"output": {"result": 3}, "logs_preview": "hi\n", "display": [
             {"text/html": {"text": "<b>x</b>"}, "image/png": {"blob": "blob:1"}}]}"#;
         let failed = r#"{"output": null, "logs_preview": "", "error":
             {"type": "ValueError", "message": "no", "traceback": "a\nb"}}"#;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::job::session::cell::{DisplayBundle, DisplayContent, DisplayPart};
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::methods::discovery::{
@@ -12,14 +13,16 @@ use crate::protocol::methods::discovery::{
     ReadSkillFileResult, SkillSummary,
 };
 use crate::protocol::methods::execution::{
-    ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
-    TruncatedOutput,
+    CellFate, ConvertedValue, DetachedRun, DisplayedObject, FileResult, RunError, RunProgress,
+    RunResult, RunStatus, SessionResult, TruncatedOutput,
 };
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
-use wardian_vocabulary::ids::{BlobId, BlobName, RunId, SkillName, SkillVersion};
+use wardian_vocabulary::ids::{
+    BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,
+};
 
 use super::*;
 
@@ -220,7 +223,7 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         fuel,
         cached: fuel.is_some(),
         display: fuel.map(|_| displayed()).into_iter().collect(),
-        session: fuel.map(|_| session_result()),
+        session: fuel.map(|_| session_result(None)),
     };
     let full = run(
         RunStatus::Failed,
@@ -239,11 +242,29 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         ("RunError", true, sample(error(Some(text())))),
         ("RunError", false, sample(error(None))),
         ("TruncatedOutput", true, sample(truncated)),
+        ("SessionState", true, sample(session_result(Some(text())))),
+        ("SessionState", false, sample(session_result(None))),
     ];
     for status in [RunProgress::Queued, RunProgress::Running, RunProgress::Ended] {
         all.push(("DetachedRun", true, sample(DetachedRun { status, run_id: run_id() })));
     }
     all
+}
+
+fn displayed() -> DisplayedObject {
+    let part = |kind: &str, content| DisplayPart { kind: kind.to_owned(), content };
+    DisplayedObject(DisplayBundle {
+        parts: vec![
+            part("text/plain", DisplayContent::Text("text".to_owned())),
+            part("image/png", DisplayContent::Blob(blob_id())),
+        ],
+    })
+}
+
+fn session_result(reason: Option<String>) -> SessionResult {
+    let checkpoint = Some(CheckpointId::new(3, &Digest::of(b"state")));
+    let id = SessionId::of_random(&[7; 16]);
+    SessionResult { id, cell: 3, checkpoint, state: CellFate::Kept, reason }
 }
 
 fn discovery_samples() -> Vec<(&'static str, bool, Value)> {
