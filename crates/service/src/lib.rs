@@ -42,7 +42,7 @@ pub use crate::runs::{
     RunListOrder, Runs,
 };
 pub use crate::service::{Parts, Service};
-pub use crate::sessions::SessionCalls;
+pub use crate::sessions::calls::SessionCalls;
 pub use crate::sessions::order::SessionOrder;
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{

@@ -15,7 +15,6 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
-use crate::sessions::SessionCalls as _;
 use crate::sessions::cell::{PlannedCell, rolled_back};
 use crate::sessions::room::{checkpoint_id, session_id, wait_of};
 use crate::sessions::setup::SessionSetup;

@@ -12,7 +12,7 @@ use crate::run::execute::log_stream::LogListener;
 use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
-use crate::sessions::SessionCalls;
+use crate::sessions::calls::SessionCalls;
 use crate::sessions::order::SessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;

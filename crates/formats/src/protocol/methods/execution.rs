@@ -6,7 +6,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::job::session::cell::DisplayBundle;
 use crate::protocol::params_error::ParamsError;
 use wardian_vocabulary::ids::{BlobId, CheckpointId, RunId, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -348,15 +347,34 @@ pub struct RunResult {
 
 /// An object that a cell displayed, in one form or several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DisplayedObject(pub DisplayBundle);
+pub struct DisplayedObject(pub Vec<(String, DisplayedForm)>);
 
-/// Prints an object with the content of each form under its MIME type. The first one of a type counts.
+/// One form of an object that a cell displayed.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisplayedForm {
+    /// A text.
+    Text(String),
+    /// A picture, other bytes, or a long text.
+    Blob(BlobId),
+}
+
+/// Prints no text: it comes from the program and must not reach a log.
+impl fmt::Debug for DisplayedForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.debug_struct("Text").field("len", &text.len()).finish(),
+            Self::Blob(id) => f.debug_tuple("Blob").field(id).finish(),
+        }
+    }
+}
+
+/// Prints an object with each form under its MIME type. The first one of a type counts.
 impl Serialize for DisplayedObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seen = BTreeSet::new();
-        let parts = self.0.parts.iter().filter(|part| seen.insert(part.kind.as_str()));
-        let parts: Vec<_> = parts.map(|part| (&part.kind, &part.content)).collect();
-        serializer.collect_map(parts)
+        let forms: Vec<_> = self.0.iter().filter(|(kind, _)| seen.insert(kind)).collect();
+        serializer.collect_map(forms.into_iter().map(|(kind, form)| (kind, form)))
     }
 }
 

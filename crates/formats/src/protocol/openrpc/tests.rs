@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::job::session::cell::{DisplayBundle, DisplayContent, DisplayPart};
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::methods::discovery::{
@@ -13,8 +12,8 @@ use crate::protocol::methods::discovery::{
     ReadSkillFileResult, SkillSummary,
 };
 use crate::protocol::methods::execution::{
-    CellFate, ConvertedValue, DetachedRun, DisplayedObject, FileResult, RunError, RunProgress,
-    RunResult, RunStatus, SessionResult, TruncatedOutput,
+    CellFate, ConvertedValue, DetachedRun, DisplayedForm, DisplayedObject, FileResult, RunError,
+    RunProgress, RunResult, RunStatus, SessionResult, TruncatedOutput,
 };
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
@@ -252,13 +251,10 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
 }
 
 fn displayed() -> DisplayedObject {
-    let part = |kind: &str, content| DisplayPart { kind: kind.to_owned(), content };
-    DisplayedObject(DisplayBundle {
-        parts: vec![
-            part("text/plain", DisplayContent::Text("text".to_owned())),
-            part("image/png", DisplayContent::Blob(blob_id())),
-        ],
-    })
+    DisplayedObject(vec![
+        ("text/plain".to_owned(), DisplayedForm::Text("text".to_owned())),
+        ("image/png".to_owned(), DisplayedForm::Blob(blob_id())),
+    ])
 }
 
 fn session_result(reason: Option<String>) -> SessionResult {

@@ -21,7 +21,7 @@ use wardian_formats::job::KeepFiles;
 use wardian_formats::job::outcome::{Logs, RunFailure, RunOutcome};
 use wardian_formats::job::session::cell::{CellOutcome, DisplayContent, DisplayPart};
 use wardian_formats::protocol::methods::execution::{
-    DisplayedObject, FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus,
+    DisplayedForm, DisplayedObject, FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus,
 };
 use wardian_formats::provenance::{Toolchain, Unrepeatable};
 use wardian_stores::blobs::BlobStore;
@@ -270,14 +270,15 @@ impl Answers {
 /// What a cell displayed. A form that names a blob which the run did not write is left out: a program
 /// can reach no other blobs, so a worker that names one is not believed.
 fn displayed(cell: Option<Box<CellOutcome>>, written: &[BlobId]) -> Vec<DisplayedObject> {
-    let is_own = |part: &DisplayPart| match &part.content {
-        DisplayContent::Text(_) => true,
-        DisplayContent::Blob(id) => written.contains(id),
+    let form = |part: DisplayPart| match part.content {
+        DisplayContent::Text(text) => Some((part.kind, DisplayedForm::Text(text))),
+        DisplayContent::Blob(id) if written.contains(&id) => {
+            Some((part.kind, DisplayedForm::Blob(id)))
+        }
+        DisplayContent::Blob(_) => None,
     };
-    let bundles = cell.map(|cell| cell.display).unwrap_or_default();
-    let own = bundles.into_iter().map(|mut bundle| {
-        bundle.parts.retain(is_own);
-        DisplayedObject(bundle)
-    });
-    own.collect()
+    let bundles = cell.map(|cell| cell.display).unwrap_or_default().into_iter();
+    bundles
+        .map(|bundle| DisplayedObject(bundle.parts.into_iter().filter_map(form).collect()))
+        .collect()
 }
