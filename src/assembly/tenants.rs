@@ -1,6 +1,6 @@
 //! Opens the databases of the data folder: that of keys, and that of records.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracing::warn;
@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::assembly::error::AssemblyError;
 use wardian_config::{AuthMode, Config};
 use wardian_service::Authentication;
-use wardian_sessions::Sessions;
+use wardian_sessions::{Sessions, SessionsConfig};
 use wardian_stores::database::{self, KeyDatabase};
 use wardian_stores::records::RecordTable;
 use wardian_stores::sessions::TenantSessionKeys;
@@ -59,6 +59,25 @@ pub async fn open_sessions(
     }
     let rows = database::open_sessions(&config.data_dir.join(SESSIONS_FILE)).await?;
     let settings = config.sessions.store.clone();
+    Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
+}
+
+/// The sessions of a process that keeps them in a folder of its own, and no longer than it runs.
+///
+/// # Errors
+///
+/// As [`open_sessions`].
+pub async fn open_own_sessions(
+    config: &Config,
+    folder: &Path,
+) -> Result<Option<Sessions>, AssemblyError> {
+    if !config.sessions.is_enabled {
+        return Ok(None);
+    }
+    let keys = database::open_key_database(&folder.join(FILE)).await?.sessions;
+    let rows = database::open_sessions(&folder.join(SESSIONS_FILE)).await?;
+    let root = folder.join("sessions");
+    let settings = SessionsConfig { root, ..config.sessions.store.clone() };
     Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
 }
 
