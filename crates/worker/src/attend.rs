@@ -100,7 +100,8 @@ fn give_turn<R: Runner>(
             return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
         }
     };
-    let can_go_on = perform(channel, runner, (guest, turn), (watch, last_reset.take()))?;
+    let order = (&mut *guest, turn);
+    let can_go_on = perform(channel, runner, order, (watch, last_reset.take()))?;
     if is_cell && can_go_on {
         park(&mut channel.borrow_mut(), runner, guest)?;
     }

@@ -95,7 +95,7 @@ async fn a_guest_goes_on_from_its_packs_in_another_worker() {
 #[tokio::test]
 async fn whole_sessions_live_from_packs_alone() {
     let pool = start(config(1)).await;
-    let (mut packs, mut expected) = (Vec::new(), Vec::new());
+    let (mut packs, mut expected) = (Vec::new(), Vec::<String>::new());
     let mut wholes = 0;
     for number in 0..MOST_IN_CHAIN + 3 {
         let mut guest = match packs.is_empty() {
