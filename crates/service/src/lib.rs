@@ -43,7 +43,7 @@ pub use crate::runs::{
 };
 pub use crate::service::{Parts, Service};
 pub use crate::sessions::calls::SessionCalls;
-pub use crate::sessions::order::SessionOrder;
+pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
     CellPage, CellView, CheckpointView, ForkView, Forks, Interrupted, SessionDetail, SessionList,

@@ -63,7 +63,7 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
-pub use crate::turn::{MAX_CHAIN, MAX_RESULT, MAX_SOURCE, OpenedPack, SessionTurn, TurnOrder};
+pub use crate::turn::{MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack};
 pub use wardian_stores::sessions::{
     CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
     StoredCell, StoredCheckpoint, StoredPack, StoredSession,

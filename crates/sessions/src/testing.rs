@@ -8,8 +8,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::{
-    CellEnd, OpenedPack, PackDescription, SessionOrder, SessionTurn, Sessions, SessionsConfig,
-    SessionsError, StoredCheckpoint, TurnOrder,
+    CellEnd, PackDescription, SessionOrder, SessionTurn, Sessions, SessionsConfig, SessionsError,
+    StoredCheckpoint, TurnRequest, UnsealedPack,
 };
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::{open_key_database, open_sessions};
@@ -108,7 +108,7 @@ impl<D: Disk> Sessions<D> {
     }
 
     pub(crate) async fn turn(&self, session: &SessionId) -> Result<SessionTurn<D>, SessionsError> {
-        let order = TurnOrder { source: "x = 1".to_owned(), ..TurnOrder::default() };
+        let order = TurnRequest { source: "x = 1".to_owned(), ..TurnRequest::default() };
         self.take_turn(&acme(), session, order).await
     }
 
@@ -124,7 +124,7 @@ impl<D: Disk> Sessions<D> {
         let turn = self.turn(session).await?;
         let packs = turn.packs().await;
         turn.roll_back(CellEnd::default()).await?;
-        Ok(packs?.into_iter().map(|OpenedPack { bytes, .. }| bytes).collect())
+        Ok(packs?.into_iter().map(|UnsealedPack { bytes, .. }| bytes).collect())
     }
 
     pub(crate) async fn head(&self, session: &SessionId) -> Option<CheckpointId> {

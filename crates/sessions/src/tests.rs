@@ -7,7 +7,7 @@ use crate::seal::FRAME;
 use crate::testing::{Place, START, acme, end, facts, order};
 use crate::{
     CellEnd, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
-    SessionUsage, SessionsConfig, SessionsError, TurnOrder,
+    SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
@@ -45,7 +45,7 @@ async fn one_owner_sees_a_session() {
     let checkpoint = sessions.run(&id, b"state").await;
     let none = SessionId::of_random(&[7; 16]);
     for (tenant, id) in [(&beta, &id), (&acme(), &none)] {
-        let turn = sessions.take_turn(tenant, id, TurnOrder::default()).await.map(drop);
+        let turn = sessions.take_turn(tenant, id, TurnRequest::default()).await.map(drop);
         let answers = [
             sessions.find(tenant, id).await.map(drop),
             sessions.cells(tenant, id, 0, 9).await.map(drop),
@@ -160,7 +160,7 @@ async fn one_cell_runs_at_a_time() {
     assert!(matches!(sessions.turn(&id).await, Err(SessionsError::Busy { .. })));
     let restored = sessions.restore(&acme(), &id, &first).await;
     assert!(matches!(restored, Err(SessionsError::Busy { .. })));
-    let order = TurnOrder { wait: Duration::from_secs(600), ..TurnOrder::default() };
+    let order = TurnRequest { wait: Duration::from_secs(600), ..TurnRequest::default() };
     let waiting = tokio::spawn({
         let (sessions, id) = (sessions.clone(), id.clone());
         async move { sessions.take_turn(&acme(), &id, order).await.unwrap().head().cloned() }
@@ -169,7 +169,7 @@ async fn one_cell_runs_at_a_time() {
     let second = turn.commit(description, b"second".to_vec(), end()).await.unwrap();
     assert_eq!(waiting.await.unwrap().unwrap().id, second, "it begins where the other ended");
     // That turn was dropped: its cell is rolled back, and the session is free soon.
-    let order = TurnOrder { wait: Duration::from_secs(600), ..TurnOrder::default() };
+    let order = TurnRequest { wait: Duration::from_secs(600), ..TurnRequest::default() };
     let turn = sessions.take_turn(&acme(), &id, order).await.unwrap();
     let cells = sessions.cells(&acme(), &id, 2, 9).await.unwrap();
     let states: Vec<CellState> = cells.iter().map(|cell| cell.state).collect();
@@ -215,9 +215,9 @@ async fn a_session_that_has_moved_on_is_a_conflict() {
     let id = sessions.new_session().await;
     let first = sessions.run(&id, b"first").await;
     let second = sessions.run(&id, b"second").await;
-    let order = |expected: &CheckpointId| TurnOrder {
+    let order = |expected: &CheckpointId| TurnRequest {
         if_checkpoint: Some(expected.clone()),
-        ..TurnOrder::default()
+        ..TurnRequest::default()
     };
     let error = sessions.take_turn(&acme(), &id, order(&first)).await.unwrap_err();
     assert!(matches!(&error, SessionsError::Conflict { head } if *head == Some(second.clone())));
@@ -388,7 +388,7 @@ async fn quotas_are_those_of_a_tenant() {
     sessions.turn(&id).await.unwrap().roll_back(long).await.unwrap();
     let cells = sessions.cells(&acme(), &id, 4, 1).await.unwrap();
     assert_eq!((cells[0].result.clone(), cells[0].fuel), (None, Some(3)), "it is too long");
-    let long = TurnOrder { source: "x".repeat(1_000), ..TurnOrder::default() };
+    let long = TurnRequest { source: "x".repeat(1_000), ..TurnRequest::default() };
     let turn = sessions.take_turn(&acme(), &id, long).await.unwrap();
     turn.roll_back(CellEnd::default()).await.unwrap();
     assert!(matches!(sessions.turn(&id).await, Err(SessionsError::Full { .. })));

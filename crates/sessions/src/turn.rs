@@ -33,7 +33,7 @@ pub const MAX_RESULT: usize = 256 << 10;
 
 /// A cell to begin.
 #[derive(Debug, Clone, Default)]
-pub struct TurnOrder {
+pub struct TurnRequest {
     /// The program. One longer than [`MAX_SOURCE`] is not kept.
     pub source: String,
     /// The checkpoint that the session must be at, if the caller has said so.
@@ -44,7 +44,7 @@ pub struct TurnOrder {
 
 /// A pack as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenedPack {
+pub struct UnsealedPack {
     /// Its facts.
     pub description: PackDescription,
     /// Its bytes.
@@ -80,7 +80,7 @@ impl<D: Disk> Sessions<D> {
         &self,
         tenant: &TenantId,
         session: &SessionId,
-        order: TurnOrder,
+        order: TurnRequest,
     ) -> Result<SessionTurn<D>, SessionsError> {
         self.find(tenant, session).await?;
         let permit = self.0.turns.take(session, order.wait).await;
@@ -150,7 +150,7 @@ impl<D: Disk> SessionTurn<D> {
     ///
     /// [`SessionsError::Damaged`] if one of them, its row or its key is not as it was stored,
     /// [`SessionsError::Memory`] if there is no room for them, or the store fails.
-    pub async fn packs(&self, memory: &CallMemory) -> Result<Vec<OpenedPack>, SessionsError> {
+    pub async fn packs(&self, memory: &CallMemory) -> Result<Vec<UnsealedPack>, SessionsError> {
         let Some(head) = self.cell.head.as_ref().map(|head| &head.id) else {
             return Ok(Vec::new());
         };
@@ -171,7 +171,7 @@ impl<D: Disk> SessionTurn<D> {
                     ReadFault::Damaged => damaged(),
                     ReadFault::Failed(cause) => SessionsError::from_disk("read")(cause),
                 })?;
-                packs.push(OpenedPack { description: pack.description, bytes });
+                packs.push(UnsealedPack { description: pack.description, bytes });
             }
             Ok(packs)
         })

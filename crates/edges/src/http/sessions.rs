@@ -21,7 +21,8 @@ use crate::net::body::ReadBody;
 use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_body};
 use wardian_formats::protocol::request_id::RequestId;
 use wardian_service::{
-    Caller, CallerIdentity, Methods, ServiceError, SessionCalls, SessionOrder, SessionRoom, Status,
+    Caller, CallerIdentity, Methods, NewSessionOrder, ServiceError, SessionCalls, SessionRoom,
+    Status,
 };
 use wardian_vocabulary::budget::{BudgetExhausted, CallMemory, Charge};
 
@@ -147,7 +148,7 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
     }
 
     async fn create(&self, request: Request) -> Answered {
-        let order: SessionOrder = self.order(request).await?;
+        let order: NewSessionOrder = self.order(request).await?;
         let made = self.methods.create_session(&self.caller, order).await;
         let made = made.map_err(|error| self.failed(&error))?;
         let mut answer = self.json(StatusCode::CREATED, &made)?;

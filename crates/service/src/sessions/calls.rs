@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
-use crate::sessions::order::SessionOrder;
+use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;
 
@@ -24,7 +24,7 @@ pub trait SessionCalls: Send + Sync + 'static {
     fn create_session(
         &self,
         caller: &Caller,
-        order: SessionOrder,
+        order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send;
 }
 
@@ -36,7 +36,7 @@ impl SessionCalls for Service {
     async fn create_session(
         &self,
         caller: &Caller,
-        order: SessionOrder,
+        order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         let session = self.begin_session(caller, order).await?;
         Ok(self.sessions().view(&session))
@@ -51,7 +51,7 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
     fn create_session(
         &self,
         caller: &Caller,
-        order: SessionOrder,
+        order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send {
         S::create_session(self, caller, order)
     }

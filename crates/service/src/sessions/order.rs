@@ -25,7 +25,7 @@ use wardian_formats::protocol::methods::execution::{
     CellFate, KeepFilesParam, RequestedLimits, RunCodeParams, SessionOrderParam,
 };
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{SessionsError, StoredSession, TurnOrder};
+use wardian_sessions::{SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::Digest;
 
@@ -38,7 +38,7 @@ const MAX_LABEL: usize = 200;
 /// A session to make, as a caller sends it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SessionOrder {
+pub struct NewSessionOrder {
     /// A text for people.
     pub label: Option<String>,
     /// Skills to mount, as sent.
@@ -68,10 +68,11 @@ impl Service {
     pub(crate) async fn begin_session(
         &self,
         caller: &Caller,
-        order: SessionOrder,
+        order: NewSessionOrder,
     ) -> Result<StoredSession, ServiceError> {
         ensure_has(caller, Right::Code)?;
-        let SessionOrder { label, mount_skills, input_blobs, limits, idle_ms, max_age_ms } = order;
+        let NewSessionOrder { label, mount_skills, input_blobs, limits, idle_ms, max_age_ms } =
+            order;
         if let Some(label) = label.as_ref().filter(|label| label.chars().count() > MAX_LABEL) {
             let expected = format!("a text of at most {MAX_LABEL} characters");
             return Err(
@@ -155,7 +156,7 @@ impl Service {
         order: &SessionOrderParam,
     ) -> Result<wardian_formats::protocol::methods::execution::RunResult, ServiceError> {
         let setup = setup_of(session)?;
-        let turn = TurnOrder {
+        let turn = TurnRequest {
             source: parts.code,
             if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
             wait: wait_of(order.wait_ms),

@@ -13,7 +13,7 @@ use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
-use crate::sessions::order::SessionOrder;
+use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;
 use crate::start::discovery::{Discovery, NotDiscovery};
@@ -153,7 +153,7 @@ impl SessionCalls for Gate {
     async fn create_session(
         &self,
         caller: &Caller,
-        order: SessionOrder,
+        order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         self.service()?.create_session(caller, order).await
     }

@@ -24,8 +24,8 @@ use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::schema::{Bounds, LimitBounds};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, SessionCalls,
-    SessionOrder, SessionRoom, SessionView, Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, RunHistory, Runs, ServiceError,
+    SessionCalls, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::budget::CallMemory;
@@ -147,7 +147,7 @@ impl SessionCalls for Fake {
     async fn create_session(
         &self,
         _: &Caller,
-        _: SessionOrder,
+        _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         Err(ServiceError::NoSessions)
     }
