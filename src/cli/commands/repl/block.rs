@@ -28,9 +28,8 @@ pub(super) struct Block {
 impl Block {
     /// True if there is nothing to execute: all lines are empty or comments.
     pub(super) fn is_empty(&self) -> bool {
-        !self.is_open() && self.text.lines().map(str::trim).all(|line| {
-            line.is_empty() || line.starts_with('#')
-        })
+        !self.is_open()
+            && self.text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
     }
 
     /// True if the block is not complete without another line.

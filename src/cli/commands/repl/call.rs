@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn output_is_told_apart_and_progress_is_not_shown() {
-        let text = |is_error, text: &str| Some(CellOutput::Text { is_error, text: text.to_owned() });
+        let text =
+            |is_error, text: &str| Some(CellOutput::Text { is_error, text: text.to_owned() });
         let out = r#"{"stream": "stdout", "text": "a\n"}"#;
         assert_eq!(output_of("output", out), text(false, "a\n"));
         let log = r#"{"stream": "log", "text": "b"}"#;

@@ -188,8 +188,10 @@ mod tests {
 
     #[test]
     fn a_long_value_is_shown_by_its_beginning() {
-        let output = r#"{"truncated": true, "blob_id": "blob:a", "size_bytes": 5012, "preview": "[1,"}"#;
-        let members = format!(r#""status": "completed", "output": {output}, "output_truncated": true"#);
+        let output =
+            r#"{"truncated": true, "blob_id": "blob:a", "size_bytes": 5012, "preview": "[1,"}"#;
+        let members =
+            format!(r#""status": "completed", "output": {output}, "output_truncated": true"#);
         assert_eq!(lines(&members), ["[1,…\n<the whole value: 4.8 KiB, blob:a>"]);
     }
 
@@ -215,7 +217,8 @@ mod tests {
         let notes = |error: &str| {
             report(&format!(r#""status": "failed", "output": null, "error": {error}"#)).notes
         };
-        let whole = "Traceback (most recent call last):\n  File \"<cell 3>\", line 1\nKeyError: 'a'";
+        let whole =
+            "Traceback (most recent call last):\n  File \"<cell 3>\", line 1\nKeyError: 'a'";
         let error = |traceback: &str| {
             let error = serde_json::json!({
                 "type": "KeyError", "message": "'a'", "traceback": traceback
@@ -235,8 +238,7 @@ mod tests {
             "session": {"id": "ses_a", "cell": 4, "checkpoint": "c3-0", "state": "rolled_back",
                         "reason": "the time was over"}}"#;
         let notes = Report::of(&serde_json::from_str(text).unwrap()).notes;
-        let expected =
-            "rolled back: this cell left no trace (the time was over); the session is at \
+        let expected = "rolled back: this cell left no trace (the time was over); the session is at \
              checkpoint c3-0";
         assert_eq!(notes, [expected]);
         let first = text.replace(r#""c3-0""#, "null").replace("\"reason\"", "\"other\"");

@@ -63,7 +63,8 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
             let id = SessionId::parse(id)?;
             let checkpoint = checkpoint_of(server, &id, checkpoint)?;
             let body = CheckpointChoice { checkpoint: Some(&checkpoint), count: None };
-            let restored: SessionView = server.post_json(&format!("{}/restore", path(&id)), &body)?;
+            let restored: SessionView =
+                server.post_json(&format!("{}/restore", path(&id)), &body)?;
             let now = restored.checkpoint.unwrap_or(checkpoint);
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
         }

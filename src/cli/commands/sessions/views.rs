@@ -175,10 +175,8 @@ fn ago(time: &str, now: Duration) -> String {
 
 /// The time left until a time.
 fn until(time: &str, now: Duration) -> String {
-    since_epoch(time).map_or_else(
-        || time.to_owned(),
-        |time| format!("in {}", span(time.saturating_sub(now))),
-    )
+    since_epoch(time)
+        .map_or_else(|| time.to_owned(), |time| format!("in {}", span(time.saturating_sub(now))))
 }
 
 /// The time since the Unix epoch of a time in UTC such as `2026-09-21T14:13:20.042Z`. Fractions of a
@@ -247,11 +245,10 @@ mod tests {
     #[test]
     fn a_cell_is_a_row() {
         let row = |json: &str| serde_json::from_str::<CellView>(json).unwrap().row(NOW);
-        let failed = row(
-            r#"{"number": 2, "source": "\n1 / 0\n", "state": "kept", "checkpoint": null,
+        let failed =
+            row(r#"{"number": 2, "source": "\n1 / 0\n", "state": "kept", "checkpoint": null,
                 "began_at": "2026-09-21T14:13:20Z",
-                "result": {"status": "failed", "error": {"type": "ZeroDivisionError"}}}"#,
-        );
+                "result": {"status": "failed", "error": {"type": "ZeroDivisionError"}}}"#);
         assert_eq!(failed, ["2", "0 s ago", "kept", "ZeroDivisionError", "1 / 0"]);
         let running = row(
             r#"{"number": 3, "source": null, "state": "running", "began_at": "?", "result": null}"#,
