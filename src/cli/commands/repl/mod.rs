@@ -7,6 +7,7 @@ mod events;
 mod input;
 mod interrupts;
 mod shown;
+mod source;
 mod terminal;
 
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use serde::Serialize;
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::repl::args::ReplArgs;
-use crate::cli::commands::repl::call::{CellEnd, run_cell};
-use crate::cli::commands::repl::input::{Input, Source};
+use crate::cli::commands::repl::call::{EndedCall, run_cell};
+use crate::cli::commands::repl::input::Input;
 use crate::cli::commands::repl::interrupts::Interrupts;
 use crate::cli::commands::repl::shown::ShownOutput;
+use crate::cli::commands::repl::source::Source;
 use crate::cli::commands::sessions::{SessionView, path};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -143,8 +145,8 @@ impl Prompt<'_> {
             run_cell(self.server, self.session, block, &mut |piece| output.show(&piece))
         })?;
         let result = match ended {
-            CellEnd::Executed(result) => result,
-            CellEnd::Refused { kind, message } => {
+            EndedCall::Executed(result) => result,
+            EndedCall::Refused { kind, message } => {
                 let message = shown(&message);
                 if OVER.contains(&kind.as_str()) {
                     return Ok(Executed::Lost(message));

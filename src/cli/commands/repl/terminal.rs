@@ -10,7 +10,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Context, Editor, Helper};
 
-use crate::cli::commands::repl::block::Block;
+use crate::cli::commands::repl::block::SourceBlock;
 use crate::cli::commands::repl::input::Input;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
@@ -57,7 +57,7 @@ impl Terminal {
 
     /// Reads the next block.
     pub(super) fn next(&mut self) -> Result<Input, Failed> {
-        let mut block = Block::default();
+        let mut block = SourceBlock::default();
         let mut prompt = ">>> ";
         loop {
             match self.editor.readline(prompt) {

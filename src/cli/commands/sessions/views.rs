@@ -12,6 +12,11 @@ use wardian_vocabulary::units::ByteCount;
 /// Letters of a label or of a line of source in a table.
 const WIDEST_TEXT: usize = 48;
 
+/// The path of a session on a server.
+pub(crate) fn path(id: &SessionId) -> String {
+    format!("/v1/sessions/{id}")
+}
+
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionView {
