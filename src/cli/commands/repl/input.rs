@@ -2,7 +2,7 @@
 
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(super) enum PromptInput {
     /// A block to execute.
     Block(String),
     /// Ctrl-C, while no cell was running.

@@ -6,23 +6,23 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
 use crate::cli::commands::repl::block::PipedBlocks;
-use crate::cli::commands::repl::input::Input;
-use crate::cli::commands::repl::terminal::Terminal;
+use crate::cli::commands::repl::input::PromptInput;
+use crate::cli::commands::repl::terminal::PromptTerminal;
 use crate::cli::failed::Failed;
 
 /// The source of blocks.
-pub(super) enum Source {
-    Terminal(Box<Terminal>),
-    Pipe(Pipe),
+pub(super) enum PromptSource {
+    Terminal(Box<PromptTerminal>),
+    Pipe(PipedInput),
 }
 
-impl Source {
+impl PromptSource {
     /// The standard input. A terminal keeps its history in the file `history`.
     pub(super) fn open(history: &Path) -> Result<Self, Failed> {
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
-            return Ok(Self::Terminal(Box::new(Terminal::open(history)?)));
+            return Ok(Self::Terminal(Box::new(PromptTerminal::open(history)?)));
         }
-        Pipe::open().map(Self::Pipe)
+        PipedInput::open().map(Self::Pipe)
     }
 
     pub(super) const fn is_terminal(&self) -> bool {
@@ -45,7 +45,7 @@ impl Source {
     }
 
     /// The next block.
-    pub(super) fn next(&mut self) -> Result<Input, Failed> {
+    pub(super) fn next(&mut self) -> Result<PromptInput, Failed> {
         match self {
             Self::Terminal(terminal) => terminal.next(),
             Self::Pipe(pipe) => pipe.next(),
@@ -57,7 +57,7 @@ impl Source {
 const LINES_AHEAD: usize = 64;
 
 /// A file or a pipe.
-pub(super) struct Pipe {
+pub(super) struct PipedInput {
     blocks: PipedBlocks,
     lines: Receiver<Piped>,
     sender: SyncSender<Piped>,
@@ -73,7 +73,7 @@ enum Piped {
     Interrupted,
 }
 
-impl Pipe {
+impl PipedInput {
     /// Starts to read the standard input, on a thread that may outlive everything else.
     fn open() -> Result<Self, Failed> {
         let (sender, lines) = mpsc::sync_channel(LINES_AHEAD);
@@ -96,17 +96,17 @@ impl Pipe {
         Ok(Self { blocks: PipedBlocks::default(), lines, sender, has_ended: false })
     }
 
-    fn next(&mut self) -> Result<Input, Failed> {
+    fn next(&mut self) -> Result<PromptInput, Failed> {
         loop {
             if let Some(block) = self.blocks.next() {
-                return Ok(Input::Block(block));
+                return Ok(PromptInput::Block(block));
             }
             if self.has_ended {
-                return Ok(Input::End);
+                return Ok(PromptInput::End);
             }
             match self.lines.recv() {
                 Ok(Piped::Line(line)) => self.blocks.push(&line),
-                Ok(Piped::Interrupted) => return Ok(Input::Interrupted),
+                Ok(Piped::Interrupted) => return Ok(PromptInput::Interrupted),
                 Ok(Piped::Broken(fault)) => {
                     return Err(Failed::named("standard input", &fault));
                 }

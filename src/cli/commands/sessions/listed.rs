@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::sessions::views::{
-    CellPage, CellView, CheckpointView, SessionCheckpoints, SessionPage, SessionView, UsageView,
+    CellPage, CellView, CheckpointView, CheckpointsView, ListedSessions, SessionView, UsageView,
     path,
 };
 use crate::cli::failed::Failed;
@@ -28,7 +28,8 @@ pub(super) fn list(server: &Remote, limit: usize, as_json: bool) -> Result<(), F
     let (mut after, mut usage) = (String::new(), None);
     while sessions.len() < limit {
         let count = limit.saturating_sub(sessions.len()).min(PAGE);
-        let page: SessionPage = server.find_json(&format!("/v1/sessions?limit={count}{after}"))?;
+        let page: ListedSessions =
+            server.find_json(&format!("/v1/sessions?limit={count}{after}"))?;
         usage = Some(page.usage);
         sessions.extend(page.sessions);
         let Some(next) = page.next else { break };
@@ -75,7 +76,7 @@ pub(super) fn show(server: &Remote, id: &SessionId, as_json: bool) -> Result<(),
         return Ok(());
     }
     let cells: CellPage = serde_json::from_str(&cells).map_err(malformed)?;
-    let SessionCheckpoints { checkpoints } = serde_json::from_str(&text).map_err(malformed)?;
+    let CheckpointsView { checkpoints } = serde_json::from_str(&text).map_err(malformed)?;
     let now = Clock::System.now();
     for (name, value) in session.lines(now) {
         print_line(&format!("{name:<NAMES$} {}", shown(&value)));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::sessions::args::SessionsCommand;
 use crate::cli::commands::sessions::listed::{list, show};
-use crate::cli::commands::sessions::views::SessionCheckpoints;
+use crate::cli::commands::sessions::views::CheckpointsView;
 use crate::cli::commands::whole_file::write_whole;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -87,7 +87,7 @@ fn checkpoint_of(server: &Remote, id: &SessionId, named: &str) -> Result<Checkpo
     if let Ok(checkpoint) = CheckpointId::parse(named) {
         return Ok(checkpoint);
     }
-    let of_session: SessionCheckpoints = server.find_json(&path(id))?;
+    let of_session: CheckpointsView = server.find_json(&path(id))?;
     let found = of_session.checkpoints.into_iter().find(|one| one.name.as_deref() == Some(named));
     found.map(|one| one.id).ok_or_else(|| {
         Failed::usage(format!(

@@ -35,7 +35,7 @@ pub(crate) struct SessionView {
 
 /// A page of the sessions of a tenant.
 #[derive(Debug, Deserialize)]
-pub(super) struct SessionPage {
+pub(super) struct ListedSessions {
     pub(super) sessions: Vec<SessionView>,
     pub(super) next: Option<String>,
     pub(super) usage: UsageView,
@@ -50,7 +50,7 @@ pub(super) struct UsageView {
 
 /// The checkpoints in the description of one session.
 #[derive(Debug, Deserialize)]
-pub(super) struct SessionCheckpoints {
+pub(super) struct CheckpointsView {
     pub(super) checkpoints: Vec<CheckpointView>,
 }
 
