@@ -142,8 +142,9 @@ def test_a_session_that_is_over_is_closed(kind: str) -> None:
 def test_the_error_of_the_block_is_the_one_that_is_raised() -> None:
     answers = [made(), refusal(200, "session_busy"), refusal(409, "session_busy")]
     with ScriptedServer(answers) as server, wardian.Client(server.url) as client:
+        session = client.session()
         with pytest.raises(ZeroDivisionError):
-            with client.session() as session:
+            with session:
                 with pytest.raises(errors.SessionBusy):
                     session.run("1")
                 _ = 1 / 0

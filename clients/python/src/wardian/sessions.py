@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from wardian import _wire
 from wardian._wire import JsonObject
-from wardian.results import Page, RunResult, raw_field
+from wardian.results import RunResult, raw_field
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,14 @@ class SessionUsage:
 
 
 @dataclass(frozen=True)
-class SessionPage(Page[SessionInfo]):
+class SessionPage:
     """A page of the sessions."""
 
+    items: list[SessionInfo]
+    next_cursor: str | None
     usage: SessionUsage
+    """What all sessions take, not only those of the page."""
+    raw: JsonObject = raw_field()
 
     @classmethod
     def read(cls, raw: JsonObject) -> SessionPage:

@@ -21,7 +21,7 @@ use crate::cli::failed::Failed;
 use crate::cli::server_option::ServerOption;
 use wardian_config::Config;
 
-pub(crate) use crate::cli::commands::blobs::remote::{CallAnswer, Remote};
+pub(crate) use crate::cli::commands::blobs::remote::Remote;
 pub(crate) use crate::cli::commands::blobs::transfer::put_file;
 
 pub(crate) use crate::cli::commands::blobs::local::{

@@ -12,7 +12,7 @@ const CONTINUING: [&str; 4] = ["else", "elif", "except", "finally"];
 
 /// The lines of one block so far.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(super) struct SourceBlock {
     text: String,
     /// Open brackets.
     depth: usize,
@@ -25,7 +25,7 @@ pub(super) struct Block {
     is_blank: bool,
 }
 
-impl Block {
+impl SourceBlock {
     /// True if there is nothing to execute: all lines are empty or comments.
     pub(super) fn is_empty(&self) -> bool {
         !self.is_open()
@@ -130,7 +130,7 @@ impl Block {
 /// indentation tells. Two empty lines end it.
 #[derive(Debug, Default)]
 pub(super) struct PipedBlocks {
-    block: Block,
+    block: SourceBlock,
     /// True if the block would be complete at a prompt.
     has_ended: bool,
     complete: VecDeque<String>,
@@ -187,7 +187,7 @@ mod tests {
 
     /// The blocks that a prompt makes of these lines. The last one may be incomplete.
     fn at_a_prompt(lines: &str) -> Vec<String> {
-        let (mut block, mut found) = (Block::default(), Vec::new());
+        let (mut block, mut found) = (SourceBlock::default(), Vec::new());
         for line in lines.split('\n') {
             block.push(line);
             if !block.needs_more() {

@@ -16,7 +16,7 @@ const MAX_ANSWER: u64 = 64 << 20;
 
 /// The end of a call.
 #[derive(Debug)]
-pub(super) enum CellEnd {
+pub(super) enum EndedCall {
     /// The cell was executed, completed or not.
     Executed(Box<CellResult>),
     /// The server has refused it.
@@ -41,7 +41,7 @@ pub(super) struct CellResult {
     pub(super) error: Option<CellError>,
     pub(super) session: Option<SessionAfter>,
     #[serde(default)]
-    pub(super) display: Vec<BTreeMap<String, DisplayPart>>,
+    pub(super) display: Vec<BTreeMap<String, DisplayedForm>>,
 }
 
 /// A part of the value that JSON cannot hold.
@@ -69,7 +69,7 @@ pub(super) struct SessionAfter {
 
 /// A form of an object that the cell displayed.
 #[derive(Debug, Deserialize)]
-pub(super) struct DisplayPart {
+pub(super) struct DisplayedForm {
     pub(super) text: Option<String>,
     pub(super) blob: Option<String>,
     pub(super) size: Option<u64>,
@@ -148,7 +148,7 @@ pub(super) fn run_cell(
     session: &SessionId,
     code: &str,
     shown: &mut dyn FnMut(CellOutput),
-) -> Result<CellEnd, Failed> {
+) -> Result<EndedCall, Failed> {
     let params = Params { language: "python", code, session: SessionChoice { id: session } };
     let call = Call { jsonrpc: "2.0", id: 1, method: "run_code", params };
     let broken = |fault: io::Error| Failed::at("read the answer", &fault);
@@ -174,13 +174,13 @@ pub(super) fn run_cell(
 }
 
 /// The end of a cell in the response to its call.
-fn end_of(text: &str) -> Option<CellEnd> {
+fn end_of(text: &str) -> Option<EndedCall> {
     let response: Response = serde_json::from_str(text).ok()?;
     if let Some(error) = response.error {
         let kind = error.data.and_then(|data| data.kind).unwrap_or_default();
-        return Some(CellEnd::Refused { kind, message: error.message });
+        return Some(EndedCall::Refused { kind, message: error.message });
     }
-    response.result.map(CellEnd::Executed)
+    response.result.map(EndedCall::Executed)
 }
 
 /// The output in an event. Other events are not shown.
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_refusal_has_its_kind_and_others_have_none() {
         let refused = |text: &str| match end_of(text) {
-            Some(CellEnd::Refused { kind, message }) => (kind, message),
+            Some(EndedCall::Refused { kind, message }) => (kind, message),
             other => panic!("{other:?}"),
         };
         let busy = r#"{"jsonrpc": "2.0", "id": 1, "error": {"code": 1008, "message": "it is busy",

@@ -7,6 +7,7 @@ mod events;
 mod input;
 mod interrupts;
 mod shown;
+mod source;
 mod terminal;
 
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use serde::Serialize;
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::repl::args::ReplArgs;
-use crate::cli::commands::repl::call::{CellEnd, run_cell};
-use crate::cli::commands::repl::input::{Input, Source};
+use crate::cli::commands::repl::call::{EndedCall, run_cell};
+use crate::cli::commands::repl::input::PromptInput;
 use crate::cli::commands::repl::interrupts::Interrupts;
 use crate::cli::commands::repl::shown::ShownOutput;
+use crate::cli::commands::repl::source::PromptSource;
 use crate::cli::commands::sessions::{SessionView, path};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -43,7 +45,7 @@ pub(crate) fn repl(
 ) -> Result<Exit, Failed> {
     let server = Arc::new(args.at.remote(config, api_key)?);
     let session = session_of(&server, args).map_err(|failed| args.at.with_hint(failed))?;
-    let mut source = Source::open(&config.data_dir.join(HISTORY))?;
+    let mut source = PromptSource::open(&config.data_dir.join(HISTORY))?;
     let interrupts = Interrupts::of(Arc::clone(&server), &path(&session.id), source.waker())?;
     let is_kept = args.keep || args.session.is_some();
     if source.is_terminal() {
@@ -112,17 +114,17 @@ struct Prompt<'a> {
 }
 
 impl Prompt<'_> {
-    fn execute_all(&mut self, source: &mut Source) -> Result<End, Failed> {
+    fn execute_all(&mut self, source: &mut PromptSource) -> Result<End, Failed> {
         let mut is_last_completed = true;
         loop {
             let block = match source.next()? {
-                Input::Block(block) => block,
-                Input::Interrupted if source.is_terminal() => {
+                PromptInput::Block(block) => block,
+                PromptInput::Interrupted if source.is_terminal() => {
                     note("KeyboardInterrupt");
                     continue;
                 }
-                Input::Interrupted => return Ok(End::Interrupted),
-                Input::End => return Ok(End::Input { is_last_completed }),
+                PromptInput::Interrupted => return Ok(End::Interrupted),
+                PromptInput::End => return Ok(End::Input { is_last_completed }),
             };
             match self.execute(&block)? {
                 Executed::Completed => is_last_completed = true,
@@ -143,8 +145,8 @@ impl Prompt<'_> {
             run_cell(self.server, self.session, block, &mut |piece| output.show(&piece))
         })?;
         let result = match ended {
-            CellEnd::Executed(result) => result,
-            CellEnd::Refused { kind, message } => {
+            EndedCall::Executed(result) => result,
+            EndedCall::Refused { kind, message } => {
                 let message = shown(&message);
                 if OVER.contains(&kind.as_str()) {
                     return Ok(Executed::Lost(message));

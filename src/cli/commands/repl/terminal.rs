@@ -10,8 +10,8 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Context, Editor, Helper};
 
-use crate::cli::commands::repl::block::Block;
-use crate::cli::commands::repl::input::Input;
+use crate::cli::commands::repl::block::SourceBlock;
+use crate::cli::commands::repl::input::PromptInput;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::note;
 use wardian_vocabulary::files::private_file::{create_folder, folder_of};
@@ -26,13 +26,13 @@ const INDENT: usize = 4;
 const LEAVING: [&str; 4] = ["exit", "exit()", "quit", "quit()"];
 
 /// A prompt that reads blocks line by line.
-pub(super) struct Terminal {
+pub(super) struct PromptTerminal {
     editor: Editor<Indenter, DefaultHistory>,
     history: PathBuf,
     keeps_history: bool,
 }
 
-impl Terminal {
+impl PromptTerminal {
     /// Opens the terminal of the process, with the history of earlier sessions.
     pub(super) fn open(history: &Path) -> Result<Self, Failed> {
         let config = rustyline::Config::builder()
@@ -56,14 +56,14 @@ impl Terminal {
     }
 
     /// Reads the next block.
-    pub(super) fn next(&mut self) -> Result<Input, Failed> {
-        let mut block = Block::default();
+    pub(super) fn next(&mut self) -> Result<PromptInput, Failed> {
+        let mut block = SourceBlock::default();
         let mut prompt = ">>> ";
         loop {
             match self.editor.readline(prompt) {
                 Ok(line) => {
                     if prompt == ">>> " && LEAVING.contains(&line.trim()) {
-                        return Ok(Input::End);
+                        return Ok(PromptInput::End);
                     }
                     block.push(&line);
                     if block.needs_more() {
@@ -77,11 +77,11 @@ impl Terminal {
                     }
                     let text = block.take();
                     self.remember(&text);
-                    return Ok(Input::Block(text));
+                    return Ok(PromptInput::Block(text));
                 }
                 // The block so far is dropped, as Python does.
-                Err(ReadlineError::Interrupted) => return Ok(Input::Interrupted),
-                Err(ReadlineError::Eof) => return Ok(Input::End),
+                Err(ReadlineError::Interrupted) => return Ok(PromptInput::Interrupted),
+                Err(ReadlineError::Eof) => return Ok(PromptInput::End),
                 Err(ReadlineError::Signal(_)) => {}
                 Err(fault) => return Err(unusable(fault)),
             }

@@ -12,6 +12,11 @@ use wardian_vocabulary::units::ByteCount;
 /// Letters of a label or of a line of source in a table.
 const WIDEST_TEXT: usize = 48;
 
+/// The path of a session on a server.
+pub(crate) fn path(id: &SessionId) -> String {
+    format!("/v1/sessions/{id}")
+}
+
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionView {
@@ -30,7 +35,7 @@ pub(crate) struct SessionView {
 
 /// A page of the sessions of a tenant.
 #[derive(Debug, Deserialize)]
-pub(super) struct SessionPage {
+pub(super) struct ListedSessions {
     pub(super) sessions: Vec<SessionView>,
     pub(super) next: Option<String>,
     pub(super) usage: UsageView,
@@ -45,7 +50,7 @@ pub(super) struct UsageView {
 
 /// The checkpoints in the description of one session.
 #[derive(Debug, Deserialize)]
-pub(super) struct SessionCheckpoints {
+pub(super) struct CheckpointsView {
     pub(super) checkpoints: Vec<CheckpointView>,
 }
 
