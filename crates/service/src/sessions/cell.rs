@@ -14,7 +14,7 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::sessions::room::SessionRoom;
 use wardian_dispatch::{
-    DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, ParkedGuest, Pool, RunHost,
+    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::execution::{CellFate, SessionResult};
