@@ -123,6 +123,10 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
             return Err(self.refused(&format!("the body may have at most {MAX_ORDER} bytes")));
         }
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        // An array would be read as the members in their order.
+        if !text.trim_ascii_start().starts_with(b"{") {
+            return Err(self.refused("the body must be a JSON object"));
+        }
         serde_json::from_slice(text)
             .map_err(|fault| self.refused(&format!("the body must be a JSON object: {fault}")))
     }
