@@ -128,7 +128,7 @@ fn a_cell_that_does_not_end_leaves_the_session_where_it_was() {
     assert_eq!((&state["checkpoint"], &state["cell"]), (&before, &json!(2)));
     assert!(state["reason"].as_str().unwrap().contains("time"), "{state}");
     assert_eq!(session.value("x"), 1);
-    let full = session.cell("x = 3\nb = bytearray(8 << 30)");
+    let full = session.cell("x = 3\nb = bytearray(1500 << 20)");
     assert!(["MemoryError", "MemoryLimit"].contains(&failed(&full).0), "{full:#}");
     client.delete(&session.path(""));
 }

@@ -32,10 +32,10 @@ pub(super) fn list(server: &Remote, limit: usize, as_json: bool) -> Result<(), F
             server.find_json(&format!("/v1/sessions?limit={count}{after}"))?;
         usage = Some(page.usage);
         sessions.extend(page.sessions);
-        let Some(next) = page.next else { break };
+        let Some(next) = page.next_cursor else { break };
         // A cursor is the server's own text.
         let escaped: String = next.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        after = format!("&after={escaped}");
+        after = format!("&cursor={escaped}");
     }
     sessions.truncate(limit);
     if as_json {
