@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use crate::testing::{Place, acme, end, facts};
 use crate::{CellEnd, Sessions, SessionsError};
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 #[derive(Debug, Clone)]
@@ -70,7 +71,13 @@ impl Model {
     async fn cell(&mut self, sessions: &Sessions, session: &SessionId, kept: Option<bool>) {
         let turn = sessions.turn(session).await.unwrap();
         let known = self.sessions.get_mut(session).unwrap();
-        let packs: State = turn.packs().await.unwrap().into_iter().map(|pack| pack.bytes).collect();
+        let packs: State = turn
+            .packs(&CallMemory::unlimited())
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|pack| pack.bytes)
+            .collect();
         assert_eq!(packs, known.head);
         if !turn.must_reseed() && !packs.is_empty() {
             assert!(self.continued.insert(packs), "continued twice without reseeding");

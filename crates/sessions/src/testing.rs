@@ -14,6 +14,7 @@ use crate::{
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::{open_key_database, open_sessions};
 use wardian_stores::sessions::SessionStore;
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -122,7 +123,7 @@ impl<D: Disk> Sessions<D> {
     /// The packs at which a session is.
     pub(crate) async fn state(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, SessionsError> {
         let turn = self.turn(session).await?;
-        let packs = turn.packs().await;
+        let packs = turn.packs(&CallMemory::unlimited()).await;
         turn.roll_back(CellEnd::default()).await?;
         Ok(packs?.into_iter().map(|UnsealedPack { bytes, .. }| bytes).collect())
     }

@@ -10,6 +10,7 @@ use crate::{
     SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -94,15 +95,18 @@ async fn sealed_packs_are_whole_or_damaged() {
     for (at, bytes) in changed.iter().enumerate() {
         fs::remove_file(&one).unwrap();
         fs::write(&one, bytes).unwrap();
-        let error = turn.packs().await.unwrap_err();
+        let error = turn.packs(&CallMemory::unlimited()).await.unwrap_err();
         let is_named =
             matches!(&error, SessionsError::Damaged { checkpoint } if *checkpoint == second);
         assert!(is_named, "{at}: {error}");
     }
     fs::remove_file(&one).unwrap();
-    assert!(matches!(turn.packs().await, Err(SessionsError::Damaged { .. })), "it is gone");
+    assert!(
+        matches!(turn.packs(&CallMemory::unlimited()).await, Err(SessionsError::Damaged { .. })),
+        "it is gone"
+    );
     fs::write(&one, &whole).unwrap();
-    assert_eq!(turn.packs().await.unwrap().len(), 2);
+    assert_eq!(turn.packs(&CallMemory::unlimited()).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -322,7 +326,7 @@ async fn a_closed_session_has_no_key() {
     assert!(matches!(sessions.close(&acme(), &id).await, Err(SessionsError::NotFound { .. })));
     // The file comes back, from a backup.
     fs::write(place.config.root.join(format!("{id}.{}", head.id)), &copy).unwrap();
-    assert!(turn.packs().await.is_err());
+    assert!(turn.packs(&CallMemory::unlimited()).await.is_err());
     assert_eq!(sessions.0.store.keys(&id).await.unwrap(), []);
     // The cell that was running is committed no more.
     let committed = turn.commit(facts(Some(&head), b"x"), b"x".to_vec(), end()).await;
@@ -346,7 +350,7 @@ async fn checkpoints_are_named_forgotten_and_restored() {
     let turn = sessions.turn(&id).await.unwrap();
     assert!(turn.must_reseed() && turn.number() == 22);
     assert_eq!(turn.head().unwrap().name.as_deref(), Some("start"));
-    assert_eq!(turn.packs().await.unwrap().len(), 1);
+    assert_eq!(turn.packs(&CallMemory::unlimited()).await.unwrap().len(), 1);
     turn.roll_back(CellEnd::default()).await.unwrap();
     let forgotten = sessions.forget_checkpoint(&acme(), &id, &first).await;
     assert!(matches!(forgotten, Err(SessionsError::Conflict { .. })));

@@ -14,7 +14,8 @@ async fn pool() -> Pool {
 }
 
 async fn turn(guest: &mut HeldGuest, source: &str) -> FinishedRun {
-    let ended = guest.turn(&job(source).turn, &mut WrittenBlobs::default());
+    let (order, mut host) = (job(source), WrittenBlobs::default());
+    let ended = guest.turn(&order.turn, &mut host);
     timeout(SOON, ended).await.expect("it goes on for ever").unwrap()
 }
 

@@ -157,7 +157,7 @@ async fn packs_that_are_refused_cost_no_worker_and_are_not_sent_again() {
 #[tokio::test]
 async fn a_guest_that_cannot_be_parked_is_closed_and_the_cell_has_its_answer() {
     let pool = start(holding(1, 1)).await;
-    let mut guest = pool.open(self::guest());
+    let mut guest = pool.open(guest());
     let first = try_cell(&mut guest, "keep x\nreturn 1").await.unwrap();
     assert!(first.is_guest_kept && matches!(first.pack, Some(Ok(_))));
     let ended = try_cell(&mut guest, "unparkable\nreturn 2").await.unwrap();
