@@ -550,7 +550,7 @@ async fn nothing_leaks_when_a_holder_leaves_before_it_takes_its_worker() {
         }
         gate.notify_one();
         assert_eq!(error_type(&run.await.unwrap()), "completed");
-        // The worker is granted to the waiting turn, which is no longer polled.
+        // The waiting turn gets the worker, although nothing polls it any more.
         until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
     }
     let report = pool.report();

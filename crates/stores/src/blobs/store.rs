@@ -20,7 +20,7 @@ const PIECE: usize = 128 << 10;
 /// An operation of a store. It is boxed so that a store can be chosen when a server starts.
 pub type BlobFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, BlobError>> + Send + 'a>>;
 
-/// A blob that was stored, and what holds it.
+/// A stored blob and its pin.
 pub type HeldBlob = (StoredBlob, Option<BlobPin>);
 
 /// A store of blobs: a local disk, or a service that other servers use too.
@@ -93,8 +93,8 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         })
     }
 
-    /// As [`put_from`](Self::put_from), and holds the blob as [`pin`](Self::pin) does. There is no pin if
-    /// the blob was removed in between.
+    /// Stores a blob like [`put_from`](Self::put_from), and pins it like [`pin`](Self::pin). The pin is
+    /// `None` if the blob was removed in between.
     ///
     /// # Errors
     ///
