@@ -150,7 +150,7 @@ fn ask_and_not_listen(server: &TestServer, body: &str) -> Connection {
 fn answers_that_are_not_taken_are_charged_and_given_up_early() {
     let server = start(&[
         "--set",
-        "http.memory=96 MiB",
+        "http.memory=160 MiB",
         "--set",
         // Long enough for many answers to wait at once, however slowly a busy machine makes them.
         "http.stall_timeout=15 s",
@@ -161,7 +161,8 @@ fn answers_that_are_not_taken_are_charged_and_given_up_early() {
     let blob = server.client().create_bytes(&[0x80; 1 << 20], "application/octet-stream");
     let body = batch_of_reads(&blob, 16);
     let watch = Watch::begin(server);
-    let connections: Vec<Connection> = (0..32).map(|_| ask_and_not_listen(server, &body)).collect();
+    let connections: Vec<Connection> = (0..64).map(|_| ask_and_not_listen(server, &body)).collect();
+    // Answers wait. A system's buffers take the beginning of each, so it is less than the budget by a third.
     eventually(Duration::from_secs(60), || (watch.growth() > 64 * MIB).then_some(()));
     // Others are served meanwhile, because small calls have a part of their own.
     for _ in 0..10 {
@@ -171,7 +172,7 @@ fn answers_that_are_not_taken_are_charged_and_given_up_early() {
     // The clients are still there and have taken nothing.
     returns_to(server, watch.before);
     let growth = watch.growth();
-    assert!(growth < 140 * MIB, "the answers took {} MiB", growth / MIB);
+    assert!(growth < 204 * MIB, "the answers took {} MiB", growth / MIB);
     drop(connections);
     let read = server.client().call("read_blob", json!({"blob_id": blob, "mode": "full"}));
     assert_eq!(read.unwrap()["size_bytes"], MIB, "the budget is free again");

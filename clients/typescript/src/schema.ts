@@ -99,6 +99,27 @@ export type TruncatedOutput = {
   preview: string;
 };
 
+/** A session after one of its cells. */
+export type SessionState = {
+  id: string;
+  /** Number of the cell. */
+  cell: number;
+  /** The state that the session is at; null if it has none. */
+  checkpoint: string | null;
+  /** Whether the effects of the cell stay; rolled_back means that it left no trace. */
+  state: "kept" | "rolled_back" | "waiting" | "closed";
+  /** Why the cell was rolled back. */
+  reason?: string | undefined;
+};
+
+/** One form of an object that a cell displayed: a text, or a blob. */
+export type DisplayPart = {
+  text?: string | undefined;
+  blob?: BlobId | undefined;
+  /** Size of the blob, in bytes. */
+  size?: number | undefined;
+};
+
 /** The result of a run that has ended. A program that failed is a result, too. */
 export type RunResult = {
   status: "completed" | "failed";
@@ -127,6 +148,9 @@ export type RunResult = {
   fuel?: number | undefined;
   /** True if the result was kept from an earlier run with the same inputs. */
   cached?: boolean | undefined;
+  session?: SessionState | undefined;
+  /** What a cell displayed, in order: the forms of each object by MIME type. */
+  display?: Array<Record<string, DisplayPart>> | undefined;
 };
 
 /** The result of a call with `detach`: the run goes on. */
@@ -309,6 +333,17 @@ export type RunCodeParams = {
   timeout_ms?: number | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;
+  /** Session to run in: 'new', the id of a session, or an object with it and conditions. Variables, imports and files stay for the next call in the session. */
+  session?: string | {
+    /** 'new', or the id of a session. */
+    id?: string | undefined;
+    /** Refuse the call if the session is not at this checkpoint. */
+    if_checkpoint?: string | undefined;
+    /** False closes the session after this call. */
+    keep?: boolean | undefined;
+    /** How long to wait for another call in the session, in milliseconds. */
+    wait_ms?: number | undefined;
+  } | undefined;
   /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */
   detach?: boolean | undefined;
   /** Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer. */
@@ -374,4 +409,12 @@ export type ErrorKind =
   | "quota_exceeded"
   | "secret_unavailable"
   | "packages_missing"
+  | "session_not_found"
+  | "session_expired"
+  | "session_busy"
+  | "session_conflict"
+  | "session_damaged"
+  | "checkpoint_not_found"
+  | "too_many_sessions"
+  | "sessions_full"
   | "internal";

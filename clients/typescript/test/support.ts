@@ -58,6 +58,7 @@ export interface ScriptedAnswer {
 
 /** One request that came. */
 export interface SeenRequest {
+  method: string;
   url: string;
   body: { id: number; params: Record<string, unknown> };
   headers: IncomingHttpHeaders;
@@ -78,7 +79,8 @@ export class ScriptedServer {
       });
       request.on("end", () => {
         const body = (text === "" ? {} : JSON.parse(text)) as SeenRequest["body"];
-        scripted.seen.push({ url: request.url ?? "", body, headers: request.headers });
+        const { method = "", url = "", headers: sent } = request;
+        scripted.seen.push({ method, url, body, headers: sent });
         const at = Math.min(scripted.seen.length, answers.length) - 1;
         const { status = 200, body: answer, headers = {}, breaks = false } = answers[at] ?? {};
         if (breaks) {

@@ -35,5 +35,5 @@ pub use crate::cache::draft::Draft;
 pub use crate::cache::record::Record;
 pub use crate::error::EngineError;
 pub(crate) use crate::error::PathFault;
-pub use crate::source::pin::{CStack, HashSecretPlace};
+pub use crate::source::pin::{C_STACK_END, CStack, HashSecretPlace, SignalPlaces};
 pub use crate::store::{EngineArtifacts, EngineStore};

@@ -17,6 +17,7 @@ use crate::progress::{Progress, Step, StepEnd, StepReport};
 use crate::source::fetch::EngineOrigin;
 use crate::source::pin::{
     CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
+    SignalPlaces,
 };
 use crate::store::EngineStore;
 use wardian_vocabulary::clock::Clock;
@@ -29,6 +30,15 @@ const MODULE: &str = r#"(module
     (table 2 funcref)
     (global (mut i32) (i32.const 0))
     (func $__wasilibc_reset_preopens)
+    (func $PyErr_SetInterruptEx (param i32) (result i32)
+        (i32.store offset=128 (i32.shl (local.get 0) (i32.const 3)) (i32.const 1))
+        (i32.store (i32.const 648) (i32.const 1))
+        (call $_PyEval_SignalReceived)
+        (i32.const 0))
+    (func $_PyEval_SignalReceived (local i32)
+        (local.set 0 (i32.load (i32.const 652)))
+        (i32.store offset=12 (local.get 0)
+            (i32.or (i32.load offset=12 (local.get 0)) (i32.const 2))))
     (func (export "_initialize"))
     (data (i32.const 16) "hello"))"#;
 
@@ -91,6 +101,14 @@ impl TinyEngine {
             )]
             .into(),
             c_stack: CStack { base: 1024, size_bytes: 1024 },
+            signals: SignalPlaces {
+                handlers: 128,
+                handler_size: 8,
+                any_tripped: 648,
+                main_thread: 652,
+                breaker_offset: 12,
+                breaker_bit: 2,
+            },
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

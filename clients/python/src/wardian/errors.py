@@ -15,6 +15,7 @@ __all__ = [
     "BadAnswer",
     "BlobNotFound",
     "CallError",
+    "CheckpointNotFound",
     "ConnectionFailed",
     "FileNotKept",
     "Forbidden",
@@ -37,9 +38,16 @@ __all__ = [
     "RunNotFound",
     "RunWithoutResult",
     "SecretUnavailable",
+    "SessionBusy",
+    "SessionConflict",
+    "SessionDamaged",
+    "SessionExpired",
+    "SessionNotFound",
+    "SessionsFull",
     "SkillFileNotFound",
     "SkillNotFound",
     "TooLarge",
+    "TooManySessions",
     "Unauthorized",
     "VersionNotFound",
     "WardianError",
@@ -190,6 +198,57 @@ class PackagesMissing(CallError):
     kind = "packages_missing"
 
 
+class SessionNotFound(CallError):
+    """The session does not exist: it was closed, or never made."""
+
+    kind = "session_not_found"
+
+
+class SessionExpired(CallError):
+    """The session was idle for too long, or its time was over. The message says since when."""
+
+    kind = "session_expired"
+
+
+class SessionBusy(CallError):
+    """A cell of the session is running. `wait_ms` waits for its end, and `interrupt` stops it."""
+
+    kind = "session_busy"
+
+
+class SessionConflict(CallError):
+    """The session is not at the checkpoint that `if_checkpoint` names. Nothing was executed."""
+
+    kind = "session_conflict"
+
+    checkpoint: str | None = None
+    """The checkpoint that it is at; `None` before the end of its first cell."""
+
+
+class SessionDamaged(CallError):
+    """The stored state cannot be read. An earlier checkpoint may be intact: `restore`."""
+
+    kind = "session_damaged"
+
+
+class CheckpointNotFound(CallError):
+    """The session has no such checkpoint. Those without a name are not kept forever."""
+
+    kind = "checkpoint_not_found"
+
+
+class TooManySessions(CallError):
+    """The tenant has as many sessions as it may have, or asked for too many forks."""
+
+    kind = "too_many_sessions"
+
+
+class SessionsFull(CallError):
+    """The quota for the states of sessions is used up. Close sessions that are not needed."""
+
+    kind = "sessions_full"
+
+
 class InternalError(CallError):
     """The server failed. Its log has the cause under `request_id`."""
 
@@ -217,6 +276,14 @@ CLASSES: Mapping[str, type[CallError]] = {
         QuotaExceeded,
         SecretUnavailable,
         PackagesMissing,
+        SessionNotFound,
+        SessionExpired,
+        SessionBusy,
+        SessionConflict,
+        SessionDamaged,
+        CheckpointNotFound,
+        TooManySessions,
+        SessionsFull,
         InternalError,
     )
 }
@@ -272,7 +339,7 @@ def error_of(body: object, http_status: int, retry_after: float | None) -> CallE
     data = as_object(error.get("data") or {}, "error.data")
     kind = text_or_none(data, "kind") or ""
     delay = integer_or_none(data, "retry_after_ms")
-    return CLASSES.get(kind, CallError)(
+    refusal = CLASSES.get(kind, CallError)(
         text_or_none(error, "message") or "the server refused the call",
         code=integer_or_none(error, "code") or 0,
         kind=kind,
@@ -281,3 +348,6 @@ def error_of(body: object, http_status: int, retry_after: float | None) -> CallE
         retry_after=retry_after if delay is None else delay / 1_000,
         http_status=http_status,
     )
+    if isinstance(refusal, SessionConflict):
+        refusal.checkpoint = text_or_none(data, "checkpoint")
+    return refusal

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Literal, Required, TypedDict
 
 from wardian.results import Blob
+from wardian.sessions import Checkpoint
 
 
 class Limits(TypedDict, total=False):
@@ -24,6 +25,19 @@ class Reproducible(TypedDict, total=False):
     seed: int
     epoch: int
     cache: bool
+
+
+class SessionChoice(TypedDict, total=False):
+    """The session that code runs in, and under which conditions."""
+
+    id: Required[str]
+    """The id of a session, or `new`."""
+    if_checkpoint: str
+    """Refuse the cell if the session is not at this checkpoint."""
+    keep: bool
+    """False closes the session after this cell."""
+    wait_ms: int
+    """How long to wait for the end of another cell."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -51,6 +65,35 @@ class CodeOptions(RunOptions, total=False):
     language: Literal["python"]
     entrypoint: str
     mount_skills: list[str]
+    session: str | SessionChoice
+
+
+class CellOptions(TypedDict, total=False):
+    """The parameters of a cell, except its code."""
+
+    if_checkpoint: str | Checkpoint
+    """Refuse the cell if the session is not at this checkpoint."""
+    wait_ms: int
+    """How long to wait for the end of another cell. Without it, a busy session refuses the cell."""
+    keep_files: bool | list[str]
+    strict_output: bool
+    timeout_ms: int
+    limits: Limits
+    label: str
+
+
+class SessionOptions(TypedDict, total=False):
+    """The parameters of a new session."""
+
+    label: str
+    mount_skills: list[str]
+    input_blobs: Sequence[str | Blob]
+    limits: Limits
+    """The limits of each cell, and the memory of the session."""
+    idle_ms: int
+    """How long the session lives without a cell."""
+    max_age_ms: int
+    """How long it lives at most."""
 
 
 ListDetail = Literal["names", "summary"]

@@ -27,7 +27,7 @@ use wardian_vocabulary::units::ByteCount;
 const LONG: Duration = Duration::from_secs(60);
 
 /// A pool that keeps up to `held` guests.
-fn holding(workers: usize, held: usize) -> PoolConfig {
+pub(super) fn holding(workers: usize, held: usize) -> PoolConfig {
     PoolConfig { most_held: held, grace: Duration::from_secs(10), ..config(workers) }
 }
 
@@ -49,7 +49,7 @@ async fn turn(guest: &mut HeldGuest, source: &str) -> FinishedRun {
     try_turn(guest, source).await.unwrap()
 }
 
-async fn ensure_lost(guest: &mut HeldGuest) {
+pub(super) async fn ensure_lost(guest: &mut HeldGuest) {
     let lost = timeout(LONG, try_turn(guest, "return {}")).await.unwrap();
     assert!(matches!(lost, Err(DispatchError::GuestLost)), "{lost:?}");
 }
@@ -472,7 +472,7 @@ async fn ensure_left(guest: &mut HeldGuest, is_first: bool) {
 }
 
 /// Checks that nothing is left of guests, and that no worker was lost.
-async fn ensure_unhurt(pool: &Pool) {
+pub(super) async fn ensure_unhurt(pool: &Pool) {
     let report = until(pool, "free", |report| report.running + report.queued == 0).await;
     assert_eq!((report.guests, report.counters.ended), (0, 0), "{:?}", report.counters);
     assert_eq!(logs(&timeout(LONG, run_script(pool, "kept\nreturn {}")).await.unwrap()), [""]);

@@ -39,6 +39,8 @@ pub struct EnginePin {
     pub hash_secret: HashSecretPlace,
     /// The place of the module's C stack.
     pub c_stack: CStack,
+    /// The words by which the interpreter is told of signals.
+    pub signals: SignalPlaces,
     /// The imports and exports of the module.
     pub abi: ModuleAbi,
 }
@@ -64,6 +66,10 @@ pub struct CStack {
     pub size_bytes: u32,
 }
 
+/// The end of the C stack in the module's memory, where it begins and grows down from. Between two calls
+/// of an export nothing below it is in use.
+pub const C_STACK_END: u32 = 16 << 20;
+
 /// Addresses in the module's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +80,25 @@ pub struct HashSecretPlace {
     pub size_bytes: ByteCount,
     /// A byte that is 1 once the secret is there.
     pub is_set_address: u32,
+}
+
+/// Where the interpreter notes signals for its main thread. Addresses are those of 32-bit words in the
+/// module's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalPlaces {
+    /// The word that is 1 while a signal of number 0 would wait for its handler.
+    pub handlers: u32,
+    /// Bytes from the word of one signal to that of the next.
+    pub handler_size: u32,
+    /// The word that is 1 while any signal waits.
+    pub any_tripped: u32,
+    /// The word that holds the address of the main thread's state.
+    pub main_thread: u32,
+    /// The offset in that state of the bits for which the thread interrupts itself.
+    pub breaker_offset: u32,
+    /// The bit among them that stands for signals.
+    pub breaker_bit: u32,
 }
 
 /// The module after all patches.
@@ -179,7 +204,7 @@ mod tests {
         assert!(stack.base >= 64 << 10, "no room is left for C code that does not check its depth");
         assert_eq!(
             stack.base.checked_add(stack.size_bytes),
-            Some(16 << 20),
+            Some(C_STACK_END),
             "the top of the stack"
         );
         for export in ["_initialize", "wizer.initialize", "turn", "host_alloc", "memory"] {
@@ -189,6 +214,10 @@ mod tests {
         let (secret, end) = (pin.hash_secret, pin.abi.memory_min_pages << 16);
         assert_eq!(secret.size_bytes, ByteCount::bytes(24));
         assert!(u64::from(secret.address) < end && u64::from(secret.is_set_address) < end);
+        let SignalPlaces { handlers, handler_size, any_tripped, main_thread, .. } = pin.signals;
+        for address in [handlers, handlers + 64 * handler_size, any_tripped, main_thread] {
+            assert!(u64::from(address) < end && address % 4 == 0, "{address}");
+        }
     }
 
     #[test]

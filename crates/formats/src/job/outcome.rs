@@ -8,6 +8,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::job::profile::ProfileText;
+use crate::job::session::cell::CellOutcome;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
@@ -71,6 +72,9 @@ pub struct RunOutcome {
     /// The profile, if one was ordered.
     #[serde(default)]
     pub profile: Option<ProfileText>,
+    /// What a cell leaves beside the rest; nothing for other turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Box<CellOutcome>>,
 }
 
 /// The reason why a guest did not finish.
@@ -92,6 +96,9 @@ pub enum RunFailure {
     Timeout {
         /// The deadline that was passed.
         limit: Duration,
+        /// Frames of user code, for a cell that was interrupted at its deadline.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traceback: Option<String>,
     },
     /// The instruction budget ran out.
     FuelExhausted {
@@ -136,9 +143,9 @@ impl RunFailure {
     #[must_use]
     pub fn traceback(&self) -> Option<&str> {
         match self {
-            Self::Exception { traceback, .. } | Self::MemoryLimit { traceback, .. } => {
-                traceback.as_deref()
-            }
+            Self::Exception { traceback, .. }
+            | Self::Timeout { traceback, .. }
+            | Self::MemoryLimit { traceback, .. } => traceback.as_deref(),
             _ => None,
         }
     }
@@ -149,7 +156,7 @@ impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exception { message, .. } => f.write_str(message),
-            Self::Timeout { limit } => {
+            Self::Timeout { limit, .. } => {
                 let milliseconds = limit.as_millis();
                 write!(
                     f,
@@ -268,7 +275,7 @@ fn few_names<'de, D: Deserializer<'de>>(
 
 /// Reads a list of at most `most` items. Stops at a longer one: parsed items take several times the
 /// memory of their JSON, and a compromised worker could send very many.
-fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     most: usize,
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -456,7 +463,7 @@ mod tests {
 
     #[test]
     fn failures_read_well() {
-        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2) };
+        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2), traceback: None };
         assert_eq!(
             timeout.to_string(),
             "the run was stopped after its limit of 2000 ms: a call asks for more with \

@@ -12,14 +12,16 @@ use crate::protocol::methods::discovery::{
     ReadSkillFileResult, SkillSummary,
 };
 use crate::protocol::methods::execution::{
-    ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
-    TruncatedOutput,
+    CellFate, ConvertedValue, DetachedRun, DisplayedForm, DisplayedObject, FileResult, RunError,
+    RunProgress, RunResult, RunStatus, SessionResult, TruncatedOutput,
 };
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
-use wardian_vocabulary::ids::{BlobId, BlobName, RunId, SkillName, SkillVersion};
+use wardian_vocabulary::ids::{
+    BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,
+};
 
 use super::*;
 
@@ -219,6 +221,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         memory_peak_bytes: 1,
         fuel,
         cached: fuel.is_some(),
+        display: fuel.map(|_| displayed()).into_iter().collect(),
+        session: fuel.map(|_| session_result(None)),
     };
     let full = run(
         RunStatus::Failed,
@@ -237,11 +241,26 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         ("RunError", true, sample(error(Some(text())))),
         ("RunError", false, sample(error(None))),
         ("TruncatedOutput", true, sample(truncated)),
+        ("SessionState", true, sample(session_result(Some(text())))),
+        ("SessionState", false, sample(session_result(None))),
     ];
     for status in [RunProgress::Queued, RunProgress::Running, RunProgress::Ended] {
         all.push(("DetachedRun", true, sample(DetachedRun { status, run_id: run_id() })));
     }
     all
+}
+
+fn displayed() -> DisplayedObject {
+    DisplayedObject(vec![
+        ("text/plain".to_owned(), DisplayedForm::Text("text".to_owned())),
+        ("image/png".to_owned(), DisplayedForm::Blob(blob_id())),
+    ])
+}
+
+fn session_result(reason: Option<String>) -> SessionResult {
+    let checkpoint = Some(CheckpointId::new(3, &Digest::of(b"state")));
+    let id = SessionId::of_random(&[7; 16]);
+    SessionResult { id, cell: 3, checkpoint, state: CellFate::Kept, reason }
 }
 
 fn discovery_samples() -> Vec<(&'static str, bool, Value)> {
