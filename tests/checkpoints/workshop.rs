@@ -45,7 +45,7 @@ impl Host for Forgetful {
 
 /// The engine, and the image that all guests begin as.
 struct Engine {
-    timed: EngineArtifacts,
+    timed: Arc<EngineArtifacts>,
     store: EngineStore,
     memory: OwnedFd,
     descriptors: String,
@@ -55,7 +55,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let origin = EngineOrigin::Registry { python: "python3".into() };
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&super::cache::own_cache(), origin, Clock::System).unwrap();
-    let timed = store.ensure(Variant::Timed, &progress).unwrap();
+    let timed = Arc::new(store.ensure(Variant::Timed, &progress).unwrap());
     let image = ImageStore::new(&store, &timed).ensure(PackageSet::NONE, &progress).unwrap();
     let memory = image.content.memory().try_clone_to_owned().unwrap();
     let descriptors = image.content.open_files().get().to_owned();
@@ -162,6 +162,7 @@ pub(super) fn turn(code: &str, value: &str, fuel: Option<Fuel>) -> Turn {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits,
     }
 }

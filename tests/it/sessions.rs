@@ -270,7 +270,7 @@ fn an_interrupt_keeps_the_state() {
         (cells["cells"][0]["state"] == "running").then_some(())
     });
     // The cell has begun its loop by then, on any machine that can run the tests.
-    thread::sleep(Duration::from_secs(1));
+    thread::park_timeout(Duration::from_secs(1));
     assert_eq!(session.post("/interrupt", &json!({})).json()["interrupted"], true);
     let interrupted = running.join().unwrap();
     assert_eq!(failed(&interrupted).0, "KeyboardInterrupt", "{interrupted:#}");

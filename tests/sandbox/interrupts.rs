@@ -186,11 +186,11 @@ fn an_interrupted_cell_leaves_the_state_that_its_result_claims() {
         PROGRAMS.iter().partition(|(_, end, _)| !matches!(end, End::Stopped));
     session(|session| {
         for (source, end, state) in kept {
-            interrupt(session, source, *end, state);
+            interrupt(session, source, end, state);
         }
     });
     for (source, end, state) in stopped {
-        session(|session| interrupt(session, source, *end, state));
+        session(|session| interrupt(session, source, end, state));
     }
 }
 

@@ -84,7 +84,7 @@ impl Interruption {
             self.0 = None;
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -42,6 +42,16 @@ const MODULE: &str = r#"(module
     (func (export "_initialize"))
     (data (i32.const 16) "hello"))"#;
 
+/// Where the functions above note signals.
+const SIGNALS: SignalPlaces = SignalPlaces {
+    handlers: 128,
+    handler_size: 8,
+    any_tripped: 648,
+    main_thread: 652,
+    breaker_offset: 12,
+    breaker_bit: 2,
+};
+
 /// A pin, the wheel that it names, and a folder for the cache. Dropping it removes all files.
 #[derive(Debug)]
 pub(super) struct TinyEngine {
@@ -101,14 +111,7 @@ impl TinyEngine {
             )]
             .into(),
             c_stack: CStack { base: 1024, size_bytes: 1024 },
-            signals: SignalPlaces {
-                handlers: 128,
-                handler_size: 8,
-                any_tripped: 648,
-                main_thread: 652,
-                breaker_offset: 12,
-                breaker_bit: 2,
-            },
+            signals: SIGNALS,
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

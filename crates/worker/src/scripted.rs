@@ -172,6 +172,20 @@ enum Step {
     Fail(RunFailure),
 }
 
+/// Passes time until the run is to end.
+fn until(is_over: &dyn Fn() -> bool, pass: impl Fn()) -> Step {
+    while !is_over() {
+        pass();
+    }
+    Step::Fail(RunFailure::Cancelled)
+}
+
+/// The failure of a program that lets itself be interrupted.
+fn interrupted() -> RunFailure {
+    let class = "KeyboardInterrupt".to_owned();
+    RunFailure::Exception { class, message: String::new(), traceback: None }
+}
+
 impl ScriptedRunner {
     fn step(
         &mut self,
@@ -203,37 +217,15 @@ impl ScriptedRunner {
             }
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
-            "wait" => {
-                let is_cancelled = host.is_cancelled();
-                while !is_cancelled() {
-                    thread::park_timeout(PAUSE);
-                }
-                Ok(Step::Fail(RunFailure::Cancelled))
-            }
-            "compute" => {
-                let is_cancelled = host.is_cancelled();
-                while !is_cancelled() {
-                    std::hint::spin_loop();
-                }
-                Ok(Step::Fail(RunFailure::Cancelled))
-            }
             "receive" => {
                 let request = NetworkRequest::Read { handle: 1, max: 1, timeout: None };
                 log(format!("{:?}", host.ask_network(&request).unwrap()))
             }
+            "wait" => Ok(until(&host.is_cancelled(), || thread::park_timeout(PAUSE))),
+            "compute" => Ok(until(&host.is_cancelled(), std::hint::spin_loop)),
             "interruptible" => {
-                let is_interrupted = host.is_interrupted();
-                while !is_interrupted() {
-                    thread::park_timeout(PAUSE);
-                }
-                if host.is_cancelled()() {
-                    return Ok(Step::Fail(RunFailure::Cancelled));
-                }
-                Ok(Step::Fail(RunFailure::Exception {
-                    class: "KeyboardInterrupt".to_owned(),
-                    message: String::new(),
-                    traceback: None,
-                }))
+                let cancelled = until(&host.is_interrupted(), || thread::park_timeout(PAUSE));
+                Ok(if host.is_cancelled()() { cancelled } else { Step::Fail(interrupted()) })
             }
             "hang" => loop {
                 thread::park_timeout(PAUSE);

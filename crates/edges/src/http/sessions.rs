@@ -165,7 +165,8 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
     async fn cells(&self, id: &str, query: Option<&str>) -> Answered {
         let parameters = self.parameters(query, &["after", "limit"])?;
         let after = self.number(&parameters, "after")?.unwrap_or(0);
-        let after = u32::try_from(after).map_err(|_| self.refused("`after` is too large"))?;
+        let after =
+            u32::try_from(after).ok().ok_or_else(|| self.refused("`after` is too large"))?;
         let limit = self.number(&parameters, "limit")?.unwrap_or(DEFAULT_PAGE);
         self.answer(StatusCode::OK, self.room().cells(&self.caller, id, after, limit).await)
     }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use wasmparser::{FunctionBody, KnownCustom, Name, Operator, Parser, Payload, TypeRef};
+use wasmparser::{FunctionBody, KnownCustom, Name, NameMap, Operator, Parser, Payload, TypeRef};
 
 use crate::source::pin::SignalPlaces;
 
@@ -90,12 +90,8 @@ fn bodies(module: &[u8]) -> Result<HashMap<&str, FunctionBody<'_>>, SignalError>
             Payload::CustomSection(custom) => {
                 let KnownCustom::Name(parts) = custom.as_known() else { continue };
                 for part in parts {
-                    let Name::Function(functions) = part? else { continue };
-                    for function in functions {
-                        let function = function?;
-                        if [NOTES, TRIPS, LETS_LOOK].contains(&function.name) {
-                            names.insert(function.name, function.index);
-                        }
+                    if let Name::Function(functions) = part? {
+                        note_indices(functions, &mut names)?;
                     }
                 }
             }
@@ -104,6 +100,20 @@ fn bodies(module: &[u8]) -> Result<HashMap<&str, FunctionBody<'_>>, SignalError>
     }
     let body = |index: u32| defined.get(usize::try_from(index).ok()?.checked_sub(imported)?);
     Ok(names.into_iter().filter_map(|(name, index)| Some((name, body(index)?.clone()))).collect())
+}
+
+/// Notes where the functions above are among all functions.
+fn note_indices<'a>(
+    functions: NameMap<'a>,
+    indices: &mut HashMap<&'a str, u32>,
+) -> Result<(), SignalError> {
+    for function in functions {
+        let function = function?;
+        if [NOTES, TRIPS, LETS_LOOK].contains(&function.name) {
+            indices.insert(function.name, function.index);
+        }
+    }
+    Ok(())
 }
 
 /// The places that these stores write to. Other words may be set to 1 as well, so the one that is pinned

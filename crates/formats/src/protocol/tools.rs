@@ -468,7 +468,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 21] = [
+    const ADDED_PARAMETERS: [(&str, &str); 22] = [
         ("execute_skill", "label"),
         ("run_code", "label"),
         ("execute_skill", "strict_output"),
@@ -490,6 +490,7 @@ mod tests {
         ("create_blob", "idempotency_key"),
         ("run_code", "detach"),
         ("run_code", "idempotency_key"),
+        ("run_code", "session"),
     ];
 
     /// JSON whose objects keep their order.

@@ -178,7 +178,9 @@ impl HostCallAccount {
     ) -> Result<usize, Refusal> {
         let cell = self.cell.as_ref().ok_or_else(no_cell)?;
         cell.ensure_place(at)?;
-        let mut left = MAX_INLINE_TOTAL.saturating_sub(cell.inline);
+        let replaced = at.and_then(|at| cell.outcome.display.get(at));
+        let freed = replaced.map_or(0, DisplayBundle::inline_length);
+        let mut left = MAX_INLINE_TOTAL.saturating_sub(cell.inline.saturating_sub(freed));
         let mut kept = Vec::with_capacity(parts.len());
         for ShownPart { kind, content } in parts {
             let content = match content {
@@ -222,7 +224,6 @@ mod tests {
     use wardian_formats::job::TurnLimits;
     use wardian_formats::job::host::{Host, IsCancelled};
     use wardian_vocabulary::ids::{BlobId, Digest};
-    use wardian_vocabulary::units::ByteCount;
 
     struct Storing;
 

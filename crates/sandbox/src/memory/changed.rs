@@ -64,10 +64,10 @@ fn private_pages(dirty: &DirtyPages, memory: &[u8]) -> Result<Vec<Range<usize>>,
         private.push(run.start.saturating_sub(first) / PAGE..run.end.saturating_sub(first) / PAGE);
         Ok(())
     })?;
-    if !are_known {
-        private = vec![0..memory.len() / PAGE];
+    if are_known {
+        return Ok(private);
     }
-    Ok(private)
+    Ok(std::iter::once(0..memory.len() / PAGE).collect())
 }
 
 #[cfg(test)]

@@ -76,8 +76,12 @@ pub(crate) fn notebook_of(cells: &[CellView]) -> serde_json::Result<String> {
 /// What a cell printed, displayed, returned and raised.
 fn outputs_of(cell: &CellView) -> Vec<Value> {
     let text = cell.result.as_deref().map_or("{}", RawValue::get);
-    // A result that cannot be read is one of another version, and is not shown.
-    let result: ShownResult = serde_json::from_str(text).unwrap_or_default();
+    // A result that cannot be read is one of another version, and is not shown. A list would be read as members.
+    let result: ShownResult = if text.trim_start().starts_with('{') {
+        serde_json::from_str(text).unwrap_or_default()
+    } else {
+        ShownResult::default()
+    };
     let mut outputs = Vec::new();
     if !result.logs_preview.is_empty() {
         let text = result.logs_preview;

@@ -144,7 +144,7 @@ impl Service {
                 session.state = CellFate::Closed;
             }
         }
-        Ok(MethodResult::Run(result))
+        Ok(MethodResult::Run(Box::new(result)))
     }
 
     /// Takes the turn of a cell in its session and runs it.

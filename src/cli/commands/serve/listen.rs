@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, JoinSet, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
@@ -150,8 +150,7 @@ async fn listen(
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
-    let database = assembly::open_key_database(config).await?;
-    let KeyDatabase { keys, blob_ids, sessions } = database;
+    let KeyDatabase { keys, blob_ids, sessions } = assembly::open_key_database(config).await?;
     let sessions = assembly::open_sessions(config, sessions).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
@@ -159,18 +158,20 @@ async fn listen(
     let server = server.with_traces(records.tracer());
     let pages = config.http.serves_console.then(console::pages);
     let server = pages.into_iter().fold(server, Server::with_pages);
-    note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
-    warn_of_settings(config, &authentication);
-    let following = tokio::spawn(follow_keys(authentication.clone()));
-    let expiring = sessions.clone().map(|sessions| tokio::spawn(end_expired(sessions)));
-    let sampling = tokio::spawn(take_samples(Arc::clone(server.metrics())));
+    note_settings(config, &authentication);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follow_keys(authentication.clone()));
+    tasks.spawn(take_samples(Arc::clone(server.metrics())));
+    tasks.spawn(trim(Arc::clone(server.budget())));
+    if let Some(sessions) = sessions.clone() {
+        tasks.spawn(end_expired(sessions));
+    }
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
-    let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
-    let reloading = tokio::spawn(reloader.run(hangups));
+    tasks.spawn(reloader.run(hangups));
     let administering = admin.map(|admin| {
         info!("metrics are at http://{}/metrics", admin.address());
         tokio::spawn(admin.serve_admin(Arc::clone(&readiness), stop.clone()))
@@ -184,15 +185,11 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock), (blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
-    trimming.abort();
-    sampling.abort();
-    reloading.abort();
-    following.abort();
-    expiring.iter().for_each(JoinHandle::abort);
+    tasks.abort_all();
     administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     keys.close().await;
@@ -203,8 +200,9 @@ async fn listen(
     Ok(exit)
 }
 
-/// Warns of settings that work and do not keep what a server promises.
-fn warn_of_settings(config: &Config, authentication: &Authentication) {
+/// Notes the memory that settings allow, and warns of those that work and do not keep what a server promises.
+fn note_settings(config: &Config, authentication: &Authentication) {
+    note_memory(config);
     if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
     }
@@ -263,6 +261,20 @@ async fn write_last_uses(authentication: &Authentication) {
     }
 }
 
+/// Ends sessions whose time is over, from time to time.
+async fn end_expired(sessions: Sessions) {
+    let mut clock = tokio::time::interval(EXPIRY_CHECKS);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        match sessions.end_expired().await {
+            Ok(0) => {}
+            Ok(count) => info!(count, "sessions expired: {count}"),
+            Err(cause) => warn!("expired sessions cannot be removed: {}", CauseChain(&cause)),
+        }
+    }
+}
+
 /// Releases memory to the system after bursts.
 async fn trim(budget: Arc<MemoryBudget>) {
     let mut clock = tokio::time::interval(TRIM_INTERVAL);
@@ -280,8 +292,12 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock): (&Config, Option<SkillsLock>),
-    (blob_ids, sessions): (BlobIdKeyTable, Option<Sessions>),
+    (config, lock, blob_ids, sessions): (
+        &Config,
+        Option<SkillsLock>,
+        BlobIdKeyTable,
+        Option<Sessions>,
+    ),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
@@ -391,19 +407,5 @@ mod tests {
         assert_eq!(stopped_early(stopped).unwrap(), Exit::Done);
         let failed = tokio::spawn(async { panic!("on purpose") }).await;
         assert_eq!(stopped_early(failed).unwrap_err().exit, Exit::OurFault);
-    }
-}
-
-/// Ends sessions whose time is over, from time to time.
-async fn end_expired(sessions: Sessions) {
-    let mut clock = tokio::time::interval(EXPIRY_CHECKS);
-    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        clock.tick().await;
-        match sessions.end_expired().await {
-            Ok(0) => {}
-            Ok(count) => info!(count, "sessions expired: {count}"),
-            Err(cause) => warn!("expired sessions cannot be removed: {}", CauseChain(&cause)),
-        }
     }
 }

@@ -203,7 +203,7 @@ mod tests {
         let row = session().row(NOW);
         let expected = [
             "ses_mrxhgylqovzxi4tfmqqgk3tdn4",
-            "2 s ago",
+            "1 s ago",
             "in 1 d",
             "3",
             "c3-9f2a61b0c4d5e6f7",

@@ -233,7 +233,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
     );
     let truncated =
         TruncatedOutput { truncated: true, blob_id: blob_id(), size_bytes: 1, preview: text() };
-    let mut all = vec![
+    let mut all = session_samples();
+    all.extend([
         ("RunResult", true, sample(&full)),
         ("RunResult", false, sample(run(RunStatus::Completed, Vec::new(), None, None, None))),
         ("RunFile", true, sample(&full_file)),
@@ -241,13 +242,18 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         ("RunError", true, sample(error(Some(text())))),
         ("RunError", false, sample(error(None))),
         ("TruncatedOutput", true, sample(truncated)),
-        ("SessionState", true, sample(session_result(Some(text())))),
-        ("SessionState", false, sample(session_result(None))),
-    ];
+    ]);
     for status in [RunProgress::Queued, RunProgress::Running, RunProgress::Ended] {
         all.push(("DetachedRun", true, sample(DetachedRun { status, run_id: run_id() })));
     }
     all
+}
+
+fn session_samples() -> Vec<(&'static str, bool, Value)> {
+    let reasons = [Some("text".to_owned()), None];
+    let samples =
+        reasons.map(|reason| ("SessionState", reason.is_some(), sample(session_result(reason))));
+    samples.to_vec()
 }
 
 fn displayed() -> DisplayedObject {

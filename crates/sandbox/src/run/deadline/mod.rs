@@ -225,7 +225,7 @@ mod tests {
         // A signal before the sleep does not end it.
         while !sleeper.is_finished() {
             canceller.wake();
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         assert_eq!(sleeper.join().unwrap(), Ok(Slept::ToSignal));
         assert_eq!(deadline.sleep(Duration::from_millis(2)), Ok(Slept::Through));

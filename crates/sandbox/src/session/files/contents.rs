@@ -245,6 +245,26 @@ struct Newest {
     counts: Vec<u64>,
 }
 
+impl Newest {
+    /// Notes a page that no later pack describes, and hands it on.
+    fn note(
+        &mut self,
+        (inode, page): (Inode, u32),
+        described: PageForm<'_>,
+        take: TakePage<'_>,
+        fault: &PackError,
+    ) -> Result<(), PackError> {
+        match described {
+            PageForm::Pristine | PageForm::Zero => take(inode, page, None),
+            PageForm::Raw(bytes) => {
+                self.pages.entry(inode).or_default().push((page, PageHash::of(bytes)));
+                take(inode, page, Some(bytes))
+            }
+            PageForm::Xor(_) => Err(fault.clone()),
+        }
+    }
+}
+
 impl<'a> ContentsUnpacker<'a> {
     /// A reader of parts, the newest first, each of which may describe `most` pages.
     pub(crate) fn new(parts: &'a [&'a [u8]], most: u64) -> Self {
@@ -328,19 +348,9 @@ impl<'a> ContentsUnpacker<'a> {
                 }
                 let mut places = places.into_iter();
                 frame.unpack(&mut self.room, &mut |_, described| {
-                    let Some((inode, page)) = places.next() else { return Err(fault.clone()) };
-                    if !wants(inode) || !seen.insert((inode, page)) {
-                        return Ok(());
-                    }
-                    match described {
-                        PageForm::Pristine | PageForm::Zero => take(inode, page, None),
-                        PageForm::Raw(bytes) => {
-                            let pages = newest.pages.entry(inode).or_default();
-                            pages.push((page, PageHash::of(bytes)));
-                            take(inode, page, Some(bytes))
-                        }
-                        PageForm::Xor(_) => Err(fault.clone()),
-                    }
+                    let place = places.next().ok_or_else(|| fault.clone())?;
+                    let is_newest = wants(place.0) && seen.insert(place);
+                    if is_newest { newest.note(place, described, take, &fault) } else { Ok(()) }
                 })?;
             }
             newest.counts.push(count);

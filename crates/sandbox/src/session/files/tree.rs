@@ -21,7 +21,7 @@ const SHORTEST_NODE: usize = 1 + 1 + 24;
 /// Fewest bytes of an entry: its name, its cookie and a number.
 const SHORTEST_ENTRY: usize = 2 + 1 + 1;
 
-/// Writes a tree. PackParts that stay the same stay at their places, as far as possible.
+/// Writes a tree. Parts that stay the same stay at their places, as far as possible.
 pub(crate) fn write_tree(tree: &ParkedTree) -> Vec<u8> {
     let mut output = PackWriter::default();
     output.number(tree.last_inode);

@@ -363,6 +363,10 @@ mod tests {
     }
 
     /// All pages that frames describe, as they are on these pages of an image.
+    #[expect(
+        clippy::panic_in_result_fn,
+        reason = "errors are the result, and wrong ones a failed test"
+    )]
     fn read(frames: &[u8], end: u64, images: &Pages) -> Result<Vec<(u64, PageBytes)>, PackError> {
         let mut reader = FrameReader::new(PackReader::new(frames, "x"), end);
         let (mut found, mut room) = (Vec::new(), FrameRoom::new());

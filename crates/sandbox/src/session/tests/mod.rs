@@ -81,6 +81,10 @@ impl Packs {
     }
 
     /// Gives a process that has just begun the state of the last pack. Later packs continue from there.
+    #[expect(
+        clippy::panic_in_result_fn,
+        reason = "errors are the result, and wrong ones a failed test"
+    )]
     pub(super) fn resume_into(
         &mut self,
         process: &mut GuestProcess,

@@ -56,7 +56,7 @@ impl StoredBytes<'_> {
     pub(crate) fn filled(&self) -> Vec<Range<u64>> {
         match self {
             Self::File(storage) => storage.filled().collect(),
-            Self::Shown(content) => vec![0..content.size()],
+            Self::Shown(content) => std::iter::once(0..content.size()).collect(),
         }
     }
 

@@ -182,7 +182,7 @@ impl<'a> Rebuild<'a> {
             ParkedKind::Folder { .. } => NodeKind::Folder(Folder::new(ROOT)),
             ParkedKind::File(shape) => NodeKind::File(Storage::of_shape(shape, &mut files.quota)?),
             ParkedKind::Link(target) => {
-                check_path(target).map_err(|_| Errno::Invalid)?;
+                check_path(target).ok().ok_or(Errno::Invalid)?;
                 files.quota.charge(u64::try_from(target.len()).unwrap_or(u64::MAX))?;
                 NodeKind::Link(target.clone())
             }
@@ -341,7 +341,7 @@ impl<'a> Rebuild<'a> {
         match place {
             ParkedPlace::Own(inode) => self.index_of(*inode).map(Place::Own),
             ParkedPlace::Mounted { tree, path } => {
-                let mounted = &self.files.names.tree(*tree).map_err(|_| Errno::Invalid)?.tree;
+                let mounted = &self.files.names.tree(*tree).ok().ok_or(Errno::Invalid)?.tree;
                 let mut names = path.split('/').filter(|name| !name.is_empty());
                 let node = names.try_fold(0, |node, name| mounted.child(node, name));
                 node.map(|node| Place::Mounted { tree: *tree, node }).ok_or(Errno::NotFound)

@@ -129,7 +129,7 @@ proptest! {
                 0 => drop(write(&mut files, path, b"new")),
                 1 => drop(files.remove_file(at(path), 9)),
                 2 => drop(files.rename(at(path), at(other), 9)),
-                3 => drop(files.add_name(at(path), crate::vfs::LastLink::Keep, at(other), 9)),
+                3 => drop(files.add_name(at(path), LastLink::Keep, at(other), 9)),
                 4 => drop(files.open(at(path), OpenHow::READ, 9).and_then(|fd| files.close(fd))),
                 _ => {
                     let how = OpenHow { access: Access { read: true, write: true }, ..OpenHow::READ };
@@ -167,7 +167,7 @@ fn the_files_of_a_turn_are_those_that_it_has_made_changed_or_named() {
 
     files.begin_turn();
     assert_eq!(of_turn(&files), Vec::<String>::new());
-    files.workspace_files(512, Harvest::OfTurn);
+    let _files = files.workspace_files(512, Harvest::OfTurn);
     write(&mut files, "/workspace/new", b"1").unwrap();
     write(&mut files, "/workspace/folder/deep", b"2").unwrap();
     write(&mut files, "/workspace/sales.csv", b"2").unwrap();

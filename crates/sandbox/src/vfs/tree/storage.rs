@@ -177,7 +177,10 @@ impl Storage {
     /// `EINVAL` for lengths that no file has, `ENOSPC` if the quota does not suffice.
     pub(crate) fn of_shape(shape: &StorageShape, quota: &mut Quota) -> Result<Self, Errno> {
         let chunks = shape.chunks.iter().map(|run| run.count).fold(0, usize::saturating_add);
-        if shape.size > quota.max_bytes() || chunks > shape.table {
+        if shape.size > quota.max_bytes() {
+            return Err(Errno::NoSpace);
+        }
+        if chunks > shape.table {
             return Err(Errno::Invalid);
         }
         let mut made = Self { size: shape.size, ..Self::default() };

@@ -263,12 +263,12 @@ impl Service {
         let inputs = open_inputs(&self.blobs.files, caller, blobs, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
-        let (skills, contents) = mounts_and_contents(planned.skills);
+        let (mounted, skills) = mounts_and_contents(planned.skills);
         let (lasting, limits) = planned.limits.split();
-        let setup = Setup {
+        let setup = Box::new(Setup {
             tenant: caller.tenant.clone(),
             image: image.digest(),
-            skills,
+            skills: mounted,
             layers: layers.mounts,
             blobs: mounts,
             hides_modules: matches!(planned.program, Program::Skill { .. }),
@@ -276,7 +276,7 @@ impl Service {
             reproducible: planned.reproducible,
             counts_fuel: planned.limits.fuel.is_some(),
             limits: lasting,
-        };
+        });
         let turn = Turn {
             id: run.id.clone(),
             program: planned.program,
@@ -290,8 +290,7 @@ impl Service {
             cell: planned.cell.as_ref().map(PlannedCell::order),
             limits,
         };
-        let (setup, layers, used) = (Box::new(setup), layers.contents, layers.used);
-        let guest = GuestSpec { setup, image, skills: contents, layers, blobs: sources };
+        let guest = GuestSpec { setup, image, skills, layers: layers.contents, blobs: sources };
         let job = Job { guest, turn: Box::new(turn) };
         let (key, kept) = self.answers.kept_for(caller, takes_kept, &job).await?;
         if let Some(kept) = kept {
@@ -309,7 +308,7 @@ impl Service {
             form,
             key,
             cell: planned.cell,
-            held: Held { _blobs: held, _layers: used },
+            held: Held { _blobs: held, _layers: layers.used },
         }))
     }
 
