@@ -200,7 +200,7 @@ export class Client {
   }
 
   /** A page of the sessions, and what all of them take. */
-  sessions(options: { limit?: number; after?: string } = {}): Promise<SessionPage> {
+  sessions(options: { limit?: number; cursor?: string } = {}): Promise<SessionPage> {
     return listSessions(this.#sessionClient, options);
   }
 

@@ -21,7 +21,6 @@ export interface CallErrorDetails {
   requestId?: string | undefined;
   retryAfterMs?: number | undefined;
   httpStatus?: number;
-  checkpoint?: string | null | undefined;
 }
 
 /** The server refused a call. */
@@ -37,8 +36,6 @@ export class CallError extends WardianError {
   /** The time after which a repetition can succeed. Set only if nothing was executed. */
   readonly retryAfterMs: number | undefined;
   readonly httpStatus: number;
-  /** The checkpoint that the session is at, for the kind `session_conflict`. */
-  readonly checkpoint: string | null | undefined;
 
   constructor(message: string, details: CallErrorDetails = {}) {
     super(message);
@@ -48,7 +45,6 @@ export class CallError extends WardianError {
     this.requestId = details.requestId;
     this.retryAfterMs = details.retryAfterMs;
     this.httpStatus = details.httpStatus ?? 200;
-    this.checkpoint = details.checkpoint;
   }
 }
 
@@ -110,7 +106,7 @@ export function errorOf(error: unknown, httpStatus: number, retryAfterMs?: numbe
   const { code, message, data } = (error ?? {}) as {
     code?: number;
     message?: string;
-    data?: Partial<ErrorData> & { checkpoint?: string | null };
+    data?: Partial<ErrorData>;
   };
   return new CallError(message ?? "the server refused the call", {
     code: code ?? 0,
@@ -119,6 +115,5 @@ export function errorOf(error: unknown, httpStatus: number, retryAfterMs?: numbe
     requestId: data?.request_id,
     retryAfterMs: data?.retry_after_ms ?? retryAfterMs,
     httpStatus,
-    checkpoint: data?.checkpoint,
   });
 }

@@ -1,22 +1,22 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Sessions: interpreters that several calls use one after another. */
 
-import { isRefusal } from "./errors.js";
+import { CallError, isRefusal } from "./errors.js";
 import type { RunStream } from "./runs.js";
 import type { JsonObject, RunCodeParams, RunResult } from "./schema.js";
 import type { Transport } from "./transport.js";
 import { type BlobReference, blobId, printJson, query, segment } from "./wire.js";
 
-/** A session. Times are those of RFC 3339. */
+/** A session. Times are in milliseconds since 1970, like those of runs. */
 export interface SessionInfo {
   id: string;
   label: string | null;
-  created_at: string;
-  /** When its last cell ran, or when it was made. */
-  used_at: string;
+  created_ms: number;
+  /** When it was made, restored or last ran a cell. */
+  used_ms: number;
   /** When it ends unless it is used before. */
-  expires_at: string;
-  /** The number of its cells. */
+  expires_ms: number;
+  /** The number of its last cell. A fork counts on from the cell that it was made after. */
   cells: number;
   /** The state that it is at; null before the end of its first cell. */
   checkpoint: string | null;
@@ -32,7 +32,7 @@ export interface Checkpoint {
   /** The number of the cell. */
   cell: number;
   name: string | null;
-  created_at: string;
+  created_ms: number;
   /** The size of its data on the server's disk. */
   bytes: number;
 }
@@ -45,7 +45,7 @@ export interface Cell {
   state: "running" | "kept" | "rolled_back";
   /** The state after the cell, if it was kept and still exists. */
   checkpoint: string | null;
-  began_at: string;
+  began_ms: number;
   /** The result, if the cell has ended and the server keeps results. */
   result: RunResult | null;
 }
@@ -53,10 +53,13 @@ export interface Cell {
 /** A page of the sessions, and what all sessions of the tenant take. */
 export interface SessionPage {
   sessions: SessionInfo[];
-  /** The value of `after` for the next page; null on the last one. */
-  next: string | null;
+  /** The `cursor` of the next page; null on the last one. */
+  next_cursor: string | null;
   usage: { sessions: number; bytes: number };
 }
+
+/** A fork, or why it was not made. */
+type Fork = SessionInfo | { error: string };
 
 /** Parameters of a new session. */
 export interface SessionParams {
@@ -64,11 +67,11 @@ export interface SessionParams {
   mount_skills?: string[] | undefined;
   /** Ids, or results of `blobs.upload` and `createBlob`. */
   input_blobs?: BlobReference[] | undefined;
-  /** The limits of each cell, and the memory of the session. */
+  /** Memory and workspace of the session. `timeout_ms` and `host_calls` are limits of a cell. */
   limits?: RunCodeParams["limits"];
-  /** How long the session lives without a cell. */
+  /** How long the session lives without a cell, if that is less than the server's setting. */
   idle_ms?: number | undefined;
-  /** How long it lives at most. */
+  /** How long it lives at most, if that is less than the server's setting. */
   max_age_ms?: number | undefined;
 }
 
@@ -85,7 +88,10 @@ export type CellParams = Pick<
 > & {
   /** Refuse the cell if the session is not at this checkpoint. */
   if_checkpoint?: CheckpointReference | undefined;
-  /** How long to wait for the end of another cell. Without it, a busy session refuses the cell. */
+  /**
+   * How long to wait for the end of another cell: at most ten minutes. Without it, a busy session
+   * refuses the cell.
+   */
   wait_ms?: number | undefined;
   /** Aborts the call, and stops the cell. */
   signal?: AbortSignal | undefined;
@@ -138,7 +144,7 @@ export class Session implements AsyncDisposable {
   /**
    * Runs Python code as the next cell. If the program fails, the result has `status: "failed"`, and
    * what it did until then stays. `result.session` is the state of the session after the cell:
-   * `rolled_back` means that the cell left no trace, for example because its time was over.
+   * `rolled_back` means that the cell left no trace, for example because it was stopped by force.
    */
   async run(code: string, { signal, ...params }: CellParams = {}): Promise<RunResult> {
     return this.#seen(await this.#client.run(this.#call(code, params), signal));
@@ -187,15 +193,25 @@ export class Session implements AsyncDisposable {
 
   /**
    * New sessions that begin with the state of this one, or with that of an earlier checkpoint. Each is
-   * closed on its own.
+   * closed on its own. If the tenant may not have so many sessions, the call is refused with
+   * `quota_exceeded`, and leaves no fork.
    */
   async fork(
     count = 1,
     options: { checkpoint?: CheckpointReference | undefined } & KeepOption = {},
   ): Promise<Session[]> {
     const body = { count, checkpoint: idOf(options.checkpoint) };
-    const { forks } = (await this.#post("fork", body, false)) as unknown as { forks: SessionInfo[] };
-    return forks.map((info) => new Session(this.#client, info, options.keep ?? this.keep));
+    const { forks } = (await this.#post("fork", body, false)) as unknown as { forks: Fork[] };
+    const made: Session[] = [];
+    let refusal: string | undefined;
+    for (const one of forks) {
+      if ("error" in one) refusal = one.error;
+      else made.push(new Session(this.#client, one, options.keep ?? this.keep));
+    }
+    if (refusal === undefined) return made;
+    // The refusal is more important than an error of the cleanup: a fork that is left expires.
+    await Promise.allSettled(made.map((fork) => fork.close()));
+    throw new CallError(refusal, { kind: "quota_exceeded" });
   }
 
   /** Sets the session back to the state after an earlier cell. */
@@ -215,7 +231,7 @@ export class Session implements AsyncDisposable {
     return (await this.#post("checkpoints", body, true)) as unknown as Checkpoint;
   }
 
-  /** Removes a checkpoint. */
+  /** Removes a checkpoint. The one that the session is at is refused with `session_conflict`. */
   async forget(checkpoint: CheckpointReference): Promise<void> {
     const path = `${this.#path}/checkpoints/${segment(idOf(checkpoint))}`;
     await this.#client.transport.send({ method: "DELETE", path, isRepeatable: false });
@@ -293,7 +309,7 @@ export async function openSession(
 /** A page of the sessions. */
 export async function listSessions(
   client: SessionClient,
-  options: { limit?: number; after?: string },
+  options: { limit?: number; cursor?: string },
 ): Promise<SessionPage> {
   const request = { method: "GET", path: `/v1/sessions${query(options)}`, isRepeatable: true };
   return (await client.transport.object(request)) as unknown as SessionPage;

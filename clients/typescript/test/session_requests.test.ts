@@ -11,9 +11,9 @@ const ID = `ses_${"a".repeat(26)}`;
 const SESSION: SessionInfo = {
   id: ID,
   label: null,
-  created_at: "2026-11-28T10:00:00Z",
-  used_at: "2026-11-28T10:00:01Z",
-  expires_at: "2026-11-29T10:00:01Z",
+  created_ms: 1_795_860_000_000,
+  used_ms: 1_795_860_001_500,
+  expires_ms: 1_795_946_401_500,
   cells: 1,
   checkpoint: "c1-9f2a61b0",
   is_warm: true,
@@ -23,14 +23,14 @@ const CHECKPOINT: Checkpoint = {
   parent: null,
   cell: 1,
   name: "loaded",
-  created_at: "2026-11-28T10:00:01Z",
+  created_ms: 1_795_860_001_000,
   bytes: 20_480,
 };
 const RUN = {
   status: "completed",
   output: { result: 42 },
   session: { id: ID, cell: 2, checkpoint: "c2-00112233", state: "kept" },
-  display: [{ "text/html": { text: "<table>" }, "image/png": { blob: "blob:a", size: 123 } }],
+  display: [{ "text/html": { text: "<table>" }, "image/png": { blob: "blob:a" } }],
 };
 const GONE: ScriptedAnswer = { status: 204 };
 
@@ -127,6 +127,21 @@ test("forks are sessions", () => {
   });
 });
 
+test("forks are all made or none", () => {
+  const error = "at most 64 sessions of this tenant are possible";
+  const forks = [{ ...SESSION, id: "ses_0" }, { ...SESSION, id: "ses_1" }, { error }];
+  // One fork cannot be closed, which must not hide the refusal.
+  const answers = [made(), { status: 201, body: { forks } }, GONE, refusal(409, "session_busy")];
+  return against(answers, async (client, server) => {
+    const session = await client.session();
+    await assert.rejects(session.fork(3), (raised) => {
+      return isRefusal(raised, "quota_exceeded") && raised.message === error;
+    });
+    const closed = server.seen.slice(2).map(({ method, url }) => `${method} ${url}`);
+    assert.deepEqual(closed.sort(), ["DELETE /v1/sessions/ses_0", "DELETE /v1/sessions/ses_1"]);
+  });
+});
+
 test("checkpoints are listed, named, restored and forgotten", () => {
   const answers = [
     made(),
@@ -176,7 +191,7 @@ test("all cells come page by page", () => {
 });
 
 test("interrupts, notebooks and lists", () => {
-  const page = { sessions: [SESSION], next: "x", usage: { sessions: 7, bytes: 1_000 } };
+  const page = { sessions: [SESSION], next_cursor: "x", usage: { sessions: 7, bytes: 1_000 } };
   const answers = [
     made(),
     { status: 202, body: { interrupted: true } },
@@ -189,8 +204,8 @@ test("interrupts, notebooks and lists", () => {
     assert.equal(await session.interrupt(), true);
     assert.equal(await session.interrupt(), false);
     assert.deepEqual(await session.notebook(), { nbformat: 4 });
-    assert.deepEqual(await client.sessions({ limit: 1, after: "w" }), page);
-    assert.equal(server.seen.at(-1)?.url, "/v1/sessions?limit=1&after=w");
+    assert.deepEqual(await client.sessions({ limit: 1, cursor: "w" }), page);
+    assert.equal(server.seen.at(-1)?.url, "/v1/sessions?limit=1&cursor=w");
   });
 });
 
@@ -199,18 +214,6 @@ test("a session is made only once", () =>
     await assert.rejects(client.session(), { name: "ConnectionFailed" });
     assert.equal(server.seen.length, 1);
   }));
-
-test("a session that has moved on says where it is", () => {
-  const data = { kind: "session_conflict", checkpoint: "c5-00" };
-  const conflict = { code: 1009, message: "the session has moved on", data };
-  const answer = { status: 409, body: { jsonrpc: "2.0", id: 1, error: conflict } };
-  return against([made(), answer], async (client) => {
-    const session = await client.session();
-    await assert.rejects(session.run("1", { if_checkpoint: "c4-00" }), (error) => {
-      return isRefusal(error, "session_conflict") && error.checkpoint === "c5-00";
-    });
-  });
-});
 
 test("ids lead nowhere else", () =>
   against([refusal(404, "session_not_found")], async (client, server) => {

@@ -17,7 +17,7 @@ export class LocalServer {
     private readonly folder: string,
   ) {}
 
-  static async start(): Promise<LocalServer> {
+  static async start(options: string[] = []): Promise<LocalServer> {
     const binary = process.env["WARDIAN_BINARY"];
     if (!binary) throw new Error("set WARDIAN_BINARY to the program `wardian`");
     const folder = mkdtempSync(join(tmpdir(), "wardian-"));
@@ -25,7 +25,7 @@ export class LocalServer {
     writeFileSync(config, "");
     const log = join(folder, "log");
     const args = ["serve", "--listen", "127.0.0.1:0", "--end-with-input"];
-    args.push("--config", config, "--data-dir", join(folder, "data"));
+    args.push("--config", config, "--data-dir", join(folder, "data"), ...options);
     const child = spawn(binary, args, { stdio: ["pipe", "pipe", openSync(log, "w")] });
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout?.once("data", (line: Buffer) => {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
@@ -112,17 +111,6 @@ def texts(members: JsonObject, name: str) -> list[str]:
     if all(isinstance(item, str) for item in found):
         return cast("list[str]", found)
     raise BadAnswer(f"`{name}` should have strings only")
-
-
-def time(members: JsonObject, name: str) -> datetime:
-    """A member that is a time, as RFC 3339 writes it."""
-    try:
-        found = datetime.fromisoformat(text(members, name))
-    except ValueError as fault:
-        raise BadAnswer(f"`{name}` should be a time") from fault
-    if found.tzinfo is None:
-        raise BadAnswer(f"`{name}` should be a time with its distance from UTC")
-    return found
 
 
 def objects(members: JsonObject, name: str) -> list[JsonObject]:

@@ -43,11 +43,9 @@ __all__ = [
     "SessionDamaged",
     "SessionExpired",
     "SessionNotFound",
-    "SessionsFull",
     "SkillFileNotFound",
     "SkillNotFound",
     "TooLarge",
-    "TooManySessions",
     "Unauthorized",
     "VersionNotFound",
     "WardianError",
@@ -181,7 +179,7 @@ class Overloaded(CallError):
 
 
 class QuotaExceeded(CallError):
-    """The quota for blobs is used up."""
+    """The quota for blobs or sessions is used up, or the tenant has as many sessions as it may."""
 
     kind = "quota_exceeded"
 
@@ -217,16 +215,14 @@ class SessionBusy(CallError):
 
 
 class SessionConflict(CallError):
-    """The session is not at the checkpoint that `if_checkpoint` names. Nothing was executed."""
+    """The session is not at the checkpoint that `if_checkpoint` names, and nothing was executed; or
+    the checkpoint to forget is the one that the session is at. The message names where it is."""
 
     kind = "session_conflict"
 
-    checkpoint: str | None = None
-    """The checkpoint that it is at; `None` before the end of its first cell."""
-
 
 class SessionDamaged(CallError):
-    """The stored state cannot be read. An earlier checkpoint may be intact: `restore`."""
+    """The state of the session cannot be used. An earlier checkpoint may be intact: `restore`."""
 
     kind = "session_damaged"
 
@@ -235,18 +231,6 @@ class CheckpointNotFound(CallError):
     """The session has no such checkpoint. Those without a name are not kept forever."""
 
     kind = "checkpoint_not_found"
-
-
-class TooManySessions(CallError):
-    """The tenant has as many sessions as it may have, or asked for too many forks."""
-
-    kind = "too_many_sessions"
-
-
-class SessionsFull(CallError):
-    """The quota for the states of sessions is used up. Close sessions that are not needed."""
-
-    kind = "sessions_full"
 
 
 class InternalError(CallError):
@@ -282,8 +266,6 @@ CLASSES: Mapping[str, type[CallError]] = {
         SessionConflict,
         SessionDamaged,
         CheckpointNotFound,
-        TooManySessions,
-        SessionsFull,
         InternalError,
     )
 }
@@ -339,7 +321,7 @@ def error_of(body: object, http_status: int, retry_after: float | None) -> CallE
     data = as_object(error.get("data") or {}, "error.data")
     kind = text_or_none(data, "kind") or ""
     delay = integer_or_none(data, "retry_after_ms")
-    refusal = CLASSES.get(kind, CallError)(
+    return CLASSES.get(kind, CallError)(
         text_or_none(error, "message") or "the server refused the call",
         code=integer_or_none(error, "code") or 0,
         kind=kind,
@@ -348,6 +330,3 @@ def error_of(body: object, http_status: int, retry_after: float | None) -> CallE
         retry_after=retry_after if delay is None else delay / 1_000,
         http_status=http_status,
     )
-    if isinstance(refusal, SessionConflict):
-        refusal.checkpoint = text_or_none(data, "checkpoint")
-    return refusal

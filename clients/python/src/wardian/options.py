@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Required, TypedDict
+from typing import Literal, TypedDict
 
 from wardian.results import Blob
 from wardian.sessions import Checkpoint
@@ -30,14 +30,14 @@ class Reproducible(TypedDict, total=False):
 class SessionChoice(TypedDict, total=False):
     """The session that code runs in, and under which conditions."""
 
-    id: Required[str]
-    """The id of a session, or `new`."""
+    id: str
+    """The id of a session. Left out, or `new`: a new one."""
     if_checkpoint: str
     """Refuse the cell if the session is not at this checkpoint."""
     keep: bool
     """False closes the session after this cell."""
     wait_ms: int
-    """How long to wait for the end of another cell."""
+    """How long to wait for the end of another cell, in milliseconds: at most ten minutes."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -74,7 +74,8 @@ class CellOptions(TypedDict, total=False):
     if_checkpoint: str | Checkpoint
     """Refuse the cell if the session is not at this checkpoint."""
     wait_ms: int
-    """How long to wait for the end of another cell. Without it, a busy session refuses the cell."""
+    """How long to wait for the end of another cell, in milliseconds: at most ten minutes. Without
+    it, a busy session refuses the cell."""
     keep_files: bool | list[str]
     strict_output: bool
     timeout_ms: int
@@ -89,11 +90,11 @@ class SessionOptions(TypedDict, total=False):
     mount_skills: list[str]
     input_blobs: Sequence[str | Blob]
     limits: Limits
-    """The limits of each cell, and the memory of the session."""
+    """Memory and workspace of the session. `timeout_ms` and `host_calls` are limits of a cell."""
     idle_ms: int
-    """How long the session lives without a cell."""
+    """How long the session lives without a cell, if that is less than the server's setting."""
     max_age_ms: int
-    """How long it lives at most."""
+    """How long it lives at most, if that is less than the server's setting."""
 
 
 ListDetail = Literal["names", "summary"]

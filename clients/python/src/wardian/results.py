@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Bytes: TypeAlias = bytes
 """For annotations in a class that has a method `bytes`."""
 Status = Literal["queued", "running", "ended"]
-CellState = Literal["kept", "rolled_back", "waiting", "closed"]
+CellState = Literal["kept", "rolled_back", "closed"]
 
 
 class RunFailed(WardianError):
@@ -367,9 +367,10 @@ class SessionState:
     cell: int
     """The number of the cell."""
     checkpoint: str | None
-    """The state that the session is at; `None` if it has none."""
+    """The state that the session is at; `None` if it has none, or has ended."""
     state: CellState
-    """`kept`: what the cell did stays. `rolled_back`: it left no trace."""
+    """`kept`: what the cell did stays. `rolled_back`: it left no trace. `closed`: the session has
+    ended with the cell."""
     reason: str | None
     """Why it was rolled back."""
     raw: JsonObject = raw_field()
@@ -393,8 +394,6 @@ class DisplayPart:
     text: str | None
     blob: str | None
     """The id of the blob, for pictures and long texts."""
-    size: int | None
-    """The size of the blob, in bytes."""
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -402,7 +401,6 @@ class DisplayPart:
         return cls(
             text=_wire.text_or_none(raw, "text"),
             blob=_wire.text_or_none(raw, "blob"),
-            size=_wire.integer_or_none(raw, "size"),
             raw=raw,
         )
 

@@ -1,9 +1,11 @@
-"""What a server says about sessions, as typed values. `raw` is the JSON that a value was read from."""
+"""What a server says about sessions, as typed values. `raw` is the JSON that a value was read from.
+
+Times are in milliseconds since 1970, like those of runs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal, cast
 
 from wardian import _wire
@@ -17,13 +19,13 @@ class SessionInfo:
 
     id: str
     label: str | None
-    created_at: datetime
-    used_at: datetime
-    """When its last cell ran, or when it was made."""
-    expires_at: datetime
+    created_ms: int
+    used_ms: int
+    """When it was made, restored or last ran a cell."""
+    expires_ms: int
     """When it ends unless it is used before."""
     cells: int
-    """The number of its cells."""
+    """The number of its last cell. A fork counts on from the cell that it was made after."""
     checkpoint: str | None
     """The state that it is at; `None` before the end of its first cell."""
     is_warm: bool
@@ -35,9 +37,9 @@ class SessionInfo:
         return cls(
             id=_wire.text(raw, "id"),
             label=_wire.text_or_none(raw, "label"),
-            created_at=_wire.time(raw, "created_at"),
-            used_at=_wire.time(raw, "used_at"),
-            expires_at=_wire.time(raw, "expires_at"),
+            created_ms=_wire.integer(raw, "created_ms"),
+            used_ms=_wire.integer(raw, "used_ms"),
+            expires_ms=_wire.integer(raw, "expires_ms"),
             cells=_wire.integer(raw, "cells"),
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
             is_warm=_wire.flag(raw, "is_warm"),
@@ -55,7 +57,7 @@ class Checkpoint:
     cell: int
     """The number of the cell."""
     name: str | None
-    created_at: datetime
+    created_ms: int
     bytes: int
     """The size of its data on the server's disk."""
     raw: JsonObject = raw_field()
@@ -70,7 +72,7 @@ class Checkpoint:
             parent=_wire.text_or_none(raw, "parent"),
             cell=_wire.integer(raw, "cell"),
             name=_wire.text_or_none(raw, "name"),
-            created_at=_wire.time(raw, "created_at"),
+            created_ms=_wire.integer(raw, "created_ms"),
             bytes=_wire.integer(raw, "bytes"),
             raw=raw,
         )
@@ -86,7 +88,7 @@ class Cell:
     state: Literal["running", "kept", "rolled_back"]
     checkpoint: str | None
     """The state after the cell, if it was kept and still exists."""
-    began_at: datetime
+    began_ms: int
     result: RunResult | None
     """The result, if the cell has ended and the server keeps results."""
     raw: JsonObject = raw_field()
@@ -99,7 +101,7 @@ class Cell:
             source=_wire.text_or_none(raw, "source"),
             state=cast('Literal["running", "kept", "rolled_back"]', _wire.text(raw, "state")),
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
-            began_at=_wire.time(raw, "began_at"),
+            began_ms=_wire.integer(raw, "began_ms"),
             result=None if result is None else RunResult.read(result),
             raw=raw,
         )
@@ -132,4 +134,4 @@ class SessionPage:
     def read(cls, raw: JsonObject) -> SessionPage:
         items = [SessionInfo.read(one) for one in _wire.objects(raw, "sessions")]
         usage = SessionUsage.read(_wire.as_object(raw.get("usage"), "usage"))
-        return cls(items, _wire.text_or_none(raw, "next"), usage, raw=raw)
+        return cls(items, _wire.text_or_none(raw, "next_cursor"), usage, raw=raw)

@@ -14,7 +14,7 @@ from wardian._async.runs import AsyncRunStream
 from wardian._async.transport import AsyncTransport
 from wardian._calls import Request
 from wardian._wire import JsonObject
-from wardian.errors import SessionExpired, SessionNotFound, WardianError
+from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
 from wardian.results import RunResult, bound
 from wardian.sessions import Cell, Checkpoint, SessionInfo, SessionPage
@@ -62,9 +62,9 @@ class AsyncSession:
         `status="failed"`, and what it did until then stays.
 
         `result.session` is the state of the session after the cell. `state="rolled_back"` means
-        that the cell left no trace, for example because its time was over. Raises `SessionBusy` if
-        another cell is running, after `wait_ms` at the earliest; and `SessionConflict` if the
-        session is not at the checkpoint `if_checkpoint`.
+        that the cell left no trace, for example because it was stopped by force. Raises
+        `SessionBusy` if another cell is running, after `wait_ms` at the earliest; and
+        `SessionConflict` if the session is not at the checkpoint `if_checkpoint`.
         """
         params, waits = self._cell(code, options)
         request = replace(await self._order(params).request(), waits=waits)
@@ -120,13 +120,28 @@ class AsyncSession:
     ) -> list[AsyncSession]:
         """New sessions that begin with the state of this one, or with an earlier one.
 
-        Each is closed on its own. `keep` defaults to that of this session.
+        Each is closed on its own. `keep` defaults to that of this session. Raises `QuotaExceeded`,
+        and leaves no fork, if the tenant may not have so many sessions.
         """
         body = _wire.without_none(count=count, checkpoint=_id_or_none(checkpoint))
         raw = await self._post("fork", body, is_repeatable=False)
-        forks = [SessionInfo.read(one) for one in _wire.objects(raw, "forks")]
         kept = self.keep if keep is None else keep
-        return [AsyncSession(self._sessions, info, keep=kept) for info in forks]
+        forks: list[AsyncSession] = []
+        refusal: str | None = None
+        for one in _wire.objects(raw, "forks"):
+            if "error" in one:
+                refusal = _wire.text(one, "error")
+            else:
+                forks.append(AsyncSession(self._sessions, SessionInfo.read(one), keep=kept))
+        if refusal is None:
+            return forks
+        for fork in forks:
+            try:
+                await fork.close()
+            except WardianError:
+                # The refusal is more important than an error of the cleanup: the fork expires.
+                pass
+        raise QuotaExceeded(refusal)
 
     async def restore(self, checkpoint: str | Checkpoint) -> SessionInfo:
         """Sets the session back to the state after an earlier cell."""
@@ -142,7 +157,7 @@ class AsyncSession:
         return Checkpoint.read(await self._post("checkpoints", body, is_repeatable=True))
 
     async def forget(self, checkpoint: str | Checkpoint) -> None:
-        """Removes a checkpoint."""
+        """Removes a checkpoint. Raises `SessionConflict` for the one that the session is at."""
         path = f"{self._path}/checkpoints/{_calls.segment('checkpoint', str(checkpoint))}"
         await self._sessions.send(Request("DELETE", path, False))
 
@@ -214,7 +229,7 @@ class AsyncSessions:
 
     async def list(self, *, limit: int | None, cursor: str | None) -> SessionPage:
         """A page of the sessions."""
-        request = _calls.get("/v1/sessions", limit=limit, after=cursor)
+        request = _calls.get("/v1/sessions", limit=limit, cursor=cursor)
         return SessionPage.read(_calls.object_of(await self.send(request)))
 
     async def described(self, session_id: str) -> JsonObject:

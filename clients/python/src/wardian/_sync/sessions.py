@@ -15,7 +15,7 @@ from wardian._sync.runs import RunStream
 from wardian._sync.transport import Transport
 from wardian._calls import Request
 from wardian._wire import JsonObject
-from wardian.errors import SessionExpired, SessionNotFound, WardianError
+from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
 from wardian.results import RunResult, bound
 from wardian.sessions import Cell, Checkpoint, SessionInfo, SessionPage
@@ -63,9 +63,9 @@ class Session:
         `status="failed"`, and what it did until then stays.
 
         `result.session` is the state of the session after the cell. `state="rolled_back"` means
-        that the cell left no trace, for example because its time was over. Raises `SessionBusy` if
-        another cell is running, after `wait_ms` at the earliest; and `SessionConflict` if the
-        session is not at the checkpoint `if_checkpoint`.
+        that the cell left no trace, for example because it was stopped by force. Raises
+        `SessionBusy` if another cell is running, after `wait_ms` at the earliest; and
+        `SessionConflict` if the session is not at the checkpoint `if_checkpoint`.
         """
         params, waits = self._cell(code, options)
         request = replace(self._order(params).request(), waits=waits)
@@ -121,13 +121,28 @@ class Session:
     ) -> list[Session]:
         """New sessions that begin with the state of this one, or with an earlier one.
 
-        Each is closed on its own. `keep` defaults to that of this session.
+        Each is closed on its own. `keep` defaults to that of this session. Raises `QuotaExceeded`,
+        and leaves no fork, if the tenant may not have so many sessions.
         """
         body = _wire.without_none(count=count, checkpoint=_id_or_none(checkpoint))
         raw = self._post("fork", body, is_repeatable=False)
-        forks = [SessionInfo.read(one) for one in _wire.objects(raw, "forks")]
         kept = self.keep if keep is None else keep
-        return [Session(self._sessions, info, keep=kept) for info in forks]
+        forks: list[Session] = []
+        refusal: str | None = None
+        for one in _wire.objects(raw, "forks"):
+            if "error" in one:
+                refusal = _wire.text(one, "error")
+            else:
+                forks.append(Session(self._sessions, SessionInfo.read(one), keep=kept))
+        if refusal is None:
+            return forks
+        for fork in forks:
+            try:
+                fork.close()
+            except WardianError:
+                # The refusal is more important than an error of the cleanup: the fork expires.
+                pass
+        raise QuotaExceeded(refusal)
 
     def restore(self, checkpoint: str | Checkpoint) -> SessionInfo:
         """Sets the session back to the state after an earlier cell."""
@@ -143,7 +158,7 @@ class Session:
         return Checkpoint.read(self._post("checkpoints", body, is_repeatable=True))
 
     def forget(self, checkpoint: str | Checkpoint) -> None:
-        """Removes a checkpoint."""
+        """Removes a checkpoint. Raises `SessionConflict` for the one that the session is at."""
         path = f"{self._path}/checkpoints/{_calls.segment('checkpoint', str(checkpoint))}"
         self._sessions.send(Request("DELETE", path, False))
 
@@ -215,7 +230,7 @@ class Sessions:
 
     def list(self, *, limit: int | None, cursor: str | None) -> SessionPage:
         """A page of the sessions."""
-        request = _calls.get("/v1/sessions", limit=limit, after=cursor)
+        request = _calls.get("/v1/sessions", limit=limit, cursor=cursor)
         return SessionPage.read(_calls.object_of(self.send(request)))
 
     def described(self, session_id: str) -> JsonObject:
