@@ -116,6 +116,7 @@ const FENCES: &[(&str, &[&str])] = &[
         "spawn_blocking",
         &[
             "vocabulary/budget.rs",
+            "dispatch/packs.rs",
             "dispatch/scheduler/watch.rs",
             "egress/world/resolver.rs",
             "stores/blobs/store.rs",

@@ -187,7 +187,7 @@ fn one_cell_at_a_time() {
 }
 
 #[test]
-fn a_session_survives_its_worker_and_its_server() {
+fn the_last_checkpoint_is_truth_for_a_session_whose_worker_and_server_are_lost() {
     let place = Command::new();
     let data = place.folder().join("data");
     let id = {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::error::DispatchError;
-use crate::interrupter::Interruption;
+use crate::interrupter::TurnInterruption;
 use crate::packs::PackContent;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Claim;
@@ -69,7 +69,7 @@ impl TurnExecution {
             turn,
             limits: guest.setup.limits,
             leaves_guest: false,
-            interruption: Interruption::never(),
+            interruption: TurnInterruption::never(),
             frames,
         };
         let (finished, _none) = self.begin(&order, claim, host).await?;
@@ -81,7 +81,7 @@ impl TurnExecution {
     pub(crate) async fn first_turn(
         &self,
         (guest, packs): (&GuestSpec, Option<&[PackContent]>),
-        (turn, interruption): (&Turn, Interruption),
+        (turn, interruption): (&Turn, TurnInterruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
@@ -106,7 +106,7 @@ impl TurnExecution {
     pub(crate) async fn next_turn(
         &self,
         (key, limits): (GuestKey, SetupLimits),
-        (turn, interruption): (&Turn, Interruption),
+        (turn, interruption): (&Turn, TurnInterruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {

@@ -5,7 +5,7 @@ use wardian_vocabulary::units::ByteCount;
 
 use crate::error::DispatchError;
 use crate::execution::TurnExecution;
-use crate::interrupter::Interrupter;
+use crate::interrupter::TurnInterrupter;
 use crate::packs::PackContent;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
@@ -34,7 +34,7 @@ pub struct HeldGuest {
     execution: TurnExecution,
     claim: Claim,
     limits: SetupLimits,
-    interrupter: Interrupter,
+    interrupter: TurnInterrupter,
     state: State,
 }
 
@@ -53,7 +53,7 @@ enum State {
 impl HeldGuest {
     pub(crate) fn new(execution: TurnExecution, guest: GuestSpec, claim: Claim) -> Self {
         let limits = guest.setup.limits;
-        let (interrupter, state) = (Interrupter::new(), State::New(Box::new(guest)));
+        let (interrupter, state) = (TurnInterrupter::new(), State::New(Box::new(guest)));
         Self { execution, claim, limits, interrupter, state }
     }
 
@@ -63,13 +63,13 @@ impl HeldGuest {
         claim: Claim,
     ) -> Self {
         let limits = guest.setup.limits;
-        let (interrupter, state) = (Interrupter::new(), State::Parked(Box::new(guest), packs));
+        let (interrupter, state) = (TurnInterrupter::new(), State::Parked(Box::new(guest), packs));
         Self { execution, claim, limits, interrupter, state }
     }
 
     /// A handle to interrupt the turns of this guest, while they borrow it.
     #[must_use]
-    pub fn interrupter(&self) -> Interrupter {
+    pub fn interrupter(&self) -> TurnInterrupter {
         self.interrupter.clone()
     }
 

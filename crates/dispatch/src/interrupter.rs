@@ -18,9 +18,9 @@ enum Progress {
 /// [`INTERRUPT_GRACE`](wardian_formats::job::session::cell::INTERRUPT_GRACE). Any other turn is stopped. A
 /// turn that still waits for its worker is interrupted as soon as it begins.
 #[derive(Debug, Clone)]
-pub struct Interrupter(Arc<watch::Sender<Progress>>);
+pub struct TurnInterrupter(Arc<watch::Sender<Progress>>);
 
-impl Interrupter {
+impl TurnInterrupter {
     pub(crate) fn new() -> Self {
         Self(Arc::new(watch::Sender::new(Progress::Idle)))
     }
@@ -49,12 +49,12 @@ impl Interrupter {
 
 /// A turn that can be interrupted.
 #[derive(Debug)]
-pub(crate) struct TurnInProgress<'guest>(&'guest Interrupter);
+pub(crate) struct TurnInProgress<'guest>(&'guest TurnInterrupter);
 
 impl TurnInProgress<'_> {
     /// The interruption of this turn.
-    pub(crate) fn interruption(&self) -> Interruption {
-        Interruption(Some(self.0.0.subscribe()))
+    pub(crate) fn interruption(&self) -> TurnInterruption {
+        TurnInterruption(Some(self.0.0.subscribe()))
     }
 }
 
@@ -66,9 +66,9 @@ impl Drop for TurnInProgress<'_> {
 
 /// The interruption of one turn, which may happen.
 #[derive(Debug, Clone)]
-pub(crate) struct Interruption(Option<watch::Receiver<Progress>>);
+pub(crate) struct TurnInterruption(Option<watch::Receiver<Progress>>);
 
-impl Interruption {
+impl TurnInterruption {
     /// That of a run, which nobody interrupts.
     pub(crate) const fn never() -> Self {
         Self(None)
@@ -96,13 +96,13 @@ mod tests {
 
     use super::*;
 
-    async fn has_happened(interruption: &mut Interruption) -> bool {
+    async fn has_happened(interruption: &mut TurnInterruption) -> bool {
         timeout(Duration::from_millis(5), interruption.happens()).await.is_ok()
     }
 
     #[tokio::test]
     async fn one_turn_is_interrupted_once_and_no_other() {
-        let interrupter = Interrupter::new();
+        let interrupter = TurnInterrupter::new();
         assert!(!interrupter.interrupt(), "there is no turn");
         let turn = interrupter.begin_turn();
         let mut interruption = turn.interruption();
@@ -117,6 +117,6 @@ mod tests {
         assert!(!interrupter.interrupt());
         let mut next = interrupter.begin_turn().interruption();
         assert!(!has_happened(&mut next).await);
-        assert!(!has_happened(&mut Interruption::never()).await);
+        assert!(!has_happened(&mut TurnInterruption::never()).await);
     }
 }

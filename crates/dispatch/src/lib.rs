@@ -49,7 +49,7 @@ pub use crate::config::PoolConfig;
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
 pub use crate::held_guest::HeldGuest;
-pub use crate::interrupter::Interrupter;
+pub use crate::interrupter::TurnInterrupter;
 pub use crate::isolation::Isolation;
 #[cfg(test)]
 pub(crate) use crate::isolation::WorkerOwner;

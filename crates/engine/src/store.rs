@@ -22,8 +22,8 @@ use crate::code::signal_places;
 use crate::code::split_data::{TRANSFORM_VERSION, split_data};
 use crate::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::source::fetch::{self, EngineOrigin};
-use crate::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile, SignalPlaces};
-use crate::{EngineError, PathFault, library};
+use crate::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
+use crate::{EngineError, PathFault, SignalPlaces, library};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
 

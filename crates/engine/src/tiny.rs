@@ -11,13 +11,12 @@ use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::abi::ModuleAbi;
+use crate::abi::{ModuleAbi, SignalPlaces};
 use crate::patches::Patches;
 use crate::progress::{Progress, Step, StepEnd, StepReport};
 use crate::source::fetch::EngineOrigin;
 use crate::source::pin::{
     CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
-    SignalPlaces,
 };
 use crate::store::EngineStore;
 use wardian_vocabulary::clock::Clock;

@@ -46,7 +46,7 @@ pub use crate::sessions::calls::SessionCalls;
 pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, Interrupted, SessionDetail, SessionList,
+    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
     SessionUsageView, SessionView,
 };
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};

@@ -138,7 +138,7 @@ impl<D: Disk> Sessions<D> {
     /// # Errors
     ///
     /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::NoCheckpoint`],
-    /// [`SessionsError::Conflict`] if the session is at this checkpoint, or the store fails.
+    /// [`SessionsError::IsCurrent`] if the session is at this checkpoint, or the store fails.
     pub async fn forget_checkpoint(
         &self,
         tenant: &TenantId,
@@ -147,13 +147,14 @@ impl<D: Disk> Sessions<D> {
     ) -> Result<(), SessionsError> {
         self.find(tenant, session).await?;
         let (inner, session, checkpoint) =
-            (Arc::clone(&self.0), session.clone(), Some(checkpoint.clone()));
+            (Arc::clone(&self.0), session.clone(), checkpoint.clone());
         in_task(async move {
-            let Some(forgotten) = &checkpoint else { return Ok(()) };
-            match inner.store.forget_checkpoint(&session, forgotten).await? {
+            match inner.store.forget_checkpoint(&session, &checkpoint).await? {
                 Forgotten::Done(removed) => inner.remove_files(removed).await,
-                Forgotten::NotFound => Err(SessionsError::NoCheckpoint { checkpoint }),
-                Forgotten::IsHead => Err(SessionsError::Conflict { head: checkpoint }),
+                Forgotten::NotFound => {
+                    Err(SessionsError::NoCheckpoint { checkpoint: Some(checkpoint) })
+                }
+                Forgotten::IsHead => Err(SessionsError::IsCurrent { checkpoint }),
             }
         })
         .await

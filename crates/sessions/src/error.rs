@@ -23,8 +23,11 @@ pub enum SessionsError {
     },
     /// The session has no such checkpoint.
     #[error(
-        "the session has no {}; it may have been thinned out",
-        checkpoint.as_ref().map_or_else(|| "checkpoint yet".to_owned(), |id| format!("checkpoint `{id}`"))
+        "the session has no {}",
+        checkpoint.as_ref().map_or_else(
+            || "checkpoint yet; call `run_code` in it first".to_owned(),
+            |id| format!("checkpoint `{id}`; it may have been thinned out"),
+        )
     )]
     NoCheckpoint {
         /// The requested checkpoint; `None` if no cell of the session is done.
@@ -52,6 +55,14 @@ pub enum SessionsError {
     Conflict {
         /// The checkpoint that it is at; `None` before its first cell is done.
         head: Option<CheckpointId>,
+    },
+    /// The session is at the checkpoint that is to be removed.
+    #[error(
+        "the session is at checkpoint `{checkpoint}`; restore another one before you remove it"
+    )]
+    IsCurrent {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
     },
     /// A pack or key that a checkpoint needs is not as it was stored.
     #[error("checkpoint `{checkpoint}` is damaged; restore an earlier one")]
@@ -99,7 +110,7 @@ impl SessionsError {
             Self::NoCheckpoint { .. } => ErrorKind::CheckpointNotFound,
             Self::Expired { .. } => ErrorKind::SessionExpired,
             Self::Busy { .. } => ErrorKind::SessionBusy,
-            Self::Conflict { .. } => ErrorKind::SessionConflict,
+            Self::Conflict { .. } | Self::IsCurrent { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,
             Self::TooMany { .. } | Self::Full { .. } => ErrorKind::QuotaExceeded,
             Self::Memory(_) => ErrorKind::Overloaded,

@@ -353,7 +353,7 @@ async fn checkpoints_are_named_forgotten_and_restored() {
     assert_eq!(turn.packs(&CallMemory::unlimited()).await.unwrap().len(), 1);
     turn.roll_back(CellEnd::default()).await.unwrap();
     let forgotten = sessions.forget_checkpoint(&acme(), &id, &first).await;
-    assert!(matches!(forgotten, Err(SessionsError::Conflict { .. })));
+    assert!(matches!(forgotten, Err(SessionsError::IsCurrent { .. })));
     let none = CheckpointId::new(1, &Digest::of(b"none"));
     let restored = sessions.restore(&acme(), &id, &none).await;
     assert!(matches!(restored, Err(SessionsError::NoCheckpoint { .. })));

@@ -6,7 +6,7 @@ use tokio::join;
 use tokio::time::{sleep, timeout};
 
 use crate::tests::{SOON, WrittenBlobs, config, error_type, job, logs, start, until};
-use crate::{FinishedRun, HeldGuest, Interrupter, Pool, PoolConfig};
+use crate::{FinishedRun, HeldGuest, Pool, PoolConfig, TurnInterrupter};
 use wardian_formats::job::session::cell::{CellOrder, INTERRUPT_GRACE};
 
 async fn pool() -> Pool {
@@ -20,7 +20,7 @@ async fn turn(guest: &mut HeldGuest, source: &str) -> FinishedRun {
 }
 
 /// Interrupts the turn in progress, as soon as there is one.
-async fn interrupt(interrupter: &Interrupter) {
+async fn interrupt(interrupter: &TurnInterrupter) {
     while !interrupter.interrupt() {
         sleep(Duration::from_millis(1)).await;
     }

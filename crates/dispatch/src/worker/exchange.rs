@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::select;
 use tokio::time::{Instant, timeout_at};
 
-use crate::interrupter::Interruption;
+use crate::interrupter::TurnInterruption;
 use crate::packs::{CheckedPack, ForgedPack, NotParked, PackContent};
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
@@ -95,7 +95,7 @@ pub(crate) struct TurnOrder<'run> {
     /// True if the guest stays open after the turn.
     pub(crate) leaves_guest: bool,
     /// Its interruption by its caller.
-    pub(crate) interruption: Interruption,
+    pub(crate) interruption: TurnInterruption,
     /// The frames of the order, without the packs.
     pub(crate) frames: Arc<Vec<u8>>,
 }
@@ -165,7 +165,7 @@ struct Exchange<'run> {
     worker: &'run mut Worker,
     limits: &'run TurnLimits,
     clock: RunClock,
-    interruption: Interruption,
+    interruption: TurnInterruption,
     calls: u32,
     /// True once the guest has asked for something.
     has_asked: bool,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use wasmparser::{FunctionBody, KnownCustom, Name, NameMap, Operator, Parser, Payload, TypeRef};
 
-use crate::source::pin::SignalPlaces;
+use crate::abi::SignalPlaces;
 
 /// The reason why the pinned places cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::abi::ModuleAbi;
+use crate::abi::{ModuleAbi, SignalPlaces};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
 use crate::patches::Patches;
@@ -80,25 +80,6 @@ pub struct HashSecretPlace {
     pub size_bytes: ByteCount,
     /// A byte that is 1 once the secret is there.
     pub is_set_address: u32,
-}
-
-/// Where the interpreter notes signals for its main thread. Addresses are those of 32-bit words in the
-/// module's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SignalPlaces {
-    /// The word that is 1 while a signal of number 0 would wait for its handler.
-    pub handlers: u32,
-    /// Bytes from the word of one signal to that of the next.
-    pub handler_size: u32,
-    /// The word that is 1 while any signal waits.
-    pub any_tripped: u32,
-    /// The word that holds the address of the main thread's state.
-    pub main_thread: u32,
-    /// The offset in that state of the bits for which the thread interrupts itself.
-    pub breaker_offset: u32,
-    /// The bit among them that stands for signals.
-    pub breaker_bit: u32,
 }
 
 /// The module after all patches.

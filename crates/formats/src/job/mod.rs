@@ -5,6 +5,7 @@
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
 
 pub mod attachment;
+mod few;
 pub mod frame;
 pub mod host;
 pub mod image;

@@ -1,12 +1,11 @@
 //! The outcome of a run. A guest that misbehaves is an outcome, never an `Err`.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::time::Duration;
 
-use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::job::few::at_most;
 use crate::job::profile::ProfileText;
 use crate::job::session::cell::CellOutcome;
 use wardian_vocabulary::ids::{BlobId, BlobName};
@@ -271,36 +270,6 @@ fn few_names<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<(BlobId, BlobName)>, D::Error> {
     at_most(MAX_BLOB_NAMES, deserializer)
-}
-
-/// Reads a list of at most `most` items. Stops at a longer one: parsed items take several times the
-/// memory of their JSON, and a compromised worker could send very many.
-pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    most: usize,
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    struct Few<T>(usize, PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {} items", self.0)
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-            let mut items = Vec::new();
-            while let Some(item) = sequence.next_element()? {
-                if items.len() >= self.0 {
-                    return Err(A::Error::invalid_length(items.len().saturating_add(1), &self));
-                }
-                items.push(item);
-            }
-            Ok(items)
-        }
-    }
-
-    deserializer.deserialize_seq(Few(most, PhantomData))
 }
 
 /// A file that a guest left in its workspace.

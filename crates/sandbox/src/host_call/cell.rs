@@ -5,11 +5,9 @@
 
 use std::fmt;
 
-use crate::host_call::account::HostCallAccount;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::session::cell::{
-    CellOrder, CellOutcome, DisplayBundle, DisplayContent, DisplayPart, MAX_BUNDLES, MAX_INLINE,
-    MAX_INLINE_TOTAL, MAX_PARTS, is_part_kind, json_length,
+    CellOrder, CellOutcome, DisplayBundle, MAX_BUNDLES, MAX_INLINE_TOTAL, MAX_PARTS, is_part_kind,
 };
 
 /// A request of a cell.
@@ -131,7 +129,7 @@ impl CellAccount {
     }
 
     /// Refuses a bundle for which there is no place.
-    fn ensure_place(&self, at: Option<usize>) -> Result<(), Refusal> {
+    pub(crate) fn ensure_place(&self, at: Option<usize>) -> Result<(), Refusal> {
         let count = self.outcome.display.len();
         match at {
             Some(at) if at >= count => {
@@ -146,8 +144,15 @@ impl CellAccount {
         }
     }
 
+    /// How many bytes the texts of a bundle can take as JSON. Those of the one that it replaces are free.
+    pub(crate) fn inline_room(&self, at: Option<usize>) -> usize {
+        let replaced = at.and_then(|at| self.outcome.display.get(at));
+        let freed = replaced.map_or(0, DisplayBundle::inline_length);
+        MAX_INLINE_TOTAL.saturating_sub(self.inline.saturating_sub(freed))
+    }
+
     /// Keeps a bundle, and returns its number.
-    fn put(&mut self, at: Option<usize>, bundle: DisplayBundle) -> usize {
+    pub(crate) fn put(&mut self, at: Option<usize>, bundle: DisplayBundle) -> usize {
         self.inline = self.inline.saturating_add(bundle.inline_length());
         match at.and_then(|at| Some((at, self.outcome.display.get_mut(at)?))) {
             Some((at, place)) => {
@@ -163,66 +168,16 @@ impl CellAccount {
     }
 }
 
-impl HostCallAccount {
-    /// Displays an object, and returns the number of its bundle. Short texts are kept as they are;
-    /// other forms are stored as blobs, each of which counts as one more call.
-    ///
-    /// # Errors
-    ///
-    /// The turn is no cell, there is no place for the bundle, or a blob cannot be stored.
-    pub(crate) fn show(
-        &mut self,
-        at: Option<usize>,
-        parts: &[ShownPart<'_>],
-        room: u64,
-    ) -> Result<usize, Refusal> {
-        let cell = self.cell.as_ref().ok_or_else(no_cell)?;
-        cell.ensure_place(at)?;
-        let replaced = at.and_then(|at| cell.outcome.display.get(at));
-        let freed = replaced.map_or(0, DisplayBundle::inline_length);
-        let mut left = MAX_INLINE_TOTAL.saturating_sub(cell.inline.saturating_sub(freed));
-        let mut kept = Vec::with_capacity(parts.len());
-        for ShownPart { kind, content } in parts {
-            let content = match content {
-                ShownContent::Text(text)
-                    if text.len() <= MAX_INLINE && json_length(text) <= left =>
-                {
-                    left = left.saturating_sub(json_length(text));
-                    DisplayContent::Text((*text).to_owned())
-                }
-                ShownContent::Text(text) => self.store_part(kind, text.as_bytes(), room)?,
-                ShownContent::Bytes(bytes) => self.store_part(kind, bytes, room)?,
-            };
-            kept.push(DisplayPart { kind: (*kind).to_owned(), content });
-        }
-        let cell = self.cell.as_mut().ok_or_else(no_cell)?;
-        Ok(cell.put(at, DisplayBundle { parts: kept }))
-    }
-
-    fn store_part(
-        &mut self,
-        kind: &str,
-        content: &[u8],
-        room: u64,
-    ) -> Result<DisplayContent, Refusal> {
-        self.charge(0)?;
-        self.write_blob(kind, content, room).map(DisplayContent::Blob)
-    }
-}
-
-/// The refusal for a turn that is no cell.
-fn no_cell() -> Refusal {
-    let message = "only cells of a session display something".to_owned();
-    Refusal { error_type: "PolicyDenied".to_owned(), message }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::host_call::account::HostCallAccount;
+    use crate::host_call::show::no_cell;
     use wardian_formats::job::TurnLimits;
     use wardian_formats::job::host::{Host, IsCancelled};
+    use wardian_formats::job::session::cell::{DisplayContent, MAX_INLINE};
     use wardian_vocabulary::ids::{BlobId, Digest};
 
     struct Storing;

@@ -9,3 +9,4 @@ pub(crate) mod hostile_tests;
 pub(crate) mod keep_files;
 pub(crate) mod replies;
 pub(crate) mod request;
+mod show;

@@ -48,35 +48,30 @@ impl SignalWords {
     }
 }
 
+/// Places in a memory of 64 KiB, whose thread is at 64 if 128 says so.
 #[cfg(test)]
-pub(crate) mod testing {
-    use super::*;
-
-    /// Places in a memory of 64 KiB, whose thread is at 64 if 128 says so.
-    pub(crate) const PLACES: SignalPlaces = SignalPlaces {
-        handlers: 256,
-        handler_size: 8,
-        any_tripped: 1_024,
-        main_thread: 128,
-        breaker_offset: 12,
-        breaker_bit: 2,
-    };
-}
+pub(crate) const TEST_PLACES: SignalPlaces = SignalPlaces {
+    handlers: 256,
+    handler_size: 8,
+    any_tripped: 1_024,
+    main_thread: 128,
+    breaker_offset: 12,
+    breaker_bit: 2,
+};
 
 #[cfg(test)]
 mod tests {
-    use super::testing::PLACES;
     use super::*;
 
     #[test]
     fn words_are_found_where_the_thread_is() {
         let mut memory = vec![0; 4_096];
-        assert_eq!(SignalWords::find(&PLACES, &memory, SIGINT), None, "there is no thread");
+        assert_eq!(SignalWords::find(&TEST_PLACES, &memory, SIGINT), None, "there is no thread");
         memory[128] = 64;
-        let words = SignalWords::find(&PLACES, &memory, SIGALRM).unwrap();
+        let words = SignalWords::find(&TEST_PLACES, &memory, SIGALRM).unwrap();
         assert_eq!(words.bits(), [(256 + 14 * 8, 1), (1_024, 1), (64 + 12, 2)]);
-        assert_eq!(SignalWords::find(&PLACES, &memory[..130], SIGINT), None);
+        assert_eq!(SignalWords::find(&TEST_PLACES, &memory[..130], SIGINT), None);
         memory[128..132].fill(0xff);
-        assert_eq!(SignalWords::find(&PLACES, &memory, SIGINT), None, "beyond all addresses");
+        assert_eq!(SignalWords::find(&TEST_PLACES, &memory, SIGINT), None, "beyond all addresses");
     }
 }

@@ -17,7 +17,7 @@ use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
 use wardian_formats::job::session::cell::CellOrder;
-use wardian_formats::protocol::methods::execution::{CellFate, SessionResult};
+use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};

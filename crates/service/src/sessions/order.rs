@@ -10,6 +10,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::find::blob_ids;
 use crate::run::execute::log_stream::LogListener;
+use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
@@ -21,8 +22,9 @@ use crate::sessions::setup::SessionSetup;
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::MethodResult;
+use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    CellFate, KeepFilesParam, RequestedLimits, RunCodeParams, SessionOrderParam,
+    KeepFilesParam, RequestedLimits, RunCodeParams,
 };
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{SessionsError, StoredSession, TurnRequest};
@@ -31,6 +33,9 @@ use wardian_vocabulary::ids::Digest;
 
 /// The id that stands for a session that does not exist yet.
 const NEW: &str = "new";
+
+/// Shortest time after which a session can end by itself, in milliseconds.
+const SHORTEST_LIFE: u64 = 100;
 
 /// Longest label of a session, in characters.
 const MAX_LABEL: usize = 200;
@@ -45,7 +50,7 @@ pub struct NewSessionOrder {
     pub mount_skills: Vec<String>,
     /// Blobs to mount, as sent.
     pub input_blobs: Vec<String>,
-    /// The limits of its cells that last: memory, workspace, and whether instructions are counted.
+    /// The limits of its cells that last: memory, workspace, and the fuel of cells that name none.
     pub limits: RequestedLimits,
     /// How long it is kept after its last use, in milliseconds, if that is less than the server's setting.
     pub idle_ms: Option<u64>,
@@ -79,9 +84,18 @@ impl Service {
                 ParamsError::wrong("label", expected, label.chars().count().to_string()).into()
             );
         }
+        refuse_what_cells_set(&limits)?;
+        for (name, time) in [("idle_ms", idle_ms), ("max_age_ms", max_age_ms)] {
+            if let Some(time) = time.filter(|time| *time < SHORTEST_LIFE) {
+                let expected = format!("at least {SHORTEST_LIFE}");
+                return Err(ParamsError::wrong(name, expected, time.to_string()).into());
+            }
+        }
         let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
         let planned = self.plan_guest(caller, String::new(), &mount_skills, &input_blobs, limits);
         let planned = planned.await?;
+        // Blobs that do not exist are refused here, and not by each cell.
+        open_inputs(&self.blobs.files, caller, planned.blobs.clone(), None).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
         self.add_session(caller, &planned, label, ends).await
     }
@@ -258,6 +272,19 @@ fn refuse_what_cells_have_not(params: &RunCodeParams) -> Result<(), ServiceError
             return Err(
                 ParamsError::wrong(name, "left out in a call with `session`", "a value").into()
             );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses limits that each cell has for itself.
+fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
+    for (name, limit) in
+        [("limits.timeout_ms", limits.timeout_ms), ("limits.host_calls", limits.host_calls)]
+    {
+        if let Some(limit) = limit {
+            let expected = "left out: each call in the session sets its own";
+            return Err(ParamsError::wrong(name, expected, limit.to_string()).into());
         }
     }
     Ok(())

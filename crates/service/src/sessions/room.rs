@@ -13,10 +13,10 @@ use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::notebook_of;
 use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, Interrupted, SessionDetail, SessionList,
+    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
     SessionUsageView, SessionView,
 };
-use wardian_dispatch::{HeldGuest, Interrupter};
+use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredSession};
 use wardian_stores::tenants::Right;
@@ -59,7 +59,7 @@ pub struct SessionRoom {
 struct Running {
     run: Arc<ActiveRun>,
     /// Reaches its guest, once there is one.
-    interrupter: Option<Interrupter>,
+    interrupter: Option<TurnInterrupter>,
 }
 
 /// The place of a running cell. Dropping it ends the entry.
@@ -276,7 +276,11 @@ impl SessionRoom {
     /// # Errors
     ///
     /// The tenant has no such session, or the store fails.
-    pub async fn interrupt(&self, caller: &Caller, id: &str) -> Result<Interrupted, ServiceError> {
+    pub async fn interrupt(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.find(&caller.tenant, &id).await?;
         let running = self.running.lock();
@@ -288,7 +292,7 @@ impl SessionRoom {
                 true
             }
         });
-        Ok(Interrupted { interrupted })
+        Ok(InterruptView { interrupted })
     }
 
     /// Closes a session: its state is removed, and a cell that is running in it is stopped.

@@ -21,8 +21,8 @@ pub(crate) struct SessionSetup {
     pub(crate) memory_bytes: u64,
     /// The limit on the files of the workspace.
     pub(crate) workspace_bytes: u64,
-    /// True if its code counts instructions, so that each cell has a limit on them.
-    pub(crate) counts_fuel: bool,
+    /// The limit on instructions of a cell that names none. Without it, cells do not count them.
+    pub(crate) fuel: Option<u64>,
 }
 
 impl SessionSetup {
@@ -34,8 +34,8 @@ impl SessionSetup {
         limits: &RunLimits,
     ) -> Self {
         let (memory_bytes, workspace_bytes) = (limits.memory.as_u64(), limits.workspace.as_u64());
-        let counts_fuel = limits.fuel.is_some();
-        Self { skills, blobs, layers, memory_bytes, workspace_bytes, counts_fuel }
+        let fuel = limits.fuel.map(|fuel| fuel.0);
+        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel }
     }
 
     /// The limits that a cell asks for, with those that are the session's.
@@ -57,13 +57,14 @@ impl SessionSetup {
                 return Err(ParamsError::wrong(name, expected, asked.to_string()).into());
             }
         }
-        if let Some(fuel) = requested.fuel.filter(|_| !self.counts_fuel) {
+        if let Some(fuel) = requested.fuel.filter(|_| self.fuel.is_none()) {
             let expected = "left out: the first call of a session decides whether fuel is counted";
             return Err(ParamsError::wrong("limits.fuel", expected, fuel.to_string()).into());
         }
         Ok(RequestedLimits {
             memory_bytes: Some(self.memory_bytes),
             workspace_bytes: Some(self.workspace_bytes),
+            fuel: requested.fuel.or(self.fuel),
             ..requested
         })
     }
@@ -112,6 +113,8 @@ mod tests {
         );
         assert!(other(|limits| limits.fuel = Some(1)).contains("limits.fuel"));
         let fuel = RequestedLimits { fuel: Some(9), ..RequestedLimits::default() };
-        assert_eq!(setup(Some(Fuel(7))).limits_for(fuel).unwrap().fuel, Some(9));
+        let counting = setup(Some(Fuel(7)));
+        assert_eq!(counting.limits_for(fuel).unwrap().fuel, Some(9));
+        assert_eq!(counting.limits_for(RequestedLimits::default()).unwrap().fuel, Some(7));
     }
 }

@@ -122,7 +122,7 @@ pub struct CellView {
     pub checkpoint: Option<CheckpointId>,
     /// The time at which it began.
     pub began_ms: u64,
-    /// Its result as its call was answered, if it was short enough to be kept.
+    /// Its result as its call was answered, without `session`, if it was short enough to be kept.
     pub result: Option<Box<RawValue>>,
 }
 
@@ -166,7 +166,7 @@ pub enum ForkView {
 
 /// The answer to an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interrupted {
+pub struct InterruptView {
     /// False if no cell was running.
     pub interrupted: bool,
 }

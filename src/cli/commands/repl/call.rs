@@ -41,7 +41,7 @@ pub(super) struct CellResult {
     pub(super) error: Option<CellError>,
     pub(super) session: Option<SessionAfter>,
     #[serde(default)]
-    pub(super) display: Vec<BTreeMap<String, DisplayedForm>>,
+    pub(super) display: Vec<BTreeMap<String, ShownForm>>,
 }
 
 /// A part of the value that JSON cannot hold.
@@ -69,7 +69,7 @@ pub(super) struct SessionAfter {
 
 /// A form of an object that the cell displayed.
 #[derive(Debug, Deserialize)]
-pub(super) struct DisplayedForm {
+pub(super) struct ShownForm {
     pub(super) text: Option<String>,
     pub(super) blob: Option<String>,
     pub(super) size: Option<u64>,

@@ -21,7 +21,7 @@ use crate::cli::commands::repl::input::PromptInput;
 use crate::cli::commands::repl::interrupts::Interrupts;
 use crate::cli::commands::repl::shown::ShownOutput;
 use crate::cli::commands::repl::source::PromptSource;
-use crate::cli::commands::sessions::{SessionView, path};
+use crate::cli::commands::sessions::{ListedSession, path};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, shown};
@@ -86,7 +86,7 @@ struct NewSession {
 }
 
 /// The session that the options name, or a new one.
-fn session_of(server: &Remote, args: &ReplArgs) -> Result<SessionView, Failed> {
+fn session_of(server: &Remote, args: &ReplArgs) -> Result<ListedSession, Failed> {
     match &args.session {
         Some(id) => server.find_json(&path(&SessionId::parse(id)?)),
         None => server.post_json("/v1/sessions", &NewSession { label: LABEL }),

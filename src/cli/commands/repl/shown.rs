@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::cli::commands::repl::call::{CellError, CellOutput, CellResult, DisplayedForm};
+use crate::cli::commands::repl::call::{CellError, CellOutput, CellResult, ShownForm};
 use crate::cli::terminal::json_layout::laid_out;
 use crate::cli::terminal::output::{note, print, print_error, print_line, shown};
 use crate::cli::terminal::readable::readable;
@@ -124,7 +124,7 @@ fn value(output: &RawValue, is_truncated: bool) -> String {
 }
 
 /// An object that was displayed: its text, and its pictures by the ids of their blobs.
-fn displayed(bundle: &BTreeMap<String, DisplayedForm>) -> Vec<String> {
+fn displayed(bundle: &BTreeMap<String, ShownForm>) -> Vec<String> {
     let text = bundle.get("text/plain").and_then(|part| part.text.clone());
     let has_text = text.is_some();
     let others = bundle.iter().filter_map(|(kind, part)| {

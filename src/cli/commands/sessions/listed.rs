@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::sessions::views::{
-    CellPage, CellView, CheckpointView, CheckpointsView, ListedSessions, SessionView, UsageView,
-    path,
+    CheckpointsView, ListedCell, ListedCells, ListedCheckpoint, ListedSession, ListedSessions,
+    UsageView, path,
 };
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
@@ -24,7 +24,7 @@ const NAMES: usize = 11;
 
 /// Reads pages until there are enough sessions, or no more.
 pub(super) fn list(server: &Remote, limit: usize, as_json: bool) -> Result<(), Failed> {
-    let mut sessions: Vec<SessionView> = Vec::new();
+    let mut sessions: Vec<ListedSession> = Vec::new();
     let (mut after, mut usage) = (String::new(), None);
     while sessions.len() < limit {
         let count = limit.saturating_sub(sessions.len()).min(PAGE);
@@ -47,7 +47,7 @@ pub(super) fn list(server: &Remote, limit: usize, as_json: bool) -> Result<(), F
         return Ok(());
     }
     let now = Clock::System.now();
-    print_table(&SessionView::COLUMNS, sessions.iter().map(|one| one.row(now)).collect());
+    print_table(&ListedSession::COLUMNS, sessions.iter().map(|one| one.row(now)).collect());
     if let Some(UsageView { sessions: all, bytes }) = usage
         && usize::try_from(all).is_ok_and(|all| all > sessions.len())
     {
@@ -64,7 +64,7 @@ pub(super) fn list(server: &Remote, limit: usize, as_json: bool) -> Result<(), F
 pub(super) fn show(server: &Remote, id: &SessionId, as_json: bool) -> Result<(), Failed> {
     let malformed = |fault: serde_json::Error| Failed::at("read the session", &fault);
     let text = server.find_text(&path(id))?;
-    let session: SessionView = serde_json::from_str(&text).map_err(malformed)?;
+    let session: ListedSession = serde_json::from_str(&text).map_err(malformed)?;
     let after = session.cells.saturating_sub(LAST_CELLS);
     let cells =
         server.find_text(&format!("{}/cells?after={after}&limit={LAST_CELLS}", path(id)))?;
@@ -75,7 +75,7 @@ pub(super) fn show(server: &Remote, id: &SessionId, as_json: bool) -> Result<(),
         print_json(&serde_json::json!({ "session": session, "cells": cells }));
         return Ok(());
     }
-    let cells: CellPage = serde_json::from_str(&cells).map_err(malformed)?;
+    let cells: ListedCells = serde_json::from_str(&cells).map_err(malformed)?;
     let CheckpointsView { checkpoints } = serde_json::from_str(&text).map_err(malformed)?;
     let now = Clock::System.now();
     for (name, value) in session.lines(now) {
@@ -83,12 +83,12 @@ pub(super) fn show(server: &Remote, id: &SessionId, as_json: bool) -> Result<(),
     }
     if !cells.cells.is_empty() {
         print_line("");
-        print_table(&CellView::COLUMNS, cells.cells.iter().map(|cell| cell.row(now)).collect());
+        print_table(&ListedCell::COLUMNS, cells.cells.iter().map(|cell| cell.row(now)).collect());
     }
     if !checkpoints.is_empty() {
         print_line("");
         let rows = checkpoints.iter().map(|checkpoint| checkpoint.row(now));
-        print_table(&CheckpointView::COLUMNS, rows.collect());
+        print_table(&ListedCheckpoint::COLUMNS, rows.collect());
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::cli::terminal::output::{note, print_bytes, print_json, print_line, sh
 use wardian_config::Config;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
-pub(crate) use crate::cli::commands::sessions::views::{SessionView, path};
+pub(crate) use crate::cli::commands::sessions::views::{ListedSession, path};
 
 /// Executes a command on sessions. `api_key` is for the server.
 pub(crate) fn sessions(
@@ -41,18 +41,13 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
             let id = SessionId::parse(id)?;
             let named = checkpoint.as_deref();
             let checkpoint = named.map(|named| checkpoint_of(server, &id, named)).transpose()?;
-            let forks = fork(server, &id, checkpoint.as_ref(), *count)?;
-            if *json {
-                print_json(&forks);
-            } else {
-                forks.iter().for_each(|fork| print_line(fork.id.as_str()));
-            }
+            return fork(server, &id, checkpoint.as_ref(), *count, *json);
         }
         SessionsCommand::Restore { id, checkpoint, .. } => {
             let id = SessionId::parse(id)?;
             let checkpoint = checkpoint_of(server, &id, checkpoint)?;
             let body = CheckpointChoice { checkpoint: Some(&checkpoint), count: None };
-            let restored: SessionView =
+            let restored: ListedSession =
                 server.post_json(&format!("{}/restore", path(&id)), &body)?;
             let now = restored.checkpoint.unwrap_or(checkpoint);
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
@@ -79,7 +74,15 @@ struct CheckpointChoice<'a> {
 /// The answer to a fork.
 #[derive(Deserialize)]
 struct Forks {
-    forks: Vec<SessionView>,
+    forks: Vec<ListedFork>,
+}
+
+/// A fork, or why it was not made.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum ListedFork {
+    Made(ListedSession),
+    Refused { error: String },
 }
 
 /// The checkpoint with this id or name.
@@ -98,15 +101,31 @@ fn checkpoint_of(server: &Remote, id: &SessionId, named: &str) -> Result<Checkpo
     })
 }
 
+/// Prints the forks that were made, and says which were not.
 fn fork(
     server: &Remote,
     id: &SessionId,
     checkpoint: Option<&CheckpointId>,
     count: u64,
-) -> Result<Vec<SessionView>, Failed> {
+    as_json: bool,
+) -> Result<Exit, Failed> {
     let body = CheckpointChoice { checkpoint, count: Some(count) };
     let Forks { forks } = server.post_json(&format!("{}/fork", path(id)), &body)?;
-    Ok(forks)
+    if as_json {
+        print_json(&forks);
+    }
+    let mut exit = Exit::Done;
+    for fork in &forks {
+        match fork {
+            ListedFork::Made(fork) if !as_json => print_line(fork.id.as_str()),
+            ListedFork::Made(_) => {}
+            ListedFork::Refused { error } => {
+                note(&format!("error: a fork was not made: {}", shown(error)));
+                exit = Exit::WrongUsage;
+            }
+        }
+    }
+    Ok(exit)
 }
 
 /// Closes all of the sessions that can be closed. Ids that are none close nothing.

@@ -18,7 +18,7 @@ pub(crate) fn path(id: &SessionId) -> String {
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SessionView {
+pub(crate) struct ListedSession {
     pub(crate) id: SessionId,
     pub(crate) label: Option<String>,
     pub(crate) created_ms: u64,
@@ -35,7 +35,7 @@ pub(crate) struct SessionView {
 /// A page of the sessions of a tenant.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedSessions {
-    pub(super) sessions: Vec<SessionView>,
+    pub(super) sessions: Vec<ListedSession>,
     pub(super) next_cursor: Option<String>,
     pub(super) usage: UsageView,
 }
@@ -50,12 +50,12 @@ pub(super) struct UsageView {
 /// The checkpoints in the description of one session.
 #[derive(Debug, Deserialize)]
 pub(super) struct CheckpointsView {
-    pub(super) checkpoints: Vec<CheckpointView>,
+    pub(super) checkpoints: Vec<ListedCheckpoint>,
 }
 
 /// A checkpoint.
 #[derive(Debug, Deserialize)]
-pub(super) struct CheckpointView {
+pub(super) struct ListedCheckpoint {
     pub(super) id: CheckpointId,
     pub(super) cell: u64,
     pub(super) name: Option<String>,
@@ -65,13 +65,13 @@ pub(super) struct CheckpointView {
 
 /// A page of the cells of a session.
 #[derive(Debug, Deserialize)]
-pub(super) struct CellPage {
-    pub(super) cells: Vec<CellView>,
+pub(super) struct ListedCells {
+    pub(super) cells: Vec<ListedCell>,
 }
 
 /// A cell.
 #[derive(Debug, Deserialize)]
-pub(super) struct CellView {
+pub(super) struct ListedCell {
     number: u64,
     source: Option<String>,
     state: String,
@@ -92,7 +92,7 @@ struct CellErrorView {
     error_type: String,
 }
 
-impl SessionView {
+impl ListedSession {
     /// The columns of a table of sessions.
     pub(super) const COLUMNS: [&str; 6] =
         ["session", "used", "expires", "cells", "checkpoint", "label"];
@@ -126,7 +126,7 @@ impl SessionView {
     }
 }
 
-impl CheckpointView {
+impl ListedCheckpoint {
     /// The columns of a table of checkpoints.
     pub(super) const COLUMNS: [&str; 5] = ["checkpoint", "cell", "created", "size", "name"];
 
@@ -141,7 +141,7 @@ impl CheckpointView {
     }
 }
 
-impl CellView {
+impl ListedCell {
     /// The columns of a table of cells.
     pub(super) const COLUMNS: [&str; 5] = ["cell", "began", "state", "result", "source"];
 
@@ -188,7 +188,7 @@ mod tests {
 
     const NOW: Duration = Duration::from_secs(1_790_000_000);
 
-    fn session() -> SessionView {
+    fn session() -> ListedSession {
         serde_json::from_str(
             r#"{"id": "ses_mrxhgylqovzxi4tfmqqgk3tdn4", "label": "a report\nof two lines",
                 "created_ms": 1789996400000, "used_ms": 1789999998042,
@@ -210,8 +210,8 @@ mod tests {
             "a report…",
         ];
         assert_eq!(row, expected);
-        assert_eq!(row.len(), SessionView::COLUMNS.len());
-        let fresh = SessionView { label: None, checkpoint: None, is_warm: false, ..session() };
+        assert_eq!(row.len(), ListedSession::COLUMNS.len());
+        let fresh = ListedSession { label: None, checkpoint: None, is_warm: false, ..session() };
         assert_eq!(fresh.row(NOW)[4..], ["-", "-"]);
         let lines = fresh.lines(NOW);
         assert!(lines.contains(&("created", "1 h ago".to_owned())), "{lines:?}");
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_a_row() {
-        let row = |json: &str| serde_json::from_str::<CellView>(json).unwrap().row(NOW);
+        let row = |json: &str| serde_json::from_str::<ListedCell>(json).unwrap().row(NOW);
         let failed =
             row(r#"{"number": 2, "source": "\n1 / 0\n", "state": "kept", "checkpoint": null,
                 "began_ms": 1790000000000,

@@ -96,6 +96,8 @@ pub(crate) const fn status_of(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::BlobNotFound
         | ErrorKind::RunNotFound
+        | ErrorKind::SkillNotFound
+        | ErrorKind::VersionNotFound
         | ErrorKind::SessionNotFound
         | ErrorKind::CheckpointNotFound => 404,
         ErrorKind::SessionExpired => 410,

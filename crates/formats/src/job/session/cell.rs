@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::job::outcome::at_most;
+use crate::job::few::at_most;
 use wardian_vocabulary::ids::BlobId;
 
 /// Maximum number of bundles that one cell displays.

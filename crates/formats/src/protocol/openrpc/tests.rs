@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
+use crate::protocol::methods::cells::{CellFate, DisplayedForm, DisplayedObject, SessionResult};
 use crate::protocol::methods::discovery::{
     DescribeSkillResult, DescribedSkill, ListSkillsResult, ListedKind, ListedSkill,
     ReadSkillFileResult, SkillSummary,
 };
 use crate::protocol::methods::execution::{
-    CellFate, ConvertedValue, DetachedRun, DisplayedForm, DisplayedObject, FileResult, RunError,
-    RunProgress, RunResult, RunStatus, SessionResult, TruncatedOutput,
+    ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
+    TruncatedOutput,
 };
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;

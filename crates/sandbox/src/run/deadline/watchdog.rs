@@ -353,7 +353,7 @@ mod tests {
     use crate::run::deadline::Slept;
     use crate::run::ending::is_stop;
     use crate::run::signal_words::SIGINT;
-    use crate::run::signal_words::testing::PLACES;
+    use crate::run::signal_words::TEST_PLACES;
     use wardian_engine::code::compile::{self, MAX_WASM_STACK};
     use wardian_engine::code::instrumentation::{Instrumentation, Variant};
     use wardian_engine::code::metering::transform::MARK_EXPORT;
@@ -551,7 +551,7 @@ mod tests {
     fn interrupt_words() -> SignalWords {
         let mut memory = [0; 256];
         memory[128] = 64;
-        SignalWords::find(&PLACES, &memory, SIGINT).unwrap()
+        SignalWords::find(&TEST_PLACES, &memory, SIGINT).unwrap()
     }
 
     /// Runs a cell that is interrupted after a beat, and returns its trap, the end of the watch, whether

@@ -246,14 +246,15 @@ struct Newest {
 }
 
 impl Newest {
-    /// Notes a page that no later pack describes, and hands it on.
+    /// Notes the page at a place that is wanted and that no later pack describes, and hands it on.
     fn note(
         &mut self,
-        (inode, page): (Inode, u32),
+        place: Option<(Inode, u32)>,
         described: PageForm<'_>,
         take: TakePage<'_>,
         fault: &PackError,
     ) -> Result<(), PackError> {
+        let Some((inode, page)) = place else { return Ok(()) };
         match described {
             PageForm::Pristine | PageForm::Zero => take(inode, page, None),
             PageForm::Raw(bytes) => {
@@ -350,7 +351,7 @@ impl<'a> ContentsUnpacker<'a> {
                 frame.unpack(&mut self.room, &mut |_, described| {
                     let place = places.next().ok_or_else(|| fault.clone())?;
                     let is_newest = wants(place.0) && seen.insert(place);
-                    if is_newest { newest.note(place, described, take, &fault) } else { Ok(()) }
+                    newest.note(is_newest.then_some(place), described, take, &fault)
                 })?;
             }
             newest.counts.push(count);

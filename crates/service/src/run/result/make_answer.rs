@@ -20,8 +20,9 @@ use wardian_dispatch::{CheckedPayload, FinishedRun};
 use wardian_formats::job::KeepFiles;
 use wardian_formats::job::outcome::{Logs, RunFailure, RunOutcome};
 use wardian_formats::job::session::cell::{CellOutcome, DisplayContent, DisplayPart};
+use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
 use wardian_formats::protocol::methods::execution::{
-    DisplayedForm, DisplayedObject, FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus,
+    FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus,
 };
 use wardian_formats::provenance::{Toolchain, Unrepeatable};
 use wardian_stores::blobs::BlobStore;

@@ -9,13 +9,13 @@ use wardian_vocabulary::ids::TenantId;
 
 /// The table in the file of keys.
 #[derive(Debug, Clone)]
-pub(in crate::database::sqlite) struct SqliteTenantKeys {
+pub(crate) struct SqliteTenantKeys {
     file: SqliteFile,
 }
 
 impl SqliteTenantKeys {
     /// The table in this file.
-    pub(in crate::database::sqlite) const fn new(file: SqliteFile) -> Self {
+    pub(crate) const fn new(file: SqliteFile) -> Self {
         Self { file }
     }
 }
