@@ -71,7 +71,7 @@ pub enum SessionsError {
         checkpoint: CheckpointId,
     },
     /// The tenant has as many sessions as it may have, or asks for too many forks.
-    #[error("at most {limit} {of} are possible")]
+    #[error("at most {limit} {of} are possible; close some that are not needed")]
     TooMany {
         /// The counted things.
         of: &'static str,
@@ -88,7 +88,7 @@ pub enum SessionsError {
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
     /// The disk is full. The session is as it was before.
-    #[error("the store of sessions is full")]
+    #[error("the server's disk is full; close sessions that are not needed, or tell its operator")]
     DiskFull(#[source] Box<dyn Error + Send + Sync>),
     /// The store failed. `what` is safe to show; the cause is for the log.
     #[error("could not {what} the store of sessions")]
@@ -112,9 +112,11 @@ impl SessionsError {
             Self::Busy { .. } => ErrorKind::SessionBusy,
             Self::Conflict { .. } | Self::IsCurrent { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,
-            Self::TooMany { .. } | Self::Full { .. } => ErrorKind::QuotaExceeded,
+            Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
+                ErrorKind::QuotaExceeded
+            }
             Self::Memory(_) => ErrorKind::Overloaded,
-            Self::DiskFull(_) | Self::Store { .. } => ErrorKind::Internal,
+            Self::Store { .. } => ErrorKind::Internal,
         }
     }
 

@@ -17,6 +17,12 @@ use wardian_vocabulary::units::ByteCount;
 /// Prefix of the names of drafts.
 const DRAFT: &str = "draft-";
 
+/// A file that is given up when the disk is full, so that sessions can be closed then.
+const RESERVE: &str = "reserve";
+
+/// Bytes of that file: enough for the changes of a database that remove sessions.
+const RESERVED: usize = 1 << 20;
+
 /// The folder of packs.
 #[derive(Debug)]
 pub(crate) struct PackFolder<D: Disk> {
@@ -69,11 +75,33 @@ impl<D: Disk> PackFolder<D> {
         let mut packs = Vec::new();
         let mut each = |name: &str| match parse_name(name) {
             Some(pack) => packs.push(pack),
-            None if name == "lock" => {}
+            None if ["lock", RESERVE].contains(&name) => {}
             None => warn!(file.name = name, "left alone: not a pack of a session"),
         };
         self.disk.for_each_name(&self.root, &mut each).map_err(SessionsError::from_disk("open"))?;
         Ok(packs)
+    }
+
+    /// Sets room on the disk aside. Without room there is nothing to set aside.
+    pub(crate) fn reserve(&self) {
+        let path = self.root.join(RESERVE);
+        if self.disk.open(&path).is_ok() {
+            return;
+        }
+        let draft = self.root.join(format!("{DRAFT}{RESERVE}"));
+        let made = self.disk.create(&draft).and_then(|mut file| {
+            // A file with holes would take no room.
+            self.write_all(&mut file, &vec![1; RESERVED])?;
+            self.disk.rename(&draft, &path)
+        });
+        if made.is_err() {
+            self.discard(&draft);
+        }
+    }
+
+    /// Gives the room back that was set aside. True if there was any.
+    pub(crate) fn give_up_reserve(&self) -> bool {
+        self.disk.remove(&self.root.join(RESERVE)).is_ok()
     }
 
     /// Seals a pack and writes it. When this returns, it is durable; after an error there is no file.

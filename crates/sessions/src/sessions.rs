@@ -11,6 +11,7 @@ use crate::keys::{PackKey, TenantKey, random};
 use crate::pack_folder::PackFolder;
 use crate::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
+use wardian_stores::database::DatabaseError;
 use wardian_stores::sessions::{
     NewSession, PackId, Removal, SessionPlace, SessionState, SessionStore, SessionUsage,
     StoredCell, StoredSession, TenantSessionKeys,
@@ -104,6 +105,7 @@ impl<D: Disk> Sessions<D> {
         let (folder, packs) = on_thread(move || {
             let folder = PackFolder::open(disk, root)?;
             let packs = folder.list()?;
+            folder.reserve();
             Ok((Arc::new(folder), packs))
         })
         .await?;
@@ -217,7 +219,7 @@ impl<D: Disk> Sessions<D> {
     }
 
     /// Closes a session, also while a cell is running in it, which can be committed no more. Its keys go
-    /// first, and then the packs that no fork needs.
+    /// first, and then the packs that no fork needs. On a full disk, room is used that was set aside for it.
     ///
     /// # Errors
     ///
@@ -226,9 +228,14 @@ impl<D: Disk> Sessions<D> {
         self.find(tenant, session).await?;
         let (inner, tenant, session) = (Arc::clone(&self.0), tenant.clone(), session.clone());
         in_task(async move {
-            let removed = inner.store.remove(&tenant, &session, Removal::Closed).await?;
-            let removed = removed.ok_or(SessionsError::NotFound { session })?;
-            inner.remove_files(removed).await
+            let mut removed = inner.store.remove(&tenant, &session, Removal::Closed).await;
+            let is_full = matches!(removed, Err(DatabaseError::Full(_)));
+            if is_full && inner.give_up_reserve().await? {
+                removed = inner.store.remove(&tenant, &session, Removal::Closed).await;
+            }
+            let removed = removed?.ok_or(SessionsError::NotFound { session })?;
+            inner.remove_files(removed).await?;
+            if is_full { inner.reserve().await } else { Ok(()) }
         })
         .await
     }
@@ -269,6 +276,20 @@ impl<D: Disk> Inner<D> {
 
     pub(crate) fn too_many(&self) -> SessionsError {
         SessionsError::TooMany { of: "sessions of this tenant", limit: self.config.max_sessions }
+    }
+
+    async fn reserve(&self) -> Result<(), SessionsError> {
+        let folder = Arc::clone(&self.folder);
+        on_thread(move || {
+            folder.reserve();
+            Ok(())
+        })
+        .await
+    }
+
+    async fn give_up_reserve(&self) -> Result<bool, SessionsError> {
+        let folder = Arc::clone(&self.folder);
+        on_thread(move || Ok(folder.give_up_reserve())).await
     }
 
     /// Removes the files of packs whose rows are gone.

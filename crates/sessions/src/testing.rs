@@ -42,7 +42,8 @@ impl Place {
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.config.root).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.filter(|name| name != "lock").collect();
+        let mut names: Vec<String> =
+            names.filter(|name| !["lock", "reserve"].contains(&name.as_str())).collect();
         names.sort();
         names
     }

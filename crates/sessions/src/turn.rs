@@ -178,6 +178,17 @@ impl<D: Disk> SessionTurn<D> {
         .await
     }
 
+    /// Bytes of all packs that lead to the state that the cell begins at. Zero for a new guest.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn chain_bytes(&self) -> Result<u64, SessionsError> {
+        let Some(head) = self.cell.head.as_ref() else { return Ok(0) };
+        let chain = self.inner.store.chain(&self.session, &head.id).await?;
+        Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
+    }
+
     /// Ends the cell with the state after it. When this returns, the state is durable, and the session is at
     /// the returned checkpoint. A result longer than [`MAX_RESULT`] is not kept.
     ///
@@ -333,6 +344,7 @@ impl<D: Disk> Drop for SessionTurn<D> {
     fn drop(&mut self) {
         // Without a runtime the server is ending, and its next start rolls the cell back.
         if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
+            permit.begin_ending();
             let (inner, session) = (Arc::clone(&self.inner), self.session.clone());
             let number = self.cell.number;
             runtime.spawn(async move {

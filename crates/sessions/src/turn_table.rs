@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -10,15 +11,28 @@ use tokio::time::timeout;
 
 use wardian_vocabulary::ids::SessionId;
 
+/// How long everybody waits for the end of a turn that is being rolled back: the caller of its cell has its
+/// answer already, and may go on at once.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// The sessions that have a turn, or whose turn is waited for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TurnTable(Arc<Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>>);
+pub(crate) struct TurnTable(Arc<Mutex<HashMap<SessionId, Arc<TurnPlace>>>>);
+
+/// The turn of one session.
+#[derive(Debug, Default)]
+struct TurnPlace {
+    lock: Arc<tokio::sync::Mutex<()>>,
+    /// True while it is being rolled back.
+    is_ending: AtomicBool,
+}
 
 /// The turn of a session, given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct TurnPermit {
     table: TurnTable,
     session: SessionId,
+    place: Option<Arc<TurnPlace>>,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
@@ -28,20 +42,46 @@ impl TurnTable {
     /// Cancellation: the place is given up.
     pub(crate) async fn take(&self, session: &SessionId, wait: Duration) -> Option<TurnPermit> {
         // Tidies up if the wait is given up.
-        let mut permit = TurnPermit { table: self.clone(), session: session.clone(), guard: None };
-        let turn = Arc::clone(self.0.lock().entry(session.clone()).or_default());
+        let place = Arc::clone(self.0.lock().entry(session.clone()).or_default());
+        let (table, session) = (self.clone(), session.clone());
+        let turn = Arc::clone(&place.lock);
+        let mut permit = TurnPermit { table, session, place: Some(place), guard: None };
         permit.guard = match Arc::clone(&turn).try_lock_owned() {
             Ok(guard) => Some(guard),
-            Err(_) if wait.is_zero() => None,
-            Err(_) => timeout(wait, turn.lock_owned()).await.ok(),
+            Err(_) => {
+                let wait = if permit.is_ending() { wait.max(ENDING) } else { wait };
+                if wait.is_zero() { None } else { timeout(wait, turn.lock_owned()).await.ok() }
+            }
         };
-        permit.guard.is_some().then_some(permit)
+        if permit.guard.is_none() {
+            return None;
+        }
+        permit.note(false);
+        Some(permit)
+    }
+}
+
+impl TurnPermit {
+    /// Says that the turn is being rolled back: whoever comes now waits for it.
+    pub(crate) fn begin_ending(&self) {
+        self.note(true);
+    }
+
+    fn note(&self, is_ending: bool) {
+        if let Some(place) = &self.place {
+            place.is_ending.store(is_ending, Ordering::Release);
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.is_ending.load(Ordering::Acquire))
     }
 }
 
 impl Drop for TurnPermit {
     fn drop(&mut self) {
         drop(self.guard.take());
+        drop(self.place.take());
         let mut turns = self.table.0.lock();
         if turns.get(&self.session).is_some_and(|turn| Arc::strong_count(turn) == 1) {
             turns.remove(&self.session);
@@ -74,5 +114,20 @@ mod tests {
         assert!(held.is_some() && table.take(&one, Duration::ZERO).await.is_none());
         drop(held);
         assert!(table.0.lock().is_empty(), "nothing is left of them");
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_is_being_rolled_back_is_waited_for() {
+        let (table, one) = (TurnTable::default(), SessionId::of_random(&[1; 16]));
+        let held = table.take(&one, Duration::ZERO).await.unwrap();
+        held.begin_ending();
+        let (next, ()) = tokio::join!(table.take(&one, Duration::ZERO), async {
+            tokio::task::yield_now().await;
+            drop(held);
+        });
+        let next = next.unwrap();
+        assert!(table.take(&one, Duration::ZERO).await.is_none(), "the next turn is not ending");
+        drop(next);
+        assert!(table.0.lock().is_empty());
     }
 }

@@ -191,7 +191,10 @@ class Session:
             raise
 
     def let_tasks_run(self) -> None:
-        """Lets tasks go on that need not wait. What they raise is told by the loop."""
+        """Lets tasks go on that need not wait. What they raise is told by the loop.
+
+        An interrupt meets the task that runs, and is the cell's: its time is over, or its caller's patience.
+        """
         loop: Any = self._loop
         if loop is None or loop.is_closed():
             return
@@ -201,6 +204,9 @@ class Session:
             stop = loop.call_soon(loop.stop)
             try:
                 loop.run_forever()
+            except KeyboardInterrupt:
+                stop.cancel()
+                raise
             except BaseException:
                 stop.cancel()
 

@@ -322,6 +322,15 @@ def _show(forms: Forms, at: int | None = None) -> int | None:
     return int.from_bytes(answer, "little")
 
 
+def _as_json(form: Any) -> str:
+    """JSON of a form. JSON has no NaN and no infinities: they become null."""
+    try:
+        return json.dumps(form, default=_text, allow_nan=False)
+    except ValueError:
+        plain = json.loads(json.dumps(form, default=_text), parse_constant=lambda _: None)
+        return json.dumps(plain)
+
+
 def _part(kind: Any, form: Any) -> bytes | None:
     """One form as the host reads it; `None` for what is none."""
     if not isinstance(kind, str) or form is None:
@@ -341,7 +350,7 @@ def _part(kind: Any, form: Any) -> bytes | None:
         return None
     else:
         try:
-            content = result.to_bytes([json.dumps(form, default=_text)])
+            content = result.to_bytes([_as_json(form)])
         except (TypeError, ValueError):
             content = result.to_bytes([_text(form)])
     name = kind.encode()

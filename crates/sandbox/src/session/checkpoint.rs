@@ -18,6 +18,7 @@ use crate::session::parking::{Chain, Parking};
 use crate::session::state::{mounts_digest, order_digest, root};
 use crate::vfs::Errno;
 use wardian_engine::CStack;
+#[cfg(doc)]
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 
 /// The files of a guest, packed.
@@ -35,8 +36,8 @@ impl Sandbox {
     /// knows [where the stack is](crate::SandboxConfig::c_stack).
     ///
     /// The first pack of a guest is a whole one. Later ones continue the pack before, so they are of
-    /// use only to who has all of them, up to [`MOST_IN_CHAIN`]; then comes a whole one again. After
-    /// a failure, the next one is whole as well.
+    /// use only to who has all of them, up to [`MOST_IN_CHAIN`]; then comes a whole one again. A whole one
+    /// comes as well instead of one with which most of the chain would be dead, and after a failure.
     ///
     /// # Errors
     ///
@@ -46,10 +47,30 @@ impl Sandbox {
         if !guest.can_go_on || guest.made.is_none() {
             return Err(SandboxError::Over);
         }
-        let chain = guest.parking.chain.take().filter(|chain| chain.length < MOST_IN_CHAIN);
+        let chain = guest.parking.chain.take().filter(Chain::has_place);
+        let (pack, chain) = match self.pack_after(guest, chain)? {
+            (_, chain) if chain.is_mostly_dead() => self.pack_after(guest, None)?,
+            made => made,
+        };
+        let sequence = guest.parking.sequence.saturating_add(1);
+        guest.parking = Parking { sequence, chain: Some(chain) };
+        Ok(pack)
+    }
+
+    /// Makes the pack that continues a chain, or a whole one, and returns it with the chain that it ends.
+    fn pack_after(
+        &self,
+        guest: &mut OpenGuest,
+        chain: Option<Chain>,
+    ) -> Result<(Pack, Chain), SandboxError> {
         let base = chain.as_ref().map(|chain| chain.last);
-        let before = chain.map(|Chain { length, memory, files, .. }| (length, memory, files));
-        let (length, memory, files) = before.unwrap_or_default();
+        let (sizes, before) = match chain {
+            Some(Chain { length, whole, total, memory, files, .. }) => {
+                (Some((length, whole, total)), (memory, files))
+            }
+            None => (None, <_>::default()),
+        };
+        let (memory, files) = before;
         let order = order_digest(guest.setup()).map_err(SandboxError::Job)?;
         let (image, sequence) = (guest.setup().image, guest.parking.sequence.saturating_add(1));
         let loaded = Arc::clone(&guest.image);
@@ -80,10 +101,11 @@ impl Sandbox {
                 clocks: &clocks,
             },
         );
-        let (last, length) = (pack.facts.digest, length.saturating_add(1));
-        let chain = Some(Chain { last, length, memory: pages, files: contents.pages });
-        guest.parking = Parking { sequence, chain };
-        Ok(pack)
+        let (last, size) = (pack.facts.digest, pack.facts.size.as_u64());
+        let (length, whole, total) = sizes.unwrap_or((0, size, 0));
+        let (length, total) = (length.saturating_add(1), total.saturating_add(size));
+        let (memory, files) = (pages, contents.pages);
+        Ok((pack, Chain { last, length, whole, total, memory, files }))
     }
 }
 

@@ -87,8 +87,8 @@ fn restore(guest: &mut OpenGuest, packs: &[OpenedPack<'_>]) -> Result<(), Sandbo
     if newest.head.root != root((newest.head.memory, &memory), &files, newest.parts.files) {
         return Err(PackError::OtherState.into());
     }
-    let chain = Chain { last: newest.facts.digest, length: packs.len(), memory, files };
-    guest.parking = Parking { sequence: newest.head.sequence, chain: Some(chain) };
+    let chain = Chain::of(packs.iter().map(|pack| &pack.facts), memory, files);
+    guest.parking = Parking { sequence: newest.head.sequence, chain };
     Ok(())
 }
 

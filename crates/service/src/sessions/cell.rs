@@ -21,6 +21,10 @@ use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Bytes of a pack beyond which it is asked how long its whole chain is.
+const LARGE_PACK: u64 = 4 << 20;
 
 /// A cell that has its turn, and what its guest has in common with the cells before.
 #[derive(Debug)]
@@ -111,20 +115,23 @@ impl PlannedCell {
 
 impl EndedCell {
     /// Keeps the state after the cell, or leaves the session where it was, and says so in the answer.
-    pub(crate) async fn settle(self, room: &SessionRoom, mut answered: Answered) -> Answered {
+    /// Packs of more than `most` bytes together are not kept: nobody could read them again.
+    pub(crate) async fn settle(
+        self,
+        (room, most): (&SessionRoom, ByteCount),
+        mut answered: Answered,
+    ) -> Answered {
         let Self { turn, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let result = serde_json::to_string(&answered.result).ok();
         let end = CellEnd { result, fuel: answered.result.fuel };
         let kept = match state {
-            Ok((guest, pack)) => keep(turn, pack, end).await.map(|at| (guest, at)),
-            Err(reason) => {
-                if let Err(cause) = turn.roll_back(end).await {
-                    warn_of(&session, &cause);
-                }
-                Err(reason)
-            }
+            Ok((guest, pack)) => match too_long(&turn, &pack, most).await {
+                None => keep(turn, pack, end).await.map(|at| (guest, at)),
+                Some(reason) => Err(leave(turn, end, reason).await),
+            },
+            Err(reason) => Err(leave(turn, end, reason).await),
         };
         answered.result.session = Some(match kept {
             Ok((guest, checkpoint)) => {
@@ -198,6 +205,34 @@ fn state_to_keep(finished: &mut FinishedRun, must_reseed: bool) -> Result<Checke
             "the state after the cell could not be saved".to_owned()
         })),
     }
+}
+
+/// Rolls a cell back for this reason.
+async fn leave(turn: SessionTurn, end: CellEnd, reason: String) -> String {
+    let session = turn.session().clone();
+    if let Err(cause) = turn.roll_back(end).await {
+        warn_of(&session, &cause);
+    }
+    reason
+}
+
+/// Why a pack is not kept that would make its chain longer than `most` bytes. Chains of small packs are
+/// short.
+async fn too_long(turn: &SessionTurn, pack: &CheckedPack, most: ByteCount) -> Option<String> {
+    let size = pack.facts.size.as_u64();
+    if size <= LARGE_PACK {
+        return None;
+    }
+    let before = match pack.facts.base {
+        Some(_) => turn.chain_bytes().await.unwrap_or(u64::MAX),
+        None => 0,
+    };
+    (before.saturating_add(size) > most.as_u64()).then(|| {
+        format!(
+            "the state after the cell takes more than the {most} that this server can restore; keep less \
+             in variables and files"
+        )
+    })
 }
 
 /// Commits the state after a cell, and returns its checkpoint, or why that is not possible.

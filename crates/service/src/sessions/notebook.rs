@@ -45,14 +45,14 @@ struct NotebookCell<'a> {
     outputs: Vec<Value>,
 }
 
-/// The notebook of these cells. Cells whose program is not kept are left out, with a note in the notebook's
-/// metadata.
+/// The notebook of these cells. Cells whose program is not kept are left out, and those from `left_out` on
+/// have no room, with a note in the notebook's metadata.
 ///
 /// # Errors
 ///
 /// It cannot be written as JSON.
-pub(crate) fn notebook_of(cells: &[CellView]) -> serde_json::Result<String> {
-    let left_out: Vec<u32> =
+pub(crate) fn notebook_of(cells: &[CellView], left_out: Option<u32>) -> serde_json::Result<String> {
+    let without_source: Vec<u32> =
         cells.iter().filter(|cell| cell.source.is_none()).map(|cell| cell.number).collect();
     let shown = cells.iter().filter_map(|cell| {
         Some(NotebookCell {
@@ -67,7 +67,7 @@ pub(crate) fn notebook_of(cells: &[CellView]) -> serde_json::Result<String> {
     let metadata = json!({
         "kernelspec": { "display_name": "Python (Wardian)", "language": "python", "name": "wardian" },
         "language_info": { "name": "python", "file_extension": ".py" },
-        "wardian": { "cells_without_source": left_out },
+        "wardian": { "cells_without_source": without_source, "left_out_from_cell": left_out },
     });
     let notebook = Notebook { cells: shown.collect(), metadata, nbformat: 4, nbformat_minor: 5 };
     serde_json::to_string_pretty(&notebook)
@@ -92,7 +92,10 @@ fn outputs_of(cell: &CellView) -> Vec<Value> {
         let mut blobs = Map::new();
         for (kind, form) in object {
             match (form.get("text"), form.get("blob")) {
-                (Some(text), _) => drop(data.insert(kind, text.clone())),
+                (Some(text), _) => {
+                    let shown = if is_json(&kind) { json_of(text) } else { None };
+                    data.insert(kind, shown.unwrap_or_else(|| text.clone()));
+                }
                 (None, Some(blob)) => drop(blobs.insert(kind, blob.clone())),
                 (None, None) => {}
             }
@@ -118,6 +121,16 @@ fn outputs_of(cell: &CellView) -> Vec<Value> {
         }));
     }
     outputs
+}
+
+/// True for a form that a notebook has as JSON, and not as text.
+fn is_json(kind: &str) -> bool {
+    kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")
+}
+
+/// The JSON that a text is. Its size is bounded: it was a short text of a result.
+fn json_of(text: &Value) -> Option<Value> {
+    serde_json::from_str(text.as_str()?).ok()
 }
 
 /// The value of a cell as text. A result has an object, whose only member `result` is a value that is none.
@@ -151,21 +164,25 @@ mod tests {
     #[test]
     fn a_notebook_has_what_cells_printed_displayed_returned_and_raised() {
         let result = r#"{"output": {"result": 3}, "logs_preview": "hi\n", "display": [
-            {"text/html": {"text": "<b>x</b>"}, "image/png": {"blob": "blob:1"}}]}"#;
+            {"text/html": {"text": "<b>x</b>"}, "application/x+json": {"text": "{\\"a\\": 1}"}, "image/png": {"blob": "blob:1"}}]}"#;
         let failed = r#"{"output": null, "logs_preview": "", "error":
             {"type": "ValueError", "message": "no", "traceback": "a\nb"}}"#;
         let cells =
             [cell(1, Some("1 + 2"), result), cell(2, None, "{}"), cell(3, Some("x"), failed)];
-        let text = notebook_of(&cells).unwrap();
+        let text = notebook_of(&cells, Some(9)).unwrap();
         let notebook: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&notebook["nbformat"], &notebook["nbformat_minor"]), (&json!(4), &json!(5)));
         assert_eq!(notebook["metadata"]["wardian"]["cells_without_source"], json!([2]));
+        assert_eq!(notebook["metadata"]["wardian"]["left_out_from_cell"], 9);
         let cells = notebook["cells"].as_array().unwrap();
         assert_eq!(cells.len(), 2);
         assert_eq!(cells[0]["source"], "1 + 2");
         let outputs = cells[0]["outputs"].as_array().unwrap();
         assert_eq!(outputs[0]["text"], "hi\n");
-        assert_eq!(outputs[1]["data"], json!({ "text/html": "<b>x</b>" }));
+        assert_eq!(
+            outputs[1]["data"],
+            json!({ "text/html": "<b>x</b>", "application/x+json": { "a": 1 } })
+        );
         assert_eq!(outputs[1]["metadata"]["wardian_blobs"]["image/png"], "blob:1");
         assert_eq!(outputs[2]["data"]["text/plain"], "3");
         assert_eq!(cells[1]["outputs"][0]["ename"], "ValueError");
@@ -174,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_result_of_another_form_is_not_shown() {
-        let text = notebook_of(&[cell(1, Some("1"), "[1]")]).unwrap();
+        let text = notebook_of(&[cell(1, Some("1"), "[1]")], None).unwrap();
         let notebook: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(notebook["cells"][0]["outputs"], json!([]));
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use tracing::debug;
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
@@ -27,9 +29,10 @@ use wardian_formats::protocol::methods::execution::{
     KeepFilesParam, RequestedLimits, RunCodeParams,
 };
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{SessionsError, StoredSession, TurnRequest};
+use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
-use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::error::{CauseChain, ErrorKind};
+use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
 
 /// The id that stands for a session that does not exist yet.
 const NEW: &str = "new";
@@ -134,31 +137,61 @@ impl Service {
                 refuse_what_first_cells_set(skills, blobs)?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
                 let setup = setup_of(&session)?;
-                let limits = setup.limits_for(parts.limits)?;
-                let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
+                let limits = self.limits_of_cell(caller, &session, &setup, parts.limits)?;
                 let blobs: Vec<String> = setup.blobs.iter().map(ToString::to_string).collect();
                 let code = parts.code.clone();
                 let planned = self.plan_guest(caller, code, &setup.skills, &blobs, limits).await?;
                 (session, planned)
             }
         };
+        // The caller learns the id of a new session from the answer alone.
+        let unknown = is_new.then(|| UnknownSession::of(store, caller, &session));
         let answered = self.run_planned_cell(caller, (&session, planned), parts, &order).await;
-        let is_over = order.keep == Some(false) || (is_new && answered.is_err());
+        if answered.is_ok() {
+            unknown.map(UnknownSession::is_answered);
+        }
+        let mut result = answered?;
+        let is_over = order.keep == Some(false);
         if is_over {
-            // It may have been closed meanwhile.
             let closed = self.sessions().close(caller, session.id.as_str()).await;
-            if let (Err(cause), Ok(_)) = (closed, &answered) {
+            // It may have been closed meanwhile.
+            if let Err(cause) = closed
+                && !matches!(cause.kind(), ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
+            {
                 return Err(cause);
             }
         }
-        let mut result = answered?;
-        if let Some(session) = result.session.as_mut().filter(|_| is_over) {
-            session.checkpoint = None;
-            if session.state == CellFate::Kept {
-                session.state = CellFate::Closed;
+        if let Some(ended) = result.session.as_mut() {
+            let has_ended = is_over
+                || ended.state == CellFate::RolledBack
+                    && store.find(&caller.tenant, &session.id).await.is_err();
+            if has_ended {
+                (ended.checkpoint, ended.state) = (None, CellFate::Closed);
             }
         }
         Ok(MethodResult::Run(Box::new(result)))
+    }
+
+    /// The limits of a cell that asks for these.
+    fn limits_of_cell(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        setup: &SessionSetup,
+        requested: RequestedLimits,
+    ) -> Result<RunLimits, ServiceError> {
+        let rules = self.policy.limits.for_caller(caller.limits);
+        let with_own = setup.limits_for(requested)?;
+        // What the caller asks for is the caller's mistake; what the session has may be beyond what is
+        // allowed by now.
+        rules.resolve(&requested)?;
+        let limits = rules.resolve(&with_own);
+        let limits = limits.ok().filter(|limits| limits.fuel.is_some() == setup.fuel.is_some());
+        limits.ok_or_else(|| {
+            let reason = "the server's limits on memory, files or fuel have changed since the session \
+                          was made";
+            unusable(session, reason)
+        })
     }
 
     /// Takes the turn of a cell in its session and runs it.
@@ -245,15 +278,46 @@ impl Service {
     }
 }
 
+/// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
+#[derive(Debug)]
+struct UnknownSession(Option<(Sessions, TenantId, SessionId)>);
+
+impl UnknownSession {
+    fn of(store: &Sessions, caller: &Caller, session: &StoredSession) -> Self {
+        Self(Some((store.clone(), caller.tenant.clone(), session.id.clone())))
+    }
+
+    fn is_answered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for UnknownSession {
+    fn drop(&mut self) {
+        // Without a runtime the server is ending, and the session expires.
+        if let (Some((store, tenant, id)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move {
+                if let Err(cause) = store.close(&tenant, &id).await {
+                    debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
+                }
+            });
+        }
+    }
+}
+
 /// How the guest of a session is made.
 fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
     serde_json::from_str(&session.setup).map_err(|_other_version| {
-        let reason = "it was made by another version of this server".to_owned();
-        match session.head.clone() {
-            Some(checkpoint) => ServiceError::StateUnusable { checkpoint, reason },
-            None => SessionsError::NotFound { session: session.id.clone() }.into(),
-        }
+        unusable(session, "it was made by another version of this server")
     })
+}
+
+/// The error for a session that cannot go on here, for this reason.
+fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
+    match session.head.clone() {
+        Some(checkpoint) => ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() },
+        None => SessionsError::NotFound { session: session.id.clone() }.into(),
+    }
 }
 
 /// Refuses parameters that a cell cannot have.

@@ -18,7 +18,7 @@ use crate::sessions::views::{
 };
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredSession};
+use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredCell, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -38,8 +38,17 @@ const MAX_NOTEBOOK: u64 = 1_000;
 /// Memory for one session or checkpoint while a list is made, with its part of the answer.
 const LISTED: u64 = 2 << 10;
 
-/// Memory for one cell of a page, with its program and its result.
-const LISTED_CELL: u64 = 64 << 10;
+/// Cells that are read at once. Others wait for the database meanwhile.
+const CELLS_AT_ONCE: u64 = 8;
+
+/// Memory for as many cells, with the longest programs and results.
+const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
+
+/// Bytes of programs and results after which a page is full.
+const MAX_PAGE_BYTES: u64 = 4 << 20;
+
+/// Bytes of programs and results after which a notebook is full.
+const MAX_NOTEBOOK_BYTES: u64 = 64 << 20;
 
 /// Longest name of a checkpoint, in characters.
 const MAX_NAME: usize = 200;
@@ -135,7 +144,8 @@ impl SessionRoom {
         Ok(SessionDetail { session: self.view(&session), checkpoints })
     }
 
-    /// The cells of a session with higher numbers than `after`, in order.
+    /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
+    /// are long. There are no more if there is none.
     ///
     /// # Errors
     ///
@@ -148,9 +158,8 @@ impl SessionRoom {
         limit: u64,
     ) -> Result<CellPage, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let limit = limit.clamp(1, MAX_CELLS);
-        caller.memory.reserve(ByteCount::bytes(LISTED_CELL.saturating_mul(limit)))?;
-        let cells = store.cells(&caller.tenant, &id, after, limit).await?;
+        let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
+        let cells = read_cells(store, caller, &id, after, most).await?;
         Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
     }
 
@@ -161,16 +170,13 @@ impl SessionRoom {
     /// As [`show`](Self::show).
     pub async fn notebook(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let mut cells = Vec::new();
-        let mut after = 0;
-        while u64::try_from(cells.len()).is_ok_and(|count| count < MAX_NOTEBOOK) {
-            caller.memory.reserve(ByteCount::bytes(LISTED_CELL.saturating_mul(MAX_CELLS)))?;
-            let page = store.cells(&caller.tenant, &id, after, MAX_CELLS).await?;
-            let Some(last) = page.last() else { break };
-            after = last.number;
-            cells.extend(page.into_iter().map(CellView::of));
-        }
-        notebook_of(&cells).map_err(ServiceError::Unserialisable)
+        let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
+        let cells = read_cells(store, caller, &id, 0, most).await?;
+        let last = cells.last().map_or(0, |last| last.number);
+        let further = store.cells(&caller.tenant, &id, last, 1).await?;
+        let cells: Vec<CellView> = cells.into_iter().map(CellView::of).collect();
+        let left_out = further.first().map(|next| next.number);
+        notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
     }
 
     /// Makes sessions of a checkpoint of another one.
@@ -345,6 +351,33 @@ impl Drop for RunningCell<'_> {
     fn drop(&mut self) {
         self.room.running.lock().remove(&self.session);
     }
+}
+
+/// Reads the cells of a session with higher numbers than `after`: at most so many, and with the last of them
+/// not many more than so many bytes.
+async fn read_cells(
+    store: &Sessions,
+    caller: &Caller,
+    id: &SessionId,
+    mut after: u32,
+    (most, most_bytes): (u64, u64),
+) -> Result<Vec<StoredCell>, ServiceError> {
+    let (mut cells, mut left, mut bytes) = (Vec::new(), most, 0_u64);
+    caller.memory.reserve(ByteCount::bytes(READ_AT_ONCE))?;
+    while left > 0 && bytes < most_bytes {
+        let page = store.cells(&caller.tenant, id, after, left.min(CELLS_AT_ONCE)).await?;
+        let Some(last) = page.last() else { break };
+        after = last.number;
+        let texts = page.iter().flat_map(|cell| [cell.source.as_ref(), cell.result.as_ref()]);
+        let length = texts.flatten().map(String::len).fold(0, usize::saturating_add);
+        let length = ByteCount::from(length).as_u64();
+        bytes = bytes.saturating_add(length);
+        left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        // They are in the answer once more.
+        caller.memory.reserve(ByteCount::bytes(length.saturating_mul(2)))?;
+        cells.extend(page);
+    }
+    Ok(cells)
 }
 
 /// The id of a session. A text that is none names no session.
