@@ -43,7 +43,7 @@ figure.savefig("plot.png")
 FRAME = """
 import io
 import pandas as pd
-lines = "\\n".join(f"{n},{n * 0.37:.3f},{n % 97},name-{n % 1_000}" for n in range(430_000))
+lines = "\\n".join(f"{n},{n * 0.37:.3f},{n % 97},name-{n % 1_000}" for n in range(350_000))
 frame = pd.read_csv(io.StringIO("number,price,group,name\\n" + lines))
 del lines
 """
