@@ -2,7 +2,7 @@
 // value, its error and its files.
 
 import { may, readBlob } from "./api.js";
-import { add, empty, fill, h, problem } from "./dom.js";
+import { add, fill, h, problem } from "./dom.js";
 import { readHtml } from "./html.js";
 import { markdown } from "./markdown.js";
 import { json, output, picture, tree } from "./preview.js";
@@ -11,8 +11,6 @@ import { resultView } from "./run_panel.js";
 /** Bytes that are read of a form that is stored as a blob: of a text, and of a picture. */
 const TEXT = 256 << 10;
 const PICTURE = 32 << 20;
-/** Objects that one cell shows. */
-const MOST_OBJECTS = 50;
 
 /** Forms of an object, the richest first, with what shows their content. A form that shows nothing gives null. */
 const FORMS = [
@@ -50,7 +48,7 @@ async function draw(place, bundle, name, signal) {
     const part = bundle[kind];
     const isPicture = kind.startsWith("image/");
     if (part.blob && !may("blobs")) {
-      refused ??= empty("This key cannot read blobs", "It needs the scope blobs.");
+      refused ??= h("p", { class: "quiet" }, `Its form as ${kind} is not shown: this key lacks the scope blobs.`);
       continue;
     }
     if (part.blob) fill(place, h("p", { class: "quiet" }, "Loading…"));
@@ -58,13 +56,13 @@ async function draw(place, bundle, name, signal) {
     const content = read?.content ?? part.text;
     const shown = show(isPicture || typeof content === "string" ? content : new TextDecoder("utf-8").decode(content), name);
     if (shown === null) continue;
-    fill(place, shown, read && read.content.length < read.size ? h("p", { class: "quiet" }, "Only the beginning is shown.") : null);
+    fill(place, shown, refused, read && read.content.length < read.size ? h("p", { class: "quiet" }, "Only the beginning is shown.") : null);
     return;
   }
   fill(place, refused ?? h("p", { class: "quiet" }, "An object without a form that can be shown here"));
 }
 
-/** The parts of a finished cell: its error, what it displayed, its value and its files. */
+/** The parts of a finished cell: its error, what it displayed (the server bounds it), its value and its files. */
 export function cellResult(result, number, signal) {
   const objects = result.display ?? [];
   const inDisplay = new Set(objects.flatMap((bundle) => Object.values(bundle).map((part) => part?.blob)).filter(Boolean));
@@ -74,8 +72,7 @@ export function cellResult(result, number, signal) {
   };
   return [
     result.error ? resultView({ error: result.error }) : null,
-    objects.slice(0, MOST_OBJECTS).map((bundle, at) => displayed(bundle, `${at + 1} of cell ${number}`, signal)),
-    objects.length > MOST_OBJECTS ? h("p", { class: "quiet" }, `${objects.length - MOST_OBJECTS} more objects are in the notebook.`) : null,
+    objects.map((bundle, at) => displayed(bundle, `${at + 1} of cell ${number}`, signal)),
     value(result, objects.length > 0),
     may("blobs") ? resultView(left, { signal }) : null,
   ];

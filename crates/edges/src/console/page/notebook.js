@@ -10,8 +10,11 @@ import { ago, bytes, moment, until } from "./format.js";
 
 /** Cells of a request. */
 const PAGE = 50;
-/** The time between two looks at a cell that another call runs, in milliseconds. */
+/** The time between two looks at what other calls do, in milliseconds: at a running cell, and else. */
 const PERIOD = 1000;
+const CALM_PERIOD = 3000;
+/** Answers after which no further look helps: the key or the session has ended. */
+const FINAL = new Set([401, 403, 404, 410]);
 
 /** Whether the interpreter of a session is in memory. */
 export const warmth = (session) => session.is_warm
@@ -30,8 +33,7 @@ export async function notebookPage(main, id, signal) {
   const status = h("span", { class: "quiet", role: "status" });
   const shown = new Map();
   let session = null;
-  let isBusy = false;
-  let isWatching = false;
+  let isCalling = false;
 
   const guarded = (act) => () => act().catch((error) => { if (error.name !== "AbortError") fill(answers, problem(error)); });
   const start = button("Run", () => run(), { class: "primary", title: "Control and Enter" });
@@ -44,12 +46,16 @@ export async function notebookPage(main, id, signal) {
   const draft = `wardian-cell:${id}`;
   const code = editor("Next cell", sessionStorage.getItem(draft) ?? "", { onrun: () => run(), onchange: (text) => keepDraft(draft, text) });
 
-  function setBusy(busy) {
+  const running = () => [...shown.values()].find((entry) => entry.cell.state === "running")?.cell;
+  const isBusy = () => isCalling || Boolean(running());
+  const readCells = async (after) => (await getJson(`${sessionPath(id)}/cells?after=${after}&limit=${PAGE}`, { signal })).cells;
+
+  /** A session has one cell at a time, which can be interrupted. */
+  function drawControls() {
     const hadFocus = document.activeElement === interrupt;
-    isBusy = busy;
-    start.disabled = busy;
-    interrupt.disabled = !busy;
-    if (!busy && hadFocus) code.area.focus();
+    start.disabled = isBusy();
+    interrupt.disabled = !isBusy();
+    if (hadFocus && interrupt.disabled) code.area.focus();
   }
 
   /** Shows a cell at its place, or anew. */
@@ -71,51 +77,49 @@ export async function notebookPage(main, id, signal) {
         " · expires ", h("span", { title: moment(session.expires_ms) }, until(session.expires_ms))));
     forking.disabled = session.checkpoint === null;
     drawTree(tree, session, refresh);
+    drawControls();
     for (const { cell, mark } of shown.values()) mark.hidden = !isLeft(cell, session.checkpoints, session.checkpoint);
   }
 
   /** Reads the session, and the cells that are new. */
   async function refresh() {
     session = await readSession(id, signal);
-    const last = Math.max(0, ...shown.keys(), ...(shown.size ? [] : [session.cells - PAGE]));
-    const { cells } = await getJson(`${sessionPath(id)}/cells?after=${last}&limit=${PAGE}`, { signal });
+    const last = shown.size ? Math.max(...shown.keys()) : Math.max(0, session.cells - PAGE);
+    const cells = await readCells(last);
     cells.forEach((cell) => put(cell));
     drawSession();
     if (cells.length === PAGE) await refresh();
-    // It goes on for as long as the cell runs.
-    else guarded(watch)();
   }
 
-  /** Follows a cell that another call runs to its end. */
-  async function watch() {
-    const running = [...shown.values()].find((entry) => entry.cell.state === "running");
-    if (!running || isWatching || isBusy) return;
-    const { number } = running.cell;
-    isWatching = true;
-    setBusy(true);
-    try {
-      for (;;) {
-        await sleep(PERIOD);
-        if (signal.aborted) return;
-        const { cells } = await getJson(`${sessionPath(id)}/cells?after=${number - 1}&limit=1`, { signal });
-        const [cell] = cells;
-        if (cell?.state === "running") continue;
-        if (cell) put(cell);
-        break;
+  /** Shows the cells that other calls have begun or ended. */
+  async function look() {
+    const cells = await readCells(running() ? running().number - 1 : Math.max(0, ...shown.keys()));
+    // The cell of a call that has begun meanwhile is shown already.
+    if (isCalling) return;
+    const changed = cells.filter((cell) => shown.get(cell.number)?.cell.state !== cell.state);
+    changed.forEach((cell) => put(cell));
+    if (changed.length) await refresh();
+  }
+
+  async function follow() {
+    for (;;) {
+      await sleep(running() ? PERIOD : CALM_PERIOD);
+      if (signal.aborted) return;
+      if (isCalling || document.hidden) continue;
+      try {
+        await look();
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        if (FINAL.has(error.status)) { fill(answers, problem(error)); return; }
       }
-    } finally {
-      isWatching = false;
-      setBusy(false);
     }
-    await refresh();
   }
 
   function drawEarlier() {
     const first = Math.min(...shown.keys(), session.cells + 1);
     if (first <= 1) { fill(earlier); return; }
     const more = button("Show earlier cells", guarded(async () => {
-      const { cells } = await getJson(`${sessionPath(id)}/cells?after=${Math.max(0, first - 1 - PAGE)}&limit=${PAGE}`, { signal });
-      const older = cells.filter((cell) => cell.number < first);
+      const older = (await readCells(Math.max(0, first - 1 - PAGE))).filter((cell) => cell.number < first);
       older.forEach((cell) => put(cell));
       drawSession();
       if (older.length) drawEarlier();
@@ -127,12 +131,13 @@ export async function notebookPage(main, id, signal) {
 
   async function run() {
     const source = code.text;
-    if (isBusy || !source.trim()) return;
+    if (isBusy() || !source.trim()) return;
     fill(answers);
     const live = liveCell(source, progress);
     list.append(live.item);
     code.text = "";
-    setBusy(true);
+    isCalling = true;
+    drawControls();
     fill(status, "The cell is running…");
     live.item.scrollIntoView({ block: "nearest" });
     try {
@@ -149,7 +154,8 @@ export async function notebookPage(main, id, signal) {
       if (!code.text) code.text = source;
     } finally {
       progress.hidden = true;
-      setBusy(false);
+      isCalling = false;
+      drawControls();
     }
     if (!signal.aborted) await guarded(refresh)();
   }
@@ -177,6 +183,7 @@ export async function notebookPage(main, id, signal) {
   drawEarlier();
   add(main, h("div", { class: "split notebook" }, h("div", { class: "column" }, earlier, list,
     h("section", { class: "next-cell", "aria-label": "Next cell" }, code.node, progress, h("div", { class: "actions" }, start, interrupt, status))), tree));
+  follow();
 }
 
 /** Keeps what was typed until the tab is closed. */
