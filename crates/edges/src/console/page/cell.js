@@ -1,4 +1,4 @@
-// One cell of a session: its program, what became of its state, its log, and what it left.
+// One cell of a session: its program, its state, its log and its results.
 
 import { cellResult } from "./display.js";
 import { h } from "./dom.js";
@@ -12,7 +12,7 @@ const program = (source, name) => source === null
 
 const frame = (name, head, ...parts) => h("li", { class: "cell" }, h("div", { class: "cell-head" }, h("h2", {}, name), head), ...parts);
 
-/** Why a cell left no trace, unless its error says it. */
+/** A remark on a cell that was rolled back, with the reason unless its error states it. */
 function reasonOf({ state, result }) {
   if (state !== "rolled_back") return null;
   const reason = result?.session?.reason ?? (result?.error ? null : "its state was not kept");
@@ -20,8 +20,8 @@ function reasonOf({ state, result }) {
 }
 
 /**
- * An item that shows a cell of the server, and the mark that the session has gone back before it, which is
- * hidden. `log` shows what the cell printed, if the page has heard it.
+ * A list item that shows a cell, and its mark for cells that the current state does not include, which is
+ * hidden at first. `log` has what the cell printed, if it ran on this page.
  */
 export function cellItem(cell, log, signal) {
   const { number, result } = cell;
@@ -44,7 +44,7 @@ function logOf(result, heard, name) {
   return [log.node, result.logs_truncated ? h("p", { class: "quiet" }, "The middle is left out; the run has all of it.") : null];
 }
 
-/** An item for a cell that this page runs. `listen` takes the events of its call. */
+/** A list item for a cell that runs on this page. `listen` takes the events of its call. */
 export function liveCell(source, progress) {
   const log = logView("Log of the running cell");
   log.node.hidden = true;
@@ -58,6 +58,6 @@ export function liveCell(source, progress) {
   return { item, log, listen };
 }
 
-/** What stands before the first cell of a fork. */
+/** A remark above the first cell of a fork. */
 export const inherited = (last) => h("p", { class: "quiet" },
   last > 1 ? `Cells 1 to ${last} ran in the session that this one was forked from.` : "Cell 1 ran in the session that this one was forked from.");

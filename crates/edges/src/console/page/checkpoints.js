@@ -1,4 +1,4 @@
-// The checkpoints of a session as a tree: from each one, the session can go on or others can begin.
+// The checkpoints of a session as a tree. A session can be restored to each of them, or forked from it.
 
 import { getJson, request } from "./api.js";
 import { add, button, empty, fill, h, note, problem } from "./dom.js";
@@ -9,7 +9,7 @@ const JSON_TYPE = { "Content-Type": "application/json" };
 /** The path of a session. */
 export const sessionPath = (id) => `/v1/sessions/${encodeURIComponent(id)}`;
 
-/** Sends an order about a session. */
+/** Sends a POST request about a session, and returns the answer. */
 export async function order(id, what, body) {
   const answer = await request(`${sessionPath(id)}/${what}`, { method: "POST", headers: JSON_TYPE, body: JSON.stringify(body) });
   return answer.json();
@@ -18,7 +18,7 @@ export async function order(id, what, body) {
 /**
  * The checkpoints as rows of `{ checkpoint, branches, isLoose }`. The newest continuation of a checkpoint
  * is the next row, so a session that never went back is one list; older ones are `branches`, each of them
- * rows as well. A row is loose if the checkpoint before it has been removed.
+ * rows as well. A row is loose if its parent was removed.
  */
 export function rowsOf(checkpoints) {
   const known = new Set(checkpoints.map((one) => one.id));
@@ -36,13 +36,13 @@ export function rowsOf(checkpoints) {
     }
     return rows;
   };
-  // Those whose parent was removed have lost their place; they stand in the order of their cells.
+  // The place of checkpoints whose parent was removed is unknown: they are listed in the order of their cells.
   return (following.get(null) ?? []).flatMap(line);
 }
 
 /**
- * True if the state of a kept cell is not part of the state that the session is at, because the session
- * has gone back. Where checkpoints were removed this is not known, and false.
+ * True if the current state of the session does not include this kept cell, because the session was
+ * restored to an earlier checkpoint. False where removed checkpoints make it unknown.
  */
 export function isLeft(cell, checkpoints, head) {
   const byId = new Map(checkpoints.map((one) => [one.id, one]));
@@ -56,7 +56,7 @@ export function isLeft(cell, checkpoints, head) {
   return cell.state === "kept" && cell.number > known && !line.has(cell.checkpoint);
 }
 
-/** Fills a place with the tree of a session. `changed()` is called after the session went back or a name was given. */
+/** Fills a place with the tree of a session. `changed()` is called after a restore or a new name. */
 export function drawTree(place, session, changed) {
   const answers = h("div", { role: "status" });
   const guarded = (act) => () => act().catch((error) => fill(answers, problem(error)));
@@ -101,7 +101,7 @@ export function drawTree(place, session, changed) {
     rows.length ? h("ul", { class: "checkpoints" }, rows.map(row)) : empty("No checkpoints yet", "The state after each cell is one."));
 }
 
-/** Begins a session with the state of a checkpoint, and shows it. */
+/** Forks a session from a checkpoint, or from its current state if that is null, and shows the fork. */
 export async function fork(id, checkpoint) {
   const { forks: [made] } = await order(id, "fork", { checkpoint });
   if (made.error) throw new Error(made.error);

@@ -1,4 +1,4 @@
-// What a cell has left: the objects that it displayed, each in the richest form that can be shown, its
+// The results of a cell: the objects that it displayed, each in the richest form that can be shown, its
 // value, its error and its files.
 
 import { may, readBlob } from "./api.js";
@@ -8,7 +8,7 @@ import { markdown } from "./markdown.js";
 import { json, output, picture, tree } from "./preview.js";
 import { resultView } from "./run_panel.js";
 
-/** Bytes that are read of a form that is stored as a blob: of a text, and of a picture. */
+/** Most bytes that are read of a text and of a picture that are stored as blobs. */
 const TEXT = 256 << 10;
 const PICTURE = 32 << 20;
 
@@ -78,7 +78,7 @@ export function cellResult(result, number, signal) {
   ];
 }
 
-/** The value of the cell. One that is displayed already is folded. */
+/** The value of the cell, folded if it is displayed already. */
 function value({ output: shown, converted }, hasDisplay) {
   if (shown === null || shown === undefined) return null;
   const isWrapped = typeof shown === "object" && Object.keys(shown).join() === "result";

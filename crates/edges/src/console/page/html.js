@@ -1,22 +1,22 @@
-// Shows HTML that a cell displays, such as tables of pandas. It is read tag by tag, and the elements are
-// built anew: those of the list below, with the attributes that the cells of a table need and no others.
-// So nothing that a program writes can load, run or style anything, whether this reader understands it
-// as a browser would or not.
+// Shows HTML that a cell displays, such as tables of pandas. It is read tag by tag, and elements are built
+// anew: only those listed below, with no attributes except the spans of table cells. So nothing that a
+// program writes can load, run or style anything, even where this reader understands a text differently
+// from a browser.
 
 import { add, h } from "./dom.js";
 
 /** Texts are read up to here. */
 const LONGEST = 256 << 10;
-/** Elements within each other; deeper ones are left out, and their texts are not. */
+/** Depth to which elements are built. Of deeper ones only the text is shown. */
 const DEEPEST = 32;
 /** The most elements of one text. */
 const MOST_NODES = 20_000;
-/** Characters within which the quotes of a tag are heeded. A longer tag ends with the first `>`. */
+/** Longest tag whose quotes are respected, in characters. A longer one ends at its first `>`. */
 const LONGEST_TAG = 1000;
 /** Columns or rows that one cell may span. */
 const MOST_SPAN = 1000;
 
-/** What becomes of an element. Headings stand below those of the page. */
+/** The element that is built for each name. Headings rank below those of the page. */
 const ELEMENTS = new Map([
   ...["table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", "p", "div", "span", "b", "strong", "i", "em", "u", "s", "del", "ins", "mark",
     "small", "sub", "sup", "code", "kbd", "samp", "var", "pre", "blockquote", "ul", "ol", "li", "dl", "dt", "dd", "br", "hr"].map((name) => [name, name]),
@@ -24,15 +24,15 @@ const ELEMENTS = new Map([
   ["h1", "h4"], ["h2", "h4"], ["h3", "h4"], ["h4", "h5"], ["h5", "h5"], ["h6", "h5"], ["tt", "code"], ["strike", "s"],
 ]);
 
-/** Elements that are left out with all that they hold. */
+/** Elements that are dropped together with their content. */
 const LEFT_OUT = new Set(["script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head", "title", "textarea", "select", "video", "audio", "canvas", "noembed", "noframes", "xmp"]);
-/** Those that nobody misses: a page shows its tables in its own style. */
+/** Dropping these is not worth a remark: the page styles tables itself. */
 const UNMISSED = new Set(["style", "head", "title"]);
-/** Elements that show something and have no text. */
+/** Elements without text that a browser would show. */
 const MISSED = new Set(["img", "embed", "input", "button"]);
 const VOID = new Set(["br", "hr"]);
 
-/** The open elements that an element ends, and those beyond which it ends none. */
+/** For each start tag: the open elements that it closes implicitly, and the elements that bound the search. */
 const CELLS = ["td", "th"];
 const ENDS = new Map([
   ["td", [CELLS, ["table"]]], ["th", [CELLS, ["table"]]], ["tr", [[...CELLS, "tr", "caption"], ["table"]]],
@@ -43,8 +43,8 @@ const ENDS = new Map([
 const TABLE_PARTS = new Set(["thead", "tbody", "tfoot", "tr", "th", "td", "caption"]);
 
 /**
- * Elements that show a text of HTML. `isEmpty` is true if none of it can be shown, `isCut` if something
- * that a browser would show is left out.
+ * Elements that show an HTML text. `isEmpty` is true if no text is left to show, `isCut` if something that
+ * a browser would show was dropped.
  */
 export function readHtml(text) {
   const whole = String(text).slice(0, LONGEST);
@@ -77,7 +77,7 @@ class Reader {
     }
   }
 
-  /** Reads a tag, and what is left out with it. Returns where it goes on. */
+  /** Reads a tag, with its content if that is dropped. Returns the position behind it. */
   tag(text, mark) {
     const end = endOfTag(text, mark);
     if (end < 0) { this.text(text.slice(mark)); return text.length; }
@@ -99,7 +99,7 @@ class Reader {
   begin(name, tag) {
     let shown = ELEMENTS.get(name);
     if (!shown) return;
-    // Parts of a table that stand in none are no parts.
+    // Outside a table, a part of one is a plain block.
     if (TABLE_PARTS.has(name) && !this.open.some((one) => one.name === "table")) shown = "div";
     const [ended, bounds] = ENDS.get(name) ?? [[], []];
     let cut = this.open.length;
@@ -118,7 +118,7 @@ class Reader {
   close(name) {
     for (let at = this.open.length - 1; at > 0; at -= 1) {
       if (this.open[at].name === name) { this.open.length = at; return; }
-      // Within a cell, the end of something outside is none.
+      // An end tag inside a cell never closes an element outside it.
       if (this.open[at].name === "table" || (CELLS.includes(this.open[at].name) && !TABLE_PARTS.has(name) && name !== "table")) return;
     }
   }
@@ -136,7 +136,7 @@ function behind(text, mark, from) {
   return found < 0 ? text.length : found + mark.length;
 }
 
-/** The place of the `>` that ends the tag; -1 if there is none. */
+/** The position of the `>` that ends the tag; -1 if there is none. */
 function endOfTag(text, mark) {
   let quote = null;
   for (let at = mark + 1; at < text.length && at < mark + LONGEST_TAG; at += 1) {
@@ -165,7 +165,7 @@ const NAMED = new Map(Object.entries({
   alpha: "α", beta: "β", gamma: "γ", delta: "δ", mu: "μ", pi: "π", sigma: "σ", sum: "∑", radic: "√", check: "✓",
 }));
 
-/** The letter of an entity, or the entity as it is written if it is not known. */
+/** The character of an entity; an unknown name stays as it is written. */
 function entity(written, decimal, hexadecimal, name) {
   if (name) return NAMED.get(name) ?? written;
   const code = decimal ? Number(decimal) : Number.parseInt(hexadecimal, 16);

@@ -1,5 +1,5 @@
-// One session as a notebook: its cells with what became of them, a field for the next one, and its
-// checkpoints. Cells that other clients run appear as well, while the page shows.
+// One session as a notebook: its cells, a field for the next one, and its checkpoints. Cells of other
+// clients appear while the page is open.
 
 import { callListening, getJson, request, save } from "./api.js";
 import { cellItem, inherited, liveCell } from "./cell.js";
@@ -10,10 +10,10 @@ import { ago, bytes, moment, until } from "./format.js";
 
 /** Cells of a request. */
 const PAGE = 50;
-/** The time between two looks at what other calls do, in milliseconds: at a running cell, and else. */
+/** Intervals at which cells of other clients are looked for, in milliseconds: while one is running, and otherwise. */
 const PERIOD = 1000;
 const CALM_PERIOD = 3000;
-/** Answers after which no further look helps: the key or the session has ended. */
+/** Statuses that end the looking: the key or the session is gone. */
 const FINAL = new Set([401, 403, 404, 410]);
 
 /** Whether the interpreter of a session is in memory. */
@@ -91,10 +91,10 @@ export async function notebookPage(main, id, signal) {
     if (cells.length === PAGE) await refresh();
   }
 
-  /** Shows the cells that other calls have begun or ended. */
+  /** Shows cells of other clients that have begun or ended. */
   async function look() {
     const cells = await readCells(running() ? running().number - 1 : Math.max(0, ...shown.keys()));
-    // The cell of a call that has begun meanwhile is shown already.
+    // A cell that has begun on this page meanwhile is shown already.
     if (isCalling) return;
     const changed = cells.filter((cell) => shown.get(cell.number)?.cell.state !== cell.state);
     changed.forEach((cell) => put(cell));
@@ -125,7 +125,7 @@ export async function notebookPage(main, id, signal) {
       if (older.length) drawEarlier();
       else fill(earlier, inherited(first - 1));
     }));
-    // The cells before a fork are those of the session that it was made of.
+    // A fork has no cells from before it was made.
     fill(earlier, shown.size ? more : inherited(session.cells));
   }
 
@@ -147,7 +147,7 @@ export async function notebookPage(main, id, signal) {
       put({ number, source, state, checkpoint: state === "kept" ? checkpoint : null, result }, live.log);
       fill(status, `Cell ${number} ${result.error ? `ended with ${result.error.type}` : "has ended"}; its state is ${state === "kept" ? "kept" : "rolled back"}.`);
     } catch (error) {
-      // It was refused, or nobody knows: then it is among the cells that are read next.
+      // The call was refused, or its answer was lost: then the next read finds the cell.
       live.item.remove();
       fill(status);
       fill(answers, problem(error));
