@@ -136,3 +136,25 @@ fn a_chain_can_be_begun_anew() {
         guest.lose(sandbox);
     });
 }
+
+#[test]
+fn most_of_a_chain_is_alive() {
+    with_sandboxes(|[sandbox, _]| {
+        let mut guest = Parked::open(sandbox, &Arc::new(setup()));
+        let (mut wholes, mut longest) = (0, 0);
+        for number in 1..=9 {
+            let code = format!("import random; x = random.Random({number}).randbytes(5 << 20)");
+            guest.run(sandbox, &turn(&code, "1", None));
+            wholes += u32::from(guest.checkpoint(sandbox).is_whole());
+            let sizes: Vec<u64> = guest.facts.iter().map(|pack| pack.size.as_u64()).collect();
+            assert!(sizes.iter().sum::<u64>() <= 2 * sizes[0] + (4 << 20), "{sizes:?}");
+            longest = longest.max(sizes.len());
+        }
+        assert!((2..9).contains(&wholes) && longest > 1, "{wholes} whole ones, up to {longest}");
+        guest.lose(sandbox);
+        guest.resume(sandbox);
+        let expected = "x == random.Random(9).randbytes(5 << 20)";
+        assert_eq!(guest.run(sandbox, &turn("", expected, None)), "True");
+        guest.lose(sandbox);
+    });
+}

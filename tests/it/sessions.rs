@@ -207,6 +207,124 @@ fn the_last_checkpoint_is_truth_for_a_session_whose_worker_and_server_are_lost()
     assert_eq!(session.shown()["is_warm"], false);
     assert_eq!(session.value("next(n)"), 3);
     assert_eq!(session.value("next(n)"), 4);
+    let id = session.id;
+    drop(server);
+    // A server whose limits have become lower says so, and not that the caller has asked for too much.
+    let server = TestServer::start_on(&data, &["--set", "limits.max.memory=1 GiB"]);
+    let client = server.client();
+    let session = Session { client: &client, id };
+    let (kind, message) = session.refusal(json!(session.id));
+    assert_eq!(kind, "session_damaged", "{message}");
+    assert!(message.contains("limits"), "{message}");
+    let damaged = session.shown()["checkpoint"].clone();
+    assert_eq!(session.post("/restore", &json!({"checkpoint": damaged})).status, 200);
+}
+
+#[test]
+fn cells_of_a_session_that_counts_fuel_have_its_limit() {
+    let client = TestServer::shared().client();
+    let limits = json!({"limits": {"fuel": 2_000_000_000_u64}});
+    let mut params = limits.clone();
+    params["session"] = json!("new");
+    params["language"] = json!("python");
+    params["code"] = json!("x = 1");
+    // The code that counts may still be compiled.
+    let first =
+        eventually(Duration::from_secs(240), || client.call("run_code", params.clone()).ok());
+    assert!(first["fuel"].as_u64().unwrap() > 100_000, "{first:#}");
+    let id = state_of(&first, "kept")["id"].as_str().unwrap().to_owned();
+    let session = Session { client: &client, id };
+    assert_eq!(session.value("x"), 1, "a cell without a limit of its own");
+    let few = json!({"session": session.id, "limits": {"fuel": 1_000_000}});
+    let ended = client.run_with("x = 2\nwhile True: x += 1", few);
+    state_of(&ended, "rolled_back");
+    assert_eq!(session.value("x"), 1);
+    client.delete(&session.path(""));
+    let made = client.post_json("/v1/sessions", &limits);
+    assert_eq!(made.status, 201, "{made:?}");
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let session = Session { client: &client, id };
+    assert_eq!(session.value("1 + 1"), 2);
+    client.delete(&session.path(""));
+}
+
+#[test]
+fn a_session_that_is_closed_is_never_said_to_be_rolled_back() {
+    let client = TestServer::shared().client();
+    let session = Session::begin(&client, "x = 1");
+    let params = json!({"session": {"id": session.id, "keep": false}});
+    let ended = client.run_with("import os; os._exit(1)", params);
+    assert_eq!(state_of(&ended, "closed")["checkpoint"], Value::Null, "{ended:#}");
+    assert_eq!(client.get(&session.path("")).status, 404);
+    let session = Session::begin(&client, "import time");
+    let (other, id) = (client.clone(), session.id.clone());
+    let slow = thread::spawn(move || other.run_with("time.sleep(60)", json!({"session": id})));
+    eventually(PATIENCE, || {
+        let cells = client.get(&session.path("/cells?after=1")).json();
+        (cells["cells"][0]["state"] == "running").then_some(())
+    });
+    assert_eq!(client.delete(&session.path("")).status, 204);
+    let ended = slow.join().unwrap();
+    assert_eq!(state_of(&ended, "closed")["checkpoint"], Value::Null, "{ended:#}");
+}
+
+#[test]
+fn what_a_session_cannot_be_made_of_is_refused() {
+    let client = TestServer::shared().client();
+    let blob = format!("sha256:{}", "0".repeat(64));
+    for (body, status, kind) in [
+        (json!({"input_blobs": [blob]}), 404, "blob_not_found"),
+        (json!({"mount_skills": ["no.such"]}), 404, "skill_not_found"),
+        (json!({"limits": {"timeout_ms": 5_000}}), 400, "invalid_params"),
+        (json!({"idle_ms": 0}), 400, "invalid_params"),
+    ] {
+        let refused = client.post_json("/v1/sessions", &body);
+        let found = refused.json();
+        let found = found["error"]["data"]["kind"].as_str().unwrap().to_owned();
+        assert_eq!((refused.status, found.as_str()), (status, kind), "{body}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_session_whose_caller_is_gone_before_it_knows_the_id_is_closed() {
+    let place = Command::new();
+    let server = TestServer::start_on(&place.folder().join("data"), &[]);
+    let client = server.client();
+    let sessions = || client.get("/v1/sessions").json()["usage"]["sessions"].clone();
+    let params = json!({"language": "python", "code": "import time; time.sleep(60)",
+        "session": "new"});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
+    let body = body.to_string();
+    let mut connection = server.connect();
+    connection.send(format!(
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    eventually(PATIENCE, || (sessions() == 1).then_some(()));
+    drop(connection);
+    eventually(PATIENCE, || (sessions() == 0).then_some(()));
+}
+
+#[test]
+fn pages_of_long_cells_are_short() {
+    let client = TestServer::shared().client();
+    let session = Session::begin(&client, "x = 1");
+    let long = format!("x += 1\n#{}", "x".repeat(900_000));
+    for _ in 0..9 {
+        session.cell(&long);
+    }
+    let (mut after, mut pages, mut numbers) = (0, 0, Vec::new());
+    loop {
+        let page = client.get(&session.path(&format!("/cells?limit=100&after={after}"))).json();
+        let cells = page["cells"].as_array().unwrap().clone();
+        let Some(last) = cells.last() else { break };
+        after = last["number"].as_u64().unwrap();
+        numbers.extend(cells.iter().map(|cell| cell["number"].as_u64().unwrap()));
+        pages += 1;
+    }
+    assert!(pages > 1 && numbers == (1..=10).collect::<Vec<u64>>(), "{pages} pages: {numbers:?}");
+    client.delete(&session.path(""));
 }
 
 #[test]

@@ -53,9 +53,7 @@ impl TurnTable {
                 if wait.is_zero() { None } else { timeout(wait, turn.lock_owned()).await.ok() }
             }
         };
-        if permit.guard.is_none() {
-            return None;
-        }
+        permit.guard.as_ref()?;
         permit.note(false);
         Some(permit)
     }

@@ -36,12 +36,11 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// The chain of these packs, oldest first, with the state at its end. `None` without a pack.
-    pub(crate) fn of<'a>(
-        packs: impl IntoIterator<Item = &'a PackFacts>,
+    pub(crate) fn of(
+        mut packs: impl Iterator<Item = PackFacts>,
         memory: PageList,
         files: FilePages,
     ) -> Option<Self> {
-        let mut packs = packs.into_iter();
         let first = packs.next()?;
         let whole = first.size.as_u64();
         let begun = Self { last: first.digest, length: 1, whole, total: whole, memory, files };

@@ -87,7 +87,7 @@ fn restore(guest: &mut OpenGuest, packs: &[OpenedPack<'_>]) -> Result<(), Sandbo
     if newest.head.root != root((newest.head.memory, &memory), &files, newest.parts.files) {
         return Err(PackError::OtherState.into());
     }
-    let chain = Chain::of(packs.iter().map(|pack| &pack.facts), memory, files);
+    let chain = Chain::of(packs.iter().map(|pack| pack.facts), memory, files);
     guest.parking = Parking { sequence: newest.head.sequence, chain };
     Ok(())
 }

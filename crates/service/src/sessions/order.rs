@@ -147,8 +147,8 @@ impl Service {
         // The caller learns the id of a new session from the answer alone.
         let unknown = is_new.then(|| UnknownSession::of(store, caller, &session));
         let answered = self.run_planned_cell(caller, (&session, planned), parts, &order).await;
-        if answered.is_ok() {
-            unknown.map(UnknownSession::is_answered);
+        if let (Ok(_), Some(unknown)) = (&answered, unknown) {
+            unknown.keep();
         }
         let mut result = answered?;
         let is_over = order.keep == Some(false);
@@ -287,7 +287,8 @@ impl UnknownSession {
         Self(Some((store.clone(), caller.tenant.clone(), session.id.clone())))
     }
 
-    fn is_answered(mut self) {
+    /// The answer names the session.
+    fn keep(mut self) {
         self.0 = None;
     }
 }
