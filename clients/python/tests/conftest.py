@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,11 +35,13 @@ def kernels(
 ) -> Iterator[Path]:
     """The folder in which Jupyter finds the kernel `wardian`, and nothing of this machine's user."""
     prefix = tmp_path_factory.mktemp("jupyter")
-    with pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory() as runtime, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(REPOSITORY / "clients" / "python" / "src"))
         patch.setenv("JUPYTER_PATH", str(prefix / "share" / "jupyter"))
-        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"):
             patch.setenv(name, str(prefix / name))
+        # The paths of sockets must be short.
+        patch.setenv("JUPYTER_RUNTIME_DIR", runtime)
         install = [sys.executable, "-m", "wardian.jupyter", "install", "--prefix", str(prefix)]
         subprocess.run([*install, "--url", server.url], check=True)
         yield prefix / "share" / "jupyter" / "kernels"

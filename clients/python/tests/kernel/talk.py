@@ -54,11 +54,21 @@ class Talk:
         return self.reply(self.client.complete(code, cursor))["matches"]
 
 
+TRANSPORT = "ipc"
+"""Sockets in the file system. A free port may be taken by others before the kernel binds it."""
+
+
+def started(*arguments: str) -> KernelManager:
+    """A process of the kernel, with further arguments."""
+    manager = KernelManager(kernel_name="wardian", transport=TRANSPORT)
+    manager.start_kernel(extra_arguments=list(arguments))
+    return manager
+
+
 @contextmanager
 def kernel(*arguments: str) -> Generator[Talk]:
     """A kernel with further arguments, which is shut down as Jupyter does it."""
-    manager = KernelManager(kernel_name="wardian")
-    manager.start_kernel(extra_arguments=list(arguments))
+    manager = started(*arguments)
     client = manager.client()
     try:
         client.start_channels()

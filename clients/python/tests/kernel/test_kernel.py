@@ -100,13 +100,17 @@ def test_completion_and_inspection_know_the_state(talk: Talk) -> None:
 
 
 def test_input_is_refused_by_name(talk: Talk) -> None:
-    reply, _ = talk.run("name = input('Your name? ')")
-    assert (reply["ename"], reply["evalue"]) == ("StdinNotImplementedError", NO_INPUT)
-    assert reply["traceback"][-1] == f"StdinNotImplementedError: {NO_INPUT}"
+    for code in ("name = input('Your name? ')", "import getpass\ngetpass.getpass()"):
+        reply, _ = talk.run(code)
+        assert (reply["ename"], reply["evalue"]) == ("StdinNotImplementedError", NO_INPUT)
+        assert reply["traceback"][-1] == f"StdinNotImplementedError: {NO_INPUT}"
+    # Another end of a file is what it is.
+    code = "raise EOFError('the file ended')"
+    assert talk.run(code)[0]["ename"] == "EOFError"
 
 
 def run_and_interrupt(talk: Talk, code: str) -> tuple[Message, list[tuple[str, Message]], float]:
-    """Runs a cell, and interrupts it when it prints. The number is how long that took, in seconds."""
+    """Runs a cell, and interrupts it when it prints. The number is how many seconds that took."""
     asked: list[float] = []
     outputs: list[tuple[str, Message]] = []
 

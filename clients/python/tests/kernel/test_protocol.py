@@ -6,6 +6,7 @@ from typing import Any
 
 import jupyter_kernel_test  # pyright: ignore[reportMissingTypeStubs]
 import pytest
+from talk import PATIENCE, started
 
 
 @pytest.mark.usefixtures("kernels")
@@ -51,9 +52,16 @@ class TestKernel(jupyter_kernel_test.KernelTests):
     supported_history_operations = ("tail", "range", "search")
     code_clear_output = "display(1)\nfrom IPython.display import clear_output\nclear_output()"
 
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.km = started()
+        cls.kc = cls.km.client()
+        cls.kc.start_channels()
+        cls.kc.wait_for_ready(timeout=PATIENCE)
+
     def test_clear_output(self) -> None:
-        """The message `clear_output` removes what a frontend already shows. A session displays at the
-        end of a cell, so objects that were cleared are never sent."""
+        """The message `clear_output` removes what a frontend already shows. A session displays at
+        the end of a cell, so objects that were cleared are never sent."""
         self.flush_channels()
         reply, messages = self.execute_helper(self.code_clear_output)
         assert reply["content"]["status"] == "ok" and not messages
@@ -63,6 +71,11 @@ class TestKernel(jupyter_kernel_test.KernelTests):
 class TestWelcome(jupyter_kernel_test.IopubWelcomeTests):
     kernel_name = "wardian"
     support_iopub_welcome = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.km = started()
+        cls.kc = cls.km.client()
 
 
 def test_nothing_of_the_suite_is_left_out() -> None:

@@ -20,7 +20,10 @@ from wardian.results import RunError, RunResult
 PYTHON_VERSION = "3.15.0"
 """The version of Python in sessions. Frontends ask for it before there is a session to ask."""
 
-NO_INPUT = "a session cannot ask for input(): assign the value to a variable instead"
+ASKING = ("input():", "getpass():")
+"""How the server begins the message of an `EOFError` if a program wants to ask the user."""
+
+NO_INPUT = "a session cannot ask the user: assign the value to a variable instead"
 
 LOST = "Its variables are lost. Restart the kernel to begin a new session."
 
@@ -242,7 +245,7 @@ class WardianKernel(Kernel):
         """The reply to a cell that raised an exception, which is also published."""
         lines = (error.traceback or f"{error.type}: {error.message}").splitlines()
         name, message = error.type, error.message
-        if name == "EOFError" and message.startswith("input()"):
+        if name == "EOFError" and message.startswith(ASKING):
             name, message = "StdinNotImplementedError", NO_INPUT
             lines[-1:] = [f"{name}: {message}"]
         return self._error_reply(number, error_content(name, message, lines), silent)
