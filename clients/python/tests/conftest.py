@@ -33,7 +33,7 @@ def client(server: wardian.LocalServer) -> Iterator[wardian.Client]:
 def kernels(
     server: wardian.LocalServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    """The folder in which Jupyter finds the kernel `wardian`, and nothing of this machine's user."""
+    """The folder in which Jupyter finds the kernel `wardian`, but no files of the user."""
     prefix = tmp_path_factory.mktemp("jupyter")
     with tempfile.TemporaryDirectory() as runtime, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(REPOSITORY / "clients" / "python" / "src"))

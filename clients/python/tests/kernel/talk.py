@@ -42,10 +42,10 @@ class Talk:
         ]
         return values[0] if values else None
 
-    def reply(self, request: str) -> Message:
-        """Content of the reply to a request other than `execute`."""
+    def reply(self, request: str, timeout: float = PATIENCE) -> Message:
+        """Content of the reply to a request. Raises `queue.Empty` after `timeout` seconds."""
         while True:
-            message = self.client.get_shell_msg(timeout=PATIENCE)
+            message = self.client.get_shell_msg(timeout=timeout)
             if message["parent_header"]["msg_id"] == request:
                 return message["content"]
 

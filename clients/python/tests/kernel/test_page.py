@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import wardian
 from conftest import REPOSITORY
+
+import wardian
 
 PAGE = (REPOSITORY / "docs" / "jupyter.md").read_text()
 RUN_HERE = "<!-- not run: the tests of the Python client run it -->\n\n```console\n"

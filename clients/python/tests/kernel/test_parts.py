@@ -133,6 +133,8 @@ def test_which_bundle_is_the_value() -> None:
     assert place_of_value([rich("a"), figure], "b") is None
     assert place_of_value([{"text/plain": "a"}], "a") is None
     assert place_of_value([rich("a"), {"text/plain": "b"}], None) == 0
+    long = "a" * asides.TEXT_MAX
+    assert place_of_value([rich(long + "bc")], long + "... (2 more characters)") == 0
     outputs: list[JsonObject | None] = [{"result": "x"}, {"a": [1]}, None]
     assert [json_text(output) for output in outputs] == ["'x'", "{'a': [1]}", "None"]
 
