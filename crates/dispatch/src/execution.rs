@@ -177,7 +177,7 @@ impl TurnExecution {
             Err(broken) => {
                 let failure = self.explain(&broken, order, id, &process);
                 lease.discard();
-                if matches!(broken, Broken::NotStarted(_) | Broken::Declined) {
+                if matches!(broken, Broken::NotStarted(_) | Broken::Declined | Broken::GoneBefore) {
                     return Ok(None);
                 }
                 let finished = FinishedRun {
@@ -246,7 +246,9 @@ impl TurnExecution {
                 }
                 Broken::Lost(_) if shortage.is_some() => &mut counters.out_of_memory,
                 Broken::Lost(_) => &mut counters.crashed,
-                Broken::NotStarted(_) | Broken::Declined => &mut counters.repeated,
+                Broken::NotStarted(_) | Broken::Declined | Broken::GoneBefore => {
+                    &mut counters.repeated
+                }
             };
             *counter = counter.saturating_add(1);
         });
@@ -260,6 +262,7 @@ impl TurnExecution {
             }
             Broken::NotStarted(_)
             | Broken::Declined
+            | Broken::GoneBefore
             | Broken::NotResumed { .. }
             | Broken::Lost(_)
             | Broken::Hostile(_) => {

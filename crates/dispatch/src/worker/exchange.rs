@@ -38,6 +38,9 @@ pub(crate) enum Broken {
     /// The worker got the order and reported that it does not begin the run.
     #[error("the worker could not run another guest")]
     Declined,
+    /// The worker of a guest that is kept had ended before it had said anything of this turn.
+    #[error("the worker had ended before the turn")]
+    GoneBefore,
     /// The worker got the order and refused to resume the guest. It is sound, and its guest is to be
     /// closed.
     #[error("the guest cannot be resumed: {reason}")]
@@ -110,6 +113,10 @@ impl TurnOrder<'_> {
     }
 }
 
+/// The time in which it is noticed that a worker has ended before a turn. One that ends later has most likely
+/// ended because of it.
+const NOTICED: Duration = Duration::from_secs(1);
+
 /// A run or turn that has its outcome, and what the worker did wrong after it.
 pub(crate) type Performed = (FinishedRun, Option<Broken>);
 
@@ -139,7 +146,17 @@ pub(crate) async fn perform(
         reports: 0,
     };
     exchange.start(order).await?;
-    let finished = exchange.run_to_end(order, queued, host).await?;
+    let told = Instant::now();
+    let finished = match exchange.run_to_end(order, queued, host).await {
+        // All that a guest does elsewhere, it does through the gateway. So nothing has been done, and the turn
+        // can be run once more in a guest like this one.
+        Err(Broken::Lost(WorkerChannelError::Gone))
+            if order.guest.is_none() && !exchange.has_begun() && told.elapsed() < NOTICED =>
+        {
+            return Err(Broken::GoneBefore);
+        }
+        ended => ended?,
+    };
     // The run is over, so a caller that leaves from now on does not cost the worker.
     if exchange.worker.owes_pack() {
         return Ok(exchange.end_cell(finished, patience.for_pack(held), host).await);
