@@ -345,7 +345,7 @@ fn magics_work_or_say_what_to_write() {
             assert!(message.contains(words), "{source}: {message}");
         }
         let text = "text = '''\n%pip install x\n!ls\n'''\ny = (9\n%5)\n%time 0\nlen(text), y";
-        assert_eq!(session.value(text), json!([19, 4]), "within texts and brackets there are none");
+        assert_eq!(session.value(text), json!([20, 4]), "within texts and brackets there are none");
         let traceback = session.failure("y = 0\n\n%time 1 / y").2;
         assert!(traceback.contains("line 3, in <module>\n    %time 1 / y\n"), "{traceback}");
     });

@@ -51,7 +51,8 @@ impl<D: Disk> Sessions<D> {
     ) -> Result<Vec<Result<SessionId, SessionsError>>, SessionsError> {
         if count > MAX_FORKS {
             let limit = u64::try_from(MAX_FORKS).unwrap_or(u64::MAX);
-            return Err(SessionsError::TooMany { of: "forks in one call", limit });
+            let advice = "make the others in another call";
+            return Err(SessionsError::TooMany { of: "forks in one call", limit, advice });
         }
         let found = self.find(tenant, session).await?;
         let checkpoint = checkpoint.cloned().or(found.head);

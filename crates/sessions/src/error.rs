@@ -71,12 +71,14 @@ pub enum SessionsError {
         checkpoint: CheckpointId,
     },
     /// The tenant has as many sessions as it may have, or asks for too many forks.
-    #[error("at most {limit} {of} are possible; close some that are not needed")]
+    #[error("at most {limit} {of} are possible; {advice}")]
     TooMany {
         /// The counted things.
         of: &'static str,
         /// Their maximum number.
         limit: u64,
+        /// What the caller can do.
+        advice: &'static str,
     },
     /// The tenant's quota is used up.
     #[error("this tenant may keep {limit} of sessions, and its quota is used up; close some")]

@@ -275,7 +275,9 @@ impl<D: Disk> Inner<D> {
     }
 
     pub(crate) fn too_many(&self) -> SessionsError {
-        SessionsError::TooMany { of: "sessions of this tenant", limit: self.config.max_sessions }
+        let limit = self.config.max_sessions;
+        let advice = "close some that are not needed";
+        SessionsError::TooMany { of: "sessions of this tenant", limit, advice }
     }
 
     async fn reserve(&self) -> Result<(), SessionsError> {

@@ -282,7 +282,7 @@ async fn forks_are_sessions_of_their_own() {
     let first = sessions.run(&id, b"first").await;
     let second = sessions.run(&id, b"second").await;
     let error = sessions.fork(&acme(), &id, None, MAX_FORKS + 1).await.unwrap_err();
-    assert_eq!(error.to_string(), "at most 16 forks in one call are possible");
+    assert!(error.to_string().starts_with("at most 16 forks in one call are possible; "));
     let forks = sessions.fork(&acme(), &id, Some(&first), MAX_FORKS).await.unwrap();
     let forks: Vec<SessionId> = forks.into_iter().map(Result::unwrap).collect();
     assert_eq!(place.files().len(), 2, "they share the pack");
@@ -377,7 +377,7 @@ async fn quotas_are_those_of_a_tenant() {
     let made: Vec<bool> = forks.iter().map(Result::is_ok).collect();
     assert_eq!(made, [true, false, false]);
     let error = sessions.create(&acme(), order()).await.unwrap_err();
-    assert_eq!(error.to_string(), "at most 3 sessions of this tenant are possible");
+    assert!(error.to_string().starts_with("at most 3 sessions of this tenant are possible; "));
     let beta = TenantId::parse("beta").unwrap();
     assert!(sessions.create(&beta, order()).await.is_ok());
     for size in [3_000, 6_000] {

@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_notebook_has_what_cells_printed_displayed_returned_and_raised() {
         let result = r#"{"output": {"result": 3}, "logs_preview": "hi\n", "display": [
-            {"text/html": {"text": "<b>x</b>"}, "application/x+json": {"text": "{\\"a\\": 1}"}, "image/png": {"blob": "blob:1"}}]}"#;
+            {"text/html": {"text": "<b>x</b>"}, "application/x+json": {"text": "{\"a\": 1}"}, "image/png": {"blob": "blob:1"}}]}"#;
         let failed = r#"{"output": null, "logs_preview": "", "error":
             {"type": "ValueError", "message": "no", "traceback": "a\nb"}}"#;
         let cells =
