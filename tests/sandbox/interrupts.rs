@@ -67,7 +67,7 @@ const PROGRAMS: &[(&str, End, &str)] = &[
         "def count():\n    n = 0\n    while True:\n        n += 1\n        yield n\n\
          numbers = count()\nwhile next(numbers): seen = next(numbers)",
         INTERRUPT,
-        "next(numbers) > seen",
+        "next(numbers, seen + 1) > seen",
     ),
     (
         "import numpy as np\nrounds = 0\nwhile True:\n    np.sort(np.random.rand(1000))\n    rounds += 1",
