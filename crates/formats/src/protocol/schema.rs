@@ -260,7 +260,7 @@ impl Text {
 
     /// A string of at most `characters`.
     #[must_use]
-    pub(crate) const fn up_to(characters: usize) -> Self {
+    pub const fn up_to(characters: usize) -> Self {
         Self { max_length: Some(characters), ..Self::ANY }
     }
 }
