@@ -40,10 +40,18 @@ class SessionChoice(TypedDict, total=False):
     """How long to wait for the end of another cell."""
 
 
+class BlobAtPath(TypedDict):
+    """A blob as a file in the working folder of the program."""
+
+    blob: str | Blob
+    path: str
+    """The path of the file, relative to that folder. The program can change the file."""
+
+
 class RunOptions(TypedDict, total=False):
     """The parameters that `execute_skill` and `run_code` share."""
 
-    input_blobs: Sequence[str | Blob]
+    input_blobs: Sequence[str | Blob | BlobAtPath]
     keep_files: bool | list[str]
     strict_output: bool
     reproducible: bool | Reproducible
@@ -87,7 +95,7 @@ class SessionOptions(TypedDict, total=False):
 
     label: str
     mount_skills: list[str]
-    input_blobs: Sequence[str | Blob]
+    input_blobs: Sequence[str | Blob | BlobAtPath]
     limits: Limits
     """The limits of each cell, and the memory of the session."""
     idle_ms: int
