@@ -330,6 +330,12 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         }
         Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
         Shape::Object(members) => right_object(members, &Just(false).boxed()),
+        Shape::ObjectList { members, .. } => {
+            proptest::collection::vec(right_object(members, &Just(false).boxed()), 0..3)
+                .prop_map(Value::from)
+                .boxed()
+        }
+        Shape::Any => any_value().boxed(),
     }
 }
 

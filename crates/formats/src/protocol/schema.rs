@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::job::session::asking::is_tool_name;
 use crate::protocol::wording::listed;
 
 /// One tool: a method of the protocol as a model sees it.
@@ -82,6 +83,15 @@ pub enum Shape {
     AnyObject,
     /// An object with these members and no others.
     Object(&'static [Parameter]),
+    /// An array of objects with these members and no others.
+    ObjectList {
+        /// The members of each object.
+        members: &'static [Parameter],
+        /// Most objects.
+        max_items: usize,
+    },
+    /// Any value.
+    Any,
 }
 
 /// A limit of a run that a call can set.
@@ -193,6 +203,8 @@ pub enum Pattern {
     Identifier,
     /// Letters, digits and a few signs, without spaces.
     Token,
+    /// A letter or `_`, and behind it letters, digits and a few signs.
+    ToolName,
 }
 
 impl Pattern {
@@ -202,6 +214,7 @@ impl Pattern {
         match self {
             Self::Identifier => "^[A-Za-z_][A-Za-z0-9_]*$",
             Self::Token => "^[A-Za-z0-9._:-]+$",
+            Self::ToolName => "^[A-Za-z_][A-Za-z0-9_./-]*$",
         }
     }
 
@@ -211,6 +224,7 @@ impl Pattern {
         match self {
             Self::Identifier => "an identifier of a-z, A-Z, 0-9 and `_`",
             Self::Token => "a word of a-z, A-Z, 0-9 and `._:-`",
+            Self::ToolName => "a name of a-z, A-Z, 0-9 and `_./-`",
         }
     }
 
@@ -227,6 +241,7 @@ impl Pattern {
                 let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
                 !text.is_empty() && text.bytes().all(is_sign)
             }
+            Self::ToolName => is_tool_name(text),
         }
     }
 }
@@ -306,6 +321,10 @@ impl Parameter {
             Shape::FlagOrObject(_) => "true, false or an object".to_owned(),
             Shape::TextOrObject(text, _) => format!("{} or an object", text.expectation()),
             Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
+            Shape::ObjectList { max_items, .. } => {
+                format!("an array of at most {max_items} objects")
+            }
+            Shape::Any => "any value".to_owned(),
         }
     }
 }
@@ -415,6 +434,13 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("type", "object")?;
                 map.serialize_entry("properties", &Properties { members, bounds })?;
             }
+            Shape::ObjectList { members, max_items } => {
+                let item = Published { part: ParametersSchema(members), bounds };
+                map.serialize_entry("type", "array")?;
+                map.serialize_entry("items", &item)?;
+                map.serialize_entry("maxItems", max_items)?;
+            }
+            Shape::Any => {}
         }
         if let Some(description) = part.description {
             map.serialize_entry("description", description)?;

@@ -7,6 +7,8 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use crate::job::session::asking::{MAX_ROUND, MAX_TOOL_NAME};
+use crate::protocol::methods::asking::{MAX_TOOL_DESCRIPTION, MAX_TOOL_ERROR, MAX_TOOLS};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
 use crate::protocol::schema::{
     Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
@@ -174,6 +176,57 @@ const SESSION: Parameter = Parameter::optional(
     "Keep variables, files and imports between calls: 'new' begins a session, its id continues it",
 );
 
+const TOOL_NAME: Text = Text {
+    max_length: Some(MAX_TOOL_NAME),
+    pattern: Some(Pattern::ToolName),
+    default: None,
+    shows_default: false,
+};
+
+const CALLED_TOOLS: Parameter = Parameter::optional(
+    "tools",
+    Shape::ObjectList {
+        members: &[
+            Parameter::required("name", Shape::Text(TOOL_NAME), "Name of the tool"),
+            Parameter::optional(
+                "description",
+                Shape::Text(Text::up_to(MAX_TOOL_DESCRIPTION)),
+                "What the tool does",
+            ),
+            Parameter::optional("input_schema", Shape::AnyObject, "JSON Schema of its arguments"),
+        ],
+        max_items: MAX_TOOLS,
+    },
+    "Tools of yours that code of a session can call: `await tools.NAME(...)` returns status 'waiting' with requests",
+);
+
+const ANSWERS: Parameter = Parameter::optional(
+    "answers",
+    Shape::ObjectList {
+        members: &[
+            Parameter::required(
+                "id",
+                Shape::Text(Text::up_to(MAX_SESSION_ID)),
+                "Id of the request",
+            ),
+            Parameter::optional("output", Shape::Any, "Output of the tool, or the line of text"),
+            Parameter::optional(
+                "error",
+                Shape::Text(Text::up_to(MAX_TOOL_ERROR)),
+                "Why there is no output",
+            ),
+        ],
+        max_items: MAX_ROUND,
+    },
+    "Answers to all requests of a session that waits, which goes on then; leave code empty",
+);
+
+const ABANDON: Parameter = Parameter::optional(
+    "abandon",
+    Shape::Flag,
+    "End the code that waits in the session, without its effects; leave code empty",
+);
+
 /// All tools, in the protocol's order.
 pub static TOOLS: [Tool; 8] = [
     LIST_SKILLS,
@@ -305,6 +358,9 @@ const RUN_CODE: Tool = Tool {
             "Same as limits.timeout_ms",
         ),
         SESSION,
+        CALLED_TOOLS,
+        ANSWERS,
+        ABANDON,
         LABEL,
         DETACH,
         IDEMPOTENCY_KEY,

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::repl::args::ReplArgs;
-use crate::cli::commands::repl::call::{EndedCall, run_cell};
-use crate::cli::commands::repl::input::PromptInput;
+use crate::cli::commands::repl::call::{AskedLine, CellCall, EndedCall, LineAnswer, run_cell};
+use crate::cli::commands::repl::input::{PromptInput, TypedLine};
 use crate::cli::commands::repl::interrupts::Interrupts;
 use crate::cli::commands::repl::shown::ShownOutput;
 use crate::cli::commands::repl::source::PromptSource;
@@ -126,7 +126,7 @@ impl Prompt<'_> {
                 PromptInput::Interrupted => return Ok(End::Interrupted),
                 PromptInput::End => return Ok(End::Input { is_last_completed }),
             };
-            match self.execute(&block)? {
+            match self.execute(&block, source)? {
                 Executed::Completed => is_last_completed = true,
                 Executed::Failed => is_last_completed = false,
                 Executed::Closed => return Ok(End::Closed),
@@ -138,24 +138,40 @@ impl Prompt<'_> {
         }
     }
 
-    /// Executes a block, and shows its output and its result.
-    fn execute(&self, block: &str) -> Result<Executed, Failed> {
-        let mut output = ShownOutput::default();
-        let ended = self.interrupts.during(|| {
-            run_cell(self.server, self.session, block, &mut |piece| output.show(&piece))
-        })?;
-        let result = match ended {
-            EndedCall::Executed(result) => result,
-            EndedCall::Refused { kind, message } => {
-                let message = shown(&message);
-                if OVER.contains(&kind.as_str()) {
-                    return Ok(Executed::Lost(message));
+    /// Executes a block, and shows its output and its result. What it asks for is read from `source`.
+    fn execute(&self, block: &str, source: &mut PromptSource) -> Result<Executed, Failed> {
+        let mut answers: Option<Vec<LineAnswer>> = None;
+        let mut is_abandoned = false;
+        let result = loop {
+            let cell = match &answers {
+                _ if is_abandoned => CellCall::Abandon,
+                Some(answers) => CellCall::Answer(answers),
+                None => CellCall::Run(block),
+            };
+            let mut output = ShownOutput::default();
+            let ended = self.interrupts.during(|| {
+                run_cell(self.server, self.session, cell, &mut |piece| output.show(&piece))
+            })?;
+            let result = match ended {
+                EndedCall::Executed(result) => result,
+                EndedCall::Refused { kind, message } => {
+                    let message = shown(&message);
+                    if OVER.contains(&kind.as_str()) {
+                        return Ok(Executed::Lost(message));
+                    }
+                    note(&format!("the cell was not executed: {message}"));
+                    return Ok(Executed::Failed);
                 }
-                note(&format!("the cell was not executed: {message}"));
-                return Ok(Executed::Failed);
+            };
+            output.finish(&result);
+            if result.requests.is_empty() {
+                break result;
+            }
+            match answers_of(&result.requests, source)? {
+                Some(typed) => answers = Some(typed),
+                None => is_abandoned = true,
             }
         };
-        output.finish(&result);
         let is_closed = result.session.as_ref().is_some_and(|session| session.state == "closed");
         Ok(match (is_closed, result.is_completed()) {
             (true, _) => Executed::Closed,
@@ -163,6 +179,27 @@ impl Prompt<'_> {
             (false, false) => Executed::Failed,
         })
     }
+}
+
+/// Reads what a cell asks for. `None` after Ctrl-C.
+fn answers_of(
+    requests: &[AskedLine],
+    source: &mut PromptSource,
+) -> Result<Option<Vec<LineAnswer>>, Failed> {
+    let mut answers = Vec::with_capacity(requests.len());
+    for AskedLine { id, kind, prompt, hidden } in requests {
+        let (output, error) = if kind == "input" {
+            match source.line(prompt, *hidden)? {
+                TypedLine::Line(line) => (Some(line), None),
+                TypedLine::End => (None, Some("EOF when reading a line")),
+                TypedLine::Interrupted => return Ok(None),
+            }
+        } else {
+            (None, Some("this prompt has no tools"))
+        };
+        answers.push(LineAnswer { id: id.clone(), output, error });
+    }
+    Ok(Some(answers))
 }
 
 /// What became of a block.
