@@ -85,7 +85,7 @@ def test_what_no_function_answers_is_for_the_caller() -> None:
         _, answered = params(server)
     assert answered["answers"] == [
         {"id": "c2-r1", "output": {"rows": [1, 2]}},
-        {"id": "c2-r2", "error": "EOFError"},
+        {"id": "c2-r2", "error": "EOF when reading a line"},
     ]
     assert "tools" not in answered
 

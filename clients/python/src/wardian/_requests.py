@@ -77,4 +77,7 @@ def _answer(request: str, outcome: Any) -> JsonObject:
             outcome = fault
     said = str(outcome)
     kind = type(outcome).__name__
+    if isinstance(outcome, EOFError):
+        # The end of the lines, which is an `EOFError` in the program, too.
+        return {"id": request, "error": (said or "EOF when reading a line")[:LONGEST_ERROR]}
     return {"id": request, "error": (f"{kind}: {said}" if said else kind)[:LONGEST_ERROR]}

@@ -116,12 +116,13 @@ class AsyncSession:
 
         Leaving the stream before its end stops the cell.
         """
-        params, waits = self._cell(code, options)
-        order = self._order(params)
-        sessions = self._sessions
-        return AsyncRunStream(
-            sessions.transport, sessions.blobs, order, waits=waits, on_result=self._seen
-        )
+        return self._streamed(*self._cell(code, options))
+
+    def stream_answer(
+        self, answers: Mapping[str, Any], **options: Unpack[CellOptions]
+    ) -> AsyncRunStream:
+        """Lets a cell go on that waits, as `answer` does, and streams its output while it runs."""
+        return self._streamed(*self._answers(answers, options))
 
     async def info(self) -> SessionInfo:
         """The session as the server has it."""
@@ -239,6 +240,13 @@ class AsyncSession:
         request = replace(await self._order(params).request(), waits=waits)
         raw = _calls.result_of(await self._sessions.send(request))
         return self._seen(bound(RunResult.read(raw), self._sessions.blobs))
+
+    def _streamed(self, params: Mapping[str, Any], waits: float) -> AsyncRunStream:
+        order = self._order(params)
+        sessions = self._sessions
+        return AsyncRunStream(
+            sessions.transport, sessions.blobs, order, waits=waits, on_result=self._seen
+        )
 
     async def _served(
         self, result: RunResult, functions: Functions, options: CellOptions

@@ -117,12 +117,13 @@ class Session:
 
         Leaving the stream before its end stops the cell.
         """
-        params, waits = self._cell(code, options)
-        order = self._order(params)
-        sessions = self._sessions
-        return RunStream(
-            sessions.transport, sessions.blobs, order, waits=waits, on_result=self._seen
-        )
+        return self._streamed(*self._cell(code, options))
+
+    def stream_answer(
+        self, answers: Mapping[str, Any], **options: Unpack[CellOptions]
+    ) -> RunStream:
+        """Lets a cell go on that waits, as `answer` does, and streams its output while it runs."""
+        return self._streamed(*self._answers(answers, options))
 
     def info(self) -> SessionInfo:
         """The session as the server has it."""
@@ -240,6 +241,13 @@ class Session:
         request = replace(self._order(params).request(), waits=waits)
         raw = _calls.result_of(self._sessions.send(request))
         return self._seen(bound(RunResult.read(raw), self._sessions.blobs))
+
+    def _streamed(self, params: Mapping[str, Any], waits: float) -> RunStream:
+        order = self._order(params)
+        sessions = self._sessions
+        return RunStream(
+            sessions.transport, sessions.blobs, order, waits=waits, on_result=self._seen
+        )
 
     def _served(
         self, result: RunResult, functions: Functions, options: CellOptions
