@@ -181,6 +181,12 @@ fn a_function_waits_with_its_stack() {
     let [request] = requests_of(&waiting).try_into().unwrap();
     let expected = json!({"id": "c2-r1", "kind": "input", "prompt": "Name? "});
     assert_eq!((&request, &waiting["logs_preview"]), (&expected, &json!("before\n")));
+    let cells = client.get(&format!("/v1/sessions/{}/cells?after=1", session.id)).json();
+    let [cell] = cells["cells"].as_array().unwrap().as_slice() else { panic!("{cells:#}") };
+    assert_eq!(
+        (&cell["state"], &cell["result"]["requests"]),
+        (&json!("waiting"), &json!([request]))
+    );
     let (kind, message) = session.refusal(json!({"code": "1"}));
     assert!(kind == "session_busy" && message.contains("cell 2"), "{kind}: {message}");
     let (kind, _) = session.refusal(json!({"answers": [{"id": "c2-r7"}]}));

@@ -14,7 +14,7 @@ use crate::sessions::asked::AskedCell;
 use wardian_dispatch::HeldGuest;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::methods::asking::AnswerParam;
-use wardian_sessions::{CellEnd, SessionTurn};
+use wardian_sessions::{CellEnd, CellState, SessionTurn, StoredCell};
 use wardian_vocabulary::ids::SessionId;
 
 /// A cell that waits, with the turn of its session.
@@ -79,6 +79,16 @@ impl<G, T> HeldCells<G, T> {
     /// The number of the cell of a session that waits.
     pub(crate) fn number_of(&self, session: &SessionId) -> Option<u32> {
         self.0.lock().cells.get(session).map(|(_, cell)| cell.number)
+    }
+
+    /// Says of a session's cell that it waits, and what it has said so far. In the store it is running.
+    pub(crate) fn show(&self, session: &SessionId, cells: &mut [StoredCell]) {
+        let table = self.0.lock();
+        let Some((_, held)) = table.cells.get(session) else { return };
+        if let Some(cell) = cells.iter_mut().find(|cell| cell.number == held.number) {
+            cell.state = CellState::Waiting;
+            cell.result.clone_from(&held.result);
+        }
     }
 
     /// Takes the cell of a session that waits, with these answers for its guest. `None` if there is none.

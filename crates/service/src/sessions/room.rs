@@ -177,7 +177,8 @@ impl SessionRoom {
     ) -> Result<CellPage, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
-        let cells = read_cells(store, caller, &id, after, most).await?;
+        let mut cells = read_cells(store, caller, &id, after, most).await?;
+        self.held().show(&id, &mut cells);
         Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
     }
 
