@@ -65,8 +65,8 @@ pub fn check_outcome(
     }
     let has_failed = outcome.end.is_err();
     let is_sound =
-        |cell: &Box<CellOutcome>| cell.is_bounded() && (cell.requests.is_empty() || !has_failed);
-    if !outcome.cell.as_ref().is_none_or(is_sound) {
+        |cell: &CellOutcome| cell.is_bounded() && (cell.requests.is_empty() || !has_failed);
+    if !outcome.cell.as_deref().is_none_or(is_sound) {
         return Err(ImplausibleOutcome::Cell);
     }
     let usage = outcome.usage;
