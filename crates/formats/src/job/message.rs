@@ -95,7 +95,8 @@ pub enum FromWorker {
         can_go_on: bool,
     },
     /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that was a [cell](Turn::cell) and whose guest
-    /// can go on, unless the cell is [held](crate::job::session::cell::CellOutcome::is_held): the guest's state. The pack follows as a payload.
+    /// can go on, unless the cell is [held](crate::job::session::cell::CellOutcome::is_held): the guest's
+    /// state. The pack follows as a payload.
     Parked(PackFacts),
     /// Instead of [`Self::Parked`]: the guest's state cannot be saved.
     NotParked {

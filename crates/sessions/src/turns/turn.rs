@@ -166,8 +166,8 @@ impl<D: Disk> SessionTurn<D> {
         self.is_continued = is_continued || self.cell.parked.is_none();
     }
 
-    /// The packs that lead to the state that the cell begins or goes on in, from the whole one on; none for a new
-    /// guest. `memory` is charged for them before they are read.
+    /// The packs that lead to the state that the cell begins or goes on in, from the whole one on; none for a
+    /// new guest. `memory` is charged for them before they are read.
     ///
     /// # Errors
     ///

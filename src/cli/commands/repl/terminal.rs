@@ -92,8 +92,7 @@ impl PromptTerminal {
     /// Reads a line for a cell that asks for it. It is no part of the history.
     pub(super) fn line(&mut self, prompt: &str, is_hidden: bool) -> Result<TypedLine, Failed> {
         // Only the last line of a prompt is drawn again while the line is edited.
-        let (above, prompt) =
-            prompt.rsplit_once('\n').map_or(("", prompt), |(above, last)| (above, last));
+        let (above, prompt) = prompt.rsplit_once('\n').unwrap_or(("", prompt));
         if !above.is_empty() {
             print_line(above);
         }

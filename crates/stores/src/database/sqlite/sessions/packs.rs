@@ -44,8 +44,8 @@ const TO_THIN: &str = "SELECT checkpoint, origin FROM session_checkpoints \
 /// Checkpoint, tenant and size of a pack that was removed, and its base.
 type Released = (String, String, i64, Option<String>, Option<String>);
 
-/// Removes the pack of a checkpoint or of a cell that is gone, and those before it in its chain, as far as nothing
-/// else needs them. Adds them to `removed`.
+/// Removes the pack of a checkpoint or of a cell that is gone, and those before it in its chain, as far as
+/// nothing else needs them. Adds them to `removed`.
 pub(super) async fn release(
     transaction: &mut Writing,
     first: PackId,
