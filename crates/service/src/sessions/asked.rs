@@ -235,6 +235,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use wardian_formats::job::session::asking::MAX_ROUND;
+    use wardian_formats::protocol::methods::asking::MAX_ANSWERS;
 
     fn tools(names: &[&str]) -> Result<CalledTools, String> {
         let declared: Vec<ToolDeclaration> = names
@@ -292,6 +294,11 @@ mod tests {
         ]);
         assert_eq!(serde_json::to_value(&shown).unwrap(), expected);
         assert_eq!(summary_of(&shown[1..]), "Waits for a line of text.");
+    }
+
+    #[test]
+    fn a_call_has_place_for_all_answers() {
+        assert_eq!(MAX_ANSWERS, MAX_ROUND);
     }
 
     #[test]

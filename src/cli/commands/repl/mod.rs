@@ -1,5 +1,6 @@
 //! `wardian repl`: a Python prompt whose cells run in a session of a server.
 
+mod answers;
 pub(crate) mod args;
 mod block;
 mod call;
@@ -15,9 +16,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::commands::blobs::Remote;
+use crate::cli::commands::repl::answers::answers_of;
 use crate::cli::commands::repl::args::ReplArgs;
-use crate::cli::commands::repl::call::{AskedLine, CellCall, EndedCall, LineAnswer, run_cell};
-use crate::cli::commands::repl::input::{PromptInput, TypedLine};
+use crate::cli::commands::repl::call::{CellCall, EndedCall, LineAnswer, run_cell};
+use crate::cli::commands::repl::input::PromptInput;
 use crate::cli::commands::repl::interrupts::Interrupts;
 use crate::cli::commands::repl::shown::ShownOutput;
 use crate::cli::commands::repl::source::PromptSource;
@@ -179,27 +181,6 @@ impl Prompt<'_> {
             (false, false) => Executed::Failed,
         })
     }
-}
-
-/// Reads what a cell asks for. `None` after Ctrl-C.
-fn answers_of(
-    requests: &[AskedLine],
-    source: &mut PromptSource,
-) -> Result<Option<Vec<LineAnswer>>, Failed> {
-    let mut answers = Vec::with_capacity(requests.len());
-    for AskedLine { id, kind, prompt, hidden } in requests {
-        let (output, error) = if kind == "input" {
-            match source.line(prompt, *hidden)? {
-                TypedLine::Line(line) => (Some(line), None),
-                TypedLine::End => (None, Some("EOF when reading a line")),
-                TypedLine::Interrupted => return Ok(None),
-            }
-        } else {
-            (None, Some("this prompt has no tools"))
-        };
-        answers.push(LineAnswer { id: id.clone(), output, error });
-    }
-    Ok(Some(answers))
 }
 
 /// What became of a block.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::job::few::at_most;
+use wardian_vocabulary::ids::is_tool_name;
 
 /// Maximum number of requests with which one turn of a cell ends. The program's others come with the
 /// next one.
@@ -18,9 +19,6 @@ pub const MAX_ROUND_BYTES: usize = 1 << 20;
 
 /// Longest arguments of one call of a tool, in bytes of JSON. Larger values belong in a blob.
 pub const MAX_TOOL_ARGUMENTS: usize = 256 << 10;
-
-/// Longest name of a tool, in bytes.
-pub const MAX_TOOL_NAME: usize = 128;
 
 /// Longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 16 << 10;
@@ -175,17 +173,6 @@ impl CallerRequests {
             && self.all.iter().map(CallerRequest::length).fold(0, usize::saturating_add)
                 <= MAX_ROUND_BYTES
     }
-}
-
-/// True for a name that a tool can have: letters, digits, and `_`, `-`, `.`, `/`, of which a letter or `_`
-/// is the first.
-#[must_use]
-pub fn is_tool_name(text: &str) -> bool {
-    let is_first = |sign: u8| sign.is_ascii_alphabetic() || sign == b'_';
-    let is_later = |sign: u8| is_first(sign) || sign.is_ascii_digit() || b"-./".contains(&sign);
-    text.len() <= MAX_TOOL_NAME
-        && text.bytes().next().is_some_and(is_first)
-        && text.bytes().all(is_later)
 }
 
 /// Reads a list of at most [`MAX_ROUND`] requests.

@@ -9,6 +9,9 @@ use serde_json::value::RawValue;
 /// Maximum number of tools that one call declares.
 pub const MAX_TOOLS: usize = 128;
 
+/// Maximum number of answers of one call: as many as a cell asks for at once.
+pub const MAX_ANSWERS: usize = 256;
+
 /// Longest description of a tool, in characters.
 pub const MAX_TOOL_DESCRIPTION: usize = 4_096;
 
