@@ -17,15 +17,15 @@ use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_formats::protocol::schema::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, Publishing, RunHistory, Runs, ServiceError,
-    Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, Publishing, RunHistory, Runs,
+    ServiceError, SessionCalls, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// Methods that have every run done already, and an empty store of blobs.
-struct Done(BlobTransfers, RunHistory);
+struct Done(BlobTransfers, RunHistory, SessionRoom);
 
 impl Transfers for Done {
     fn transfers(&self) -> &BlobTransfers {
@@ -46,7 +46,7 @@ impl Methods for Done {
         _: MethodCall,
         _: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
-        Ok(MethodResult::Run(RunResult {
+        Ok(MethodResult::Run(Box::new(RunResult {
             status: RunStatus::Completed,
             run_id: RunId::generate(),
             summary: "Completed in 1 ms.".to_owned(),
@@ -64,7 +64,9 @@ impl Methods for Done {
             memory_peak_bytes: 1 << 20,
             fuel: None,
             cached: false,
-        }))
+            display: Vec::new(),
+            session: None,
+        })))
     }
 
     fn count_call(&self, _: &TenantId) -> Result<(), ServiceError> {
@@ -73,6 +75,21 @@ impl Methods for Done {
 }
 
 impl Publishing for Done {}
+
+/// It keeps no sessions.
+impl SessionCalls for Done {
+    fn sessions(&self) -> &SessionRoom {
+        &self.2
+    }
+
+    async fn create_session(
+        &self,
+        _: &Caller,
+        _: NewSessionOrder,
+    ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+}
 
 impl Status for Done {
     fn obstacles(&self) -> Vec<String> {
@@ -98,7 +115,11 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store =
         LocalBlobStore::open(BlobStoreConfig::at(folder.path().join("blobs")), Clock::System)?;
-    readiness.open(Done(BlobTransfers::new(store.into(), 1), RunHistory::default()));
+    readiness.open(Done(
+        BlobTransfers::new(store.into(), 1),
+        RunHistory::default(),
+        SessionRoom::default(),
+    ));
     let config = HttpConfig::listening_on(([127, 0, 0, 1], 8080).into());
     let router = router(&config, readiness);
     let call = |bytes: usize| {

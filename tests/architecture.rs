@@ -41,9 +41,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stores::secrets",         &[]),
     ("stores::tenants",         &["stores::database_error"]),
     ("stores::records",         &["stores::database_error"]),
+    ("stores::sessions",        &["stores::database_error"]),
     // each database knows what is asked of it, and nothing asks for a certain one
     ("stores::database",        &["stores::database_error", "stores::blobs", "stores::tenants",
-                                  "stores::records"]),
+                                  "stores::records", "stores::sessions"]),
     ("stores::audit",           &[]),
     ("stores::results",         &[]),
     ("skills::registry",        &[]),
@@ -89,6 +90,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "program/cli/commands/mcp/",
         ],
     ),
+    ("ring::aead", &["sessions/seal.rs"]),
     ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/ed25519_keys.rs"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
@@ -105,18 +107,21 @@ const FENCES: &[(&str, &[&str])] = &[
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),
     ("brotli_decompressor::", &["sandbox/codecs/"]),
-    ("lz4_flex::", &["sandbox/codecs/"]),
+    ("lz4_flex::", &["sandbox/codecs/", "sandbox/session/pages/frame.rs"]),
     ("strsim::", &["formats/skill/similar.rs"]),
+    ("rustyline::", &["program/cli/commands/repl/terminal.rs"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`. The store of
     // blobs leaves that to the tasks of its callers: `CallMemory::on_task`.
     (
         "spawn_blocking",
         &[
             "vocabulary/budget.rs",
+            "dispatch/packs.rs",
             "dispatch/scheduler/watch.rs",
             "egress/world/resolver.rs",
             "stores/blobs/store.rs",
             "stores/blobs/local/local_blobs.rs",
+            "sessions/sessions.rs",
             "program/assembly/",
             "program/cli/",
         ],

@@ -67,7 +67,8 @@ fn sandbox(variant: Variant) -> Sandbox {
     let mut sandbox = Sandbox::new(library, config);
     let native = copy(&engine.native.file);
     let declared_pages = engine.facts.memory_min_pages.try_into().unwrap();
-    sandbox.add_code(CodeSpec { options: variant.into(), native, declared_pages }).unwrap();
+    let (options, signals) = (variant.into(), engine.signals);
+    sandbox.add_code(CodeSpec { options, native, declared_pages, signals }).unwrap();
     let memory = image.content.memory().try_clone_to_owned().unwrap();
     let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
     let key = AttachmentKey::shared(AttachedName::Image(base_digest()));
@@ -120,6 +121,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     let sandbox = if variant == Variant::Metered { &METERED } else { &TIMED };

@@ -50,10 +50,12 @@ impl Workshop {
         let store = EngineStore::open(&folder, origin, Clock::System)?;
         let engine = Arc::new(store.ensure(Variant::Timed, &Lines::new(std::io::stderr()))?);
         let library = Library::new(copy(&engine.library.file)?.into(), engine.mpl_data()?)?;
-        let mut sandbox = Sandbox::new(library, SandboxConfig::default());
+        let config = SandboxConfig { c_stack: Some(engine.c_stack), ..SandboxConfig::default() };
+        let mut sandbox = Sandbox::new(library, config);
         let native = copy(&engine.native.file)?.into();
         let declared_pages = usize::try_from(engine.facts.memory_min_pages)?;
-        sandbox.add_code(CodeSpec { options: Variant::Timed.into(), native, declared_pages })?;
+        let (options, signals) = (Variant::Timed.into(), engine.signals);
+        sandbox.add_code(CodeSpec { options, native, declared_pages, signals })?;
         sandbox.start()?;
         Ok(Self { sandbox, store, engine, attached: HashMap::new() })
     }

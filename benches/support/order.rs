@@ -33,6 +33,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<(Arc<Setup>, Turn)> {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     Ok((Arc::new(setup), turn))

@@ -2,8 +2,8 @@
 //! length (little endian) and so many bytes.
 //!
 //! Beyond "no panic": the host is never asked more often, or with more bytes, than the run's
-//! limits allow; logs stay within theirs; every answer is one that the guest's runner knows; and
-//! what the guest says of its own failure is cut to its bounds.
+//! limits allow; logs and displays stay within theirs; every answer is one that the guest's runner
+//! knows; and what the guest says of its own failure is cut to its bounds.
 
 #![no_main]
 
@@ -14,6 +14,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest};
+use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::{RunLimits, SetupLimits, TurnLimits};
 use wardian_formats::job::message::Refusal;
@@ -58,7 +59,9 @@ impl Host for Asked {
 
 fuzz_target!(|script: &[u8]| {
     let asked = Asked::default();
-    let mut account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
+    let account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
+    let order = CellOrder { number: 1, reseed: false };
+    let mut account = account.for_cell(Some(order));
     let mut capture = Capture::new(LIMITS.logs);
     let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &[], 1).unwrap();
     let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
@@ -87,6 +90,8 @@ fuzz_target!(|script: &[u8]| {
     let kept: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
     // One byte that is no text becomes three.
     assert!(kept <= 3 * LIMITS.logs.as_usize());
+    let cell = account.take_cell().expect("the turn is a cell");
+    assert!(cell.is_bounded() && !cell.reseeded);
     let returned = check_report(account.take_report().0);
     assert!(asked.bytes.get() + returned <= LIMITS.host_bytes.as_usize());
 });
@@ -103,15 +108,17 @@ fn check_answer(operation: u8, bytes: &[u8]) {
     match bytes.split_first() {
         Some((0, body)) => match operation {
             // A report: a byte says that files are open for writing.
-            0x02 | 0x03 => assert!(matches!(body, [] | [1])),
-            0x04 => assert!(body.is_empty()),
+            0x02 | 0x03 | 0x0b => assert!(matches!(body, [] | [1])),
+            0x04 | 0x0a | 0x0c => assert!(body.is_empty()),
             0x05 | 0x06 => {
                 let body: serde_json::Value = serde_json::from_slice(body).unwrap();
                 assert!(BlobId::parse(body["id"].as_str().unwrap()).is_ok());
             }
             // An error number comes first.
             0x07 => assert!(body.len() >= 2),
-            0x08 | 0x09 => {}
+            0x08 | 0x09 | 0x0d => {}
+            // The number of what a cell displays.
+            0x0e => assert!(matches!(body.len(), 0 | 4)),
             _ => panic!("an answer to nothing: {bytes:?}"),
         },
         Some((1, body)) => {

@@ -47,6 +47,7 @@ fn check(outcome: &RunOutcome) {
     let log: usize = outcome.logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
     assert!(log <= 3 * LIMITS.logs.as_usize());
     assert!(outcome.logs.chunks.len() <= LIMITS.logs.as_usize() + 4);
+    assert!(outcome.cell.as_ref().is_none_or(|cell| cell.is_bounded()));
     assert!(outcome.usage.wall_time <= ELAPSED);
     assert!(outcome.usage.memory_peak <= MEMORY);
     assert!(outcome.usage.host_calls <= LIMITS.host_calls);

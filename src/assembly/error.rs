@@ -8,6 +8,7 @@ use wardian_egress::EgressError;
 use wardian_engine::EngineError;
 use wardian_image_builder::ImageError;
 use wardian_images::ImageFault;
+use wardian_sessions::SessionsError;
 use wardian_skills::packages::StoreError;
 use wardian_skills::packages::fetch::FetchError;
 use wardian_skills::packages::guest::UnknownPython;
@@ -40,6 +41,9 @@ pub enum AssemblyError {
     /// The database cannot be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// Sessions cannot be kept.
+    #[error("the store of sessions cannot be opened")]
+    Sessions(#[from] SessionsError),
     /// The keys of tokens cannot be used.
     #[error("tokens cannot be verified")]
     TokenKeys(#[from] KeySourceError),

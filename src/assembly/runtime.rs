@@ -401,6 +401,7 @@ fn pool_config(
     PoolConfig {
         cgroups,
         most_runs: config.workers.max,
+        most_held: config.sessions.warm,
         spares: config.workers.spares,
         isolation: config.isolation,
         queue: config.workers.queue,

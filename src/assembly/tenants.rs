@@ -1,6 +1,6 @@
 //! Opens the databases of the data folder: that of keys, and that of records.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracing::warn;
@@ -8,8 +8,10 @@ use tracing::warn;
 use crate::assembly::error::AssemblyError;
 use wardian_config::{AuthMode, Config};
 use wardian_service::Authentication;
+use wardian_sessions::{Sessions, SessionsConfig};
 use wardian_stores::database::{self, KeyDatabase};
 use wardian_stores::records::RecordTable;
+use wardian_stores::sessions::TenantSessionKeys;
 use wardian_stores::tenants::{KeyRing, KeyTable, TokenVerifier};
 use wardian_vocabulary::clock::Clock;
 
@@ -18,6 +20,9 @@ const FILE: &str = "wardian.db";
 
 /// The file of the records in the data folder.
 const RECORDS_FILE: &str = "records.db";
+
+/// The file of the rows of sessions in the data folder.
+const SESSIONS_FILE: &str = "sessions.db";
 
 /// The path of the database.
 #[must_use]
@@ -38,6 +43,42 @@ pub fn records_path(config: &Config) -> PathBuf {
 /// As [`open_keys`].
 pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError> {
     Ok(database::open_records(&records_path(config)).await?)
+}
+
+/// The sessions of a server, if it keeps any.
+///
+/// # Errors
+///
+/// Their database or their folder cannot be used.
+pub async fn open_sessions(
+    config: &Config,
+    keys: TenantSessionKeys,
+) -> Result<Option<Sessions>, AssemblyError> {
+    if !config.sessions.is_enabled {
+        return Ok(None);
+    }
+    let rows = database::open_sessions(&config.data_dir.join(SESSIONS_FILE)).await?;
+    let settings = config.sessions.store.clone();
+    Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
+}
+
+/// The sessions of a process that keeps them in a folder of its own, and no longer than it runs.
+///
+/// # Errors
+///
+/// As [`open_sessions`].
+pub async fn open_own_sessions(
+    config: &Config,
+    folder: &Path,
+) -> Result<Option<Sessions>, AssemblyError> {
+    if !config.sessions.is_enabled {
+        return Ok(None);
+    }
+    let keys = database::open_key_database(&folder.join(FILE)).await?.sessions;
+    let rows = database::open_sessions(&folder.join(SESSIONS_FILE)).await?;
+    let root = folder.join("sessions");
+    let settings = SessionsConfig { root, ..config.sessions.store.clone() };
+    Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
 }
 
 /// The table of keys, even while a server uses it.

@@ -9,6 +9,8 @@ use clap_complete::Shell;
 
 use crate::cli::commands::conformance::args::ConformanceArgs;
 use crate::cli::commands::mcp::args::McpArgs;
+use crate::cli::commands::repl::args::ReplArgs;
+use crate::cli::commands::sessions::args::SessionsCommand;
 use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
@@ -107,6 +109,12 @@ pub(crate) enum Command {
     /// Inspect the runs of a server: who ran what, the outcome, and the output.
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
+    /// Work at a Python prompt whose variables stay on a server.
+    #[command(after_help = examples::REPL)]
+    Repl(ReplArgs),
+    /// List, fork, restore and close the sessions of a server.
+    #[command(subcommand, after_help = examples::SESSIONS)]
+    Sessions(SessionsCommand),
     /// Create, list and revoke API keys. A running server sees the changes.
     #[command(subcommand, after_help = examples::KEYS)]
     Keys(KeysCommand),

@@ -371,6 +371,64 @@ Examples:
   wardian runs logs run_019a7b4c5d6e7f808182838485868788 | less
   wardian runs logs run_019a7b4c5d6e7f808182838485868788 --json | jq -r '.[].text'";
 
+pub(crate) const REPL: &str = "\
+Examples:
+  wardian repl
+  wardian repl --keep
+  wardian repl --session ses_mrxhgylqovzxi4tfmqqgk3tdn4
+  wardian repl --server https://wardian.example.com --key-file my.key < analysis.py
+
+Each block that you enter runs on the server as a cell of a session, and variables, imports and
+files stay for the next one. A block that begins with a line like `for x in y:` ends at an empty
+line. Ctrl-C interrupts the running cell, Ctrl-D closes the session. Values are shown as JSON.
+
+Without a terminal, blocks are read from standard input; functions in them may have empty lines.
+
+Exit codes: 0 done, 1 the last cell failed (without a terminal), 2 wrong usage, 3 an error of
+Wardian or of the machine, 130 interrupted.";
+
+pub(crate) const SESSIONS: &str = "\
+Examples:
+  wardian sessions list
+  wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4
+  wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4 --count 3
+
+A session is an interpreter whose state stays on a server between calls. A checkpoint is the state
+after a cell.";
+
+pub(crate) const LIST_SESSIONS: &str = "\
+Examples:
+  wardian sessions list
+  wardian sessions list --server http://127.0.0.1:8080 --json | jq -r '.[].id'";
+
+pub(crate) const SHOW_SESSION: &str = "\
+Examples:
+  wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4
+  wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4 --json | jq -r '.cells[].source'";
+
+pub(crate) const FORK_SESSION: &str = "\
+Examples:
+  wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4
+  wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4 --checkpoint loaded --count 3
+  wardian repl --session $(wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4)";
+
+pub(crate) const RESTORE_SESSION: &str = "\
+Examples:
+  wardian sessions restore ses_mrxhgylqovzxi4tfmqqgk3tdn4 c2-9f2a61b0c4d5e6f7
+  wardian sessions restore ses_mrxhgylqovzxi4tfmqqgk3tdn4 loaded
+
+Later checkpoints stay for some time, so that you can go forward again.";
+
+pub(crate) const CLOSE_SESSION: &str = "\
+Examples:
+  wardian sessions close ses_mrxhgylqovzxi4tfmqqgk3tdn4
+  wardian sessions list --json | jq -r '.[].id' | xargs wardian sessions close";
+
+pub(crate) const NOTEBOOK: &str = "\
+Examples:
+  wardian sessions notebook ses_mrxhgylqovzxi4tfmqqgk3tdn4 -o analysis.ipynb
+  wardian sessions notebook ses_mrxhgylqovzxi4tfmqqgk3tdn4 | jq '.cells | length'";
+
 pub(crate) const INSTALL: &str = "\
 Examples:
   wardian engine install

@@ -62,6 +62,8 @@ mod run_records;
 mod scale;
 mod scripts;
 mod secrets;
+mod session_commands;
+mod sessions;
 mod shares;
 mod skill_tests;
 mod skills_lock;

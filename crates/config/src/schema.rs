@@ -14,6 +14,7 @@ use crate::tables::auth::read_auth;
 use crate::tables::limits::read_limits;
 use crate::tables::records::{read_audit, read_records, read_results};
 use crate::tables::run_memory::usual_memory;
+use crate::tables::sessions::read_sessions;
 use crate::tables::telemetry::read_traces;
 use crate::tables::tenant_skills::read_tenant_skills;
 use crate::tables::tenants::{read_image_tenants, read_tenants};
@@ -55,6 +56,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
+    let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
     let results = read_results(&mut reader);
     let audit = read_audit(&mut reader, surroundings);
     let engine = read_engine(&mut reader, surroundings);
@@ -78,6 +80,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         secrets,
         blobs,
         records,
+        sessions,
         results,
         audit,
         engine,

@@ -14,6 +14,7 @@ use wardian_formats::job::KeepBounds;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::skill::manifest::url_pattern::UrlPattern;
 use wardian_images::PackageSet;
+use wardian_sessions::SessionsConfig;
 use wardian_skills::registry::TenantFolders;
 use wardian_stores::audit::AuditConfig;
 use wardian_stores::records::RecordsConfig;
@@ -24,6 +25,17 @@ use wardian_telemetry::traces::TracesConfig;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::TenantPolicy;
 use wardian_vocabulary::units::ByteCount;
+
+/// The settings of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSettings {
+    /// True if calls may keep an interpreter between them.
+    pub is_enabled: bool,
+    /// Maximum number of guests that workers keep between two cells. Default: 8.
+    pub warm: usize,
+    /// The bounds of what is kept of them.
+    pub store: SessionsConfig,
+}
 
 /// Everything that an operator can set.
 #[derive(Debug, Clone)]
@@ -61,6 +73,8 @@ pub struct Config {
     pub blobs: BlobsConfig,
     /// Records of runs.
     pub records: RecordsConfig,
+    /// Sessions.
+    pub sessions: SessionSettings,
     /// Kept results of reproducible runs.
     pub results: ResultsConfig,
     /// The audit log.

@@ -52,6 +52,14 @@ pub enum DispatchError {
     /// or its worker was lost or replaced. The turn was not begun.
     #[error("the guest was lost")]
     GuestLost,
+    /// The guest cannot be made from these packs: one is damaged or missing, or belongs to another image
+    /// or order. The turn was not begun, and the guest is gone.
+    #[error("the guest cannot be resumed: {reason}")]
+    NotResumed {
+        /// What a worker says, at most
+        /// [`MAX_MESSAGE`](wardian_formats::job::outcome::MAX_MESSAGE) bytes.
+        reason: String,
+    },
     /// Workers cannot be reached.
     #[error("the run could not be sent to a worker")]
     NoWorker,
@@ -76,9 +84,12 @@ impl DispatchError {
             }
             Self::TenantBusy { .. } | Self::TimeUsed { .. } => ErrorKind::RateLimited,
             Self::TooLarge(_) | Self::TooMuchMemory => ErrorKind::TooLarge,
-            Self::GuestLost | Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => {
-                ErrorKind::Internal
-            }
+            Self::GuestLost
+            | Self::NotResumed { .. }
+            | Self::NoWorker
+            | Self::Share(_)
+            | Self::Start(_)
+            | Self::Open(_) => ErrorKind::Internal,
         }
     }
     /// The delay after which a retry can succeed, if it is known.

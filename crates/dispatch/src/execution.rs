@@ -7,6 +7,8 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::error::DispatchError;
+use crate::interrupter::TurnInterruption;
+use crate::packs::PackContent;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
@@ -19,16 +21,16 @@ use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
 use crate::worker::run_clock::Patience;
 use crate::{FinishedRun, GuestSpec, Job, RunHost, RunStage};
-use wardian_formats::job::Turn;
 use wardian_formats::job::frame;
 use wardian_formats::job::host::HostTime;
 use wardian_formats::job::message::Order;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, Logs, RunFailure, RunOutcome, RunUsage,
 };
+use wardian_formats::job::session::checkpoint::{ChainError, MOST_IN_CHAIN};
+use wardian_formats::job::{SetupLimits, Turn};
 use wardian_vocabulary::cgroup::MemoryShortage;
 use wardian_vocabulary::error::CauseChain;
-use wardian_vocabulary::units::ByteCount;
 
 /// The number of workers that may break before a run begins until the run is given up. The size of
 /// the pool is added, since every worker may also have died while it was idle.
@@ -61,42 +63,59 @@ impl TurnExecution {
         let Job { guest, turn } = job;
         let frames = frame::encode_order(&Order::Run(&guest.setup, turn));
         let frames = Arc::new(frames.map_err(DispatchError::TooLarge)?);
-        let memory = guest.setup.limits.memory;
-        let order = TurnOrder { guest: Some(guest), turn, memory, leaves_guest: false, frames };
-        let (finished, _none) = self.begin(guest, &order, claim, host).await?;
+        let order = TurnOrder {
+            guest: Some(guest),
+            packs: None,
+            turn,
+            limits: guest.setup.limits,
+            leaves_guest: false,
+            interruption: TurnInterruption::never(),
+            frames,
+        };
+        let (finished, _none) = self.begin(&order, claim, host).await?;
         Ok(finished)
     }
 
-    /// Runs the first turn of a guest on a worker of its owner.
+    /// Runs the first turn of a guest on a worker of its owner. With packs, the guest is resumed from
+    /// them.
     pub(crate) async fn first_turn(
         &self,
-        guest: &GuestSpec,
-        turn: &Turn,
+        (guest, packs): (&GuestSpec, Option<&[PackContent]>),
+        (turn, interruption): (&Turn, TurnInterruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
-        let open = frame::encode_order(&Order::Open(&guest.setup));
-        let mut frames = open.map_err(DispatchError::TooLarge)?;
+        let count = packs.map_or(0, <[_]>::len);
+        if count > MOST_IN_CHAIN {
+            // More than a worker takes. It says itself what else is wrong with packs.
+            let reason = ChainError::TooLong { count }.to_string();
+            return Err(DispatchError::NotResumed { reason });
+        }
+        let setup = &guest.setup;
+        let open = if packs.is_some() { Order::Resume(setup) } else { Order::Open(setup) };
+        let mut frames = frame::encode_order(&open).map_err(DispatchError::TooLarge)?;
         let first = frame::encode_order(&Order::Turn(turn));
         frames.extend(first.map_err(DispatchError::TooLarge)?);
-        let (frames, memory) = (Arc::new(frames), guest.setup.limits.memory);
-        let order = TurnOrder { guest: Some(guest), turn, memory, leaves_guest: true, frames };
-        self.begin(guest, &order, claim, host).await
+        let (limits, leaves_guest) = (setup.limits, true);
+        let (guest, frames) = (Some(guest), Arc::new(frames));
+        let order = TurnOrder { guest, packs, turn, limits, leaves_guest, interruption, frames };
+        self.begin(&order, claim, host).await
     }
 
-    /// Runs a further turn of a guest that is kept and may use `memory`.
+    /// Runs a further turn of a guest that is kept and has these limits.
     pub(crate) async fn next_turn(
         &self,
-        (guest, memory): (GuestKey, ByteCount),
-        turn: &Turn,
+        (key, limits): (GuestKey, SetupLimits),
+        (turn, interruption): (&Turn, TurnInterruption),
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
         let frames = frame::encode_order(&Order::Turn(turn)).map_err(DispatchError::TooLarge)?;
         let frames = Arc::new(frames);
-        let order = TurnOrder { guest: None, turn, memory, leaves_guest: true, frames };
+        let (guest, packs, leaves_guest) = (None, None, true);
+        let order = TurnOrder { guest, packs, turn, limits, leaves_guest, interruption, frames };
         let asked = Instant::now();
-        let lease = Lease::acquire_turn(&self.scheduler, claim, guest, host).await?;
+        let lease = Lease::acquire_turn(&self.scheduler, claim, key, host).await?;
         let ended = self.attempt(lease, &order, asked.elapsed(), host).await?;
         ended.ok_or(DispatchError::GuestLost)
     }
@@ -109,12 +128,11 @@ impl TurnExecution {
     /// Runs `order`, which opens a guest, on any worker of its owner that begins it.
     async fn begin(
         &self,
-        guest: &GuestSpec,
         order: &TurnOrder<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
-        let wanted = guest.attachments();
+        let wanted = order.guest.map(GuestSpec::attachments).unwrap_or_default();
         let mut queued = Duration::ZERO;
         for _ in 0..self.attempts {
             let asked = Instant::now();
@@ -140,20 +158,9 @@ impl TurnExecution {
         let process = Arc::clone(&worker.process);
         host.note_stage(RunStage::Running);
         match exchange::perform(worker, order, queued, host, self.patience).await {
-            Ok(mut finished) => {
-                // The run is over, so a caller that leaves meanwhile does not cost the worker.
-                if let Some(output) = &finished.output {
-                    host.make_room(output.size()).await;
-                }
-                let key = if finished.is_guest_kept {
-                    lease.hold()
-                } else {
-                    lease.end();
-                    None
-                };
-                finished.is_guest_kept = key.is_some();
-                self.count_finished(&finished);
-                Ok(Some((finished, key)))
+            Ok((finished, broken)) => {
+                let lost = broken.map(|broken| self.explain(&broken, order, id, &process));
+                Ok(Some(self.end(lease, finished, lost.is_some())))
             }
             Err(Broken::NotStarted(AttachError::Share(error))) => {
                 lease.end();
@@ -163,10 +170,14 @@ impl TurnExecution {
                 lease.end();
                 Err(DispatchError::TooLarge(error))
             }
+            Err(Broken::NotResumed { reason }) => {
+                lease.end();
+                Err(DispatchError::NotResumed { reason })
+            }
             Err(broken) => {
                 let failure = self.explain(&broken, order, id, &process);
                 lease.discard();
-                if matches!(broken, Broken::NotStarted(_) | Broken::Declined) {
+                if matches!(broken, Broken::NotStarted(_) | Broken::Declined | Broken::GoneBefore) {
                     return Ok(None);
                 }
                 let finished = FinishedRun {
@@ -177,10 +188,27 @@ impl TurnExecution {
                     host_time: HostTime::default(),
                     is_worker_lost: true,
                     is_guest_kept: false,
+                    pack: None,
                 };
                 Ok(Some((finished, None)))
             }
         }
+    }
+
+    /// Gives the worker back, or gives it up, after a run that has its outcome.
+    fn end(&self, lease: Lease, mut finished: FinishedRun, is_worker_lost: bool) -> Ended {
+        let key = if is_worker_lost {
+            lease.discard();
+            None
+        } else if finished.is_guest_kept {
+            lease.hold()
+        } else {
+            lease.end();
+            None
+        };
+        finished.is_guest_kept = key.is_some();
+        self.count_finished(&finished);
+        (finished, key)
     }
 
     /// Counts a run that its worker has reported.
@@ -192,6 +220,7 @@ impl TurnExecution {
         });
     }
 
+    /// Logs and counts the loss of a worker. Returns the failure of a run that it has cost.
     fn explain(
         &self,
         broken: &Broken,
@@ -209,23 +238,34 @@ impl TurnExecution {
         self.scheduler.count(|counters| {
             let counter = match broken {
                 _ if is_closing => return,
+                // Its worker is not lost.
+                Broken::NotResumed { .. } => return,
                 Broken::Late => &mut counters.overdue,
                 Broken::Hostile(_) | Broken::Lost(WorkerChannelError::Frame(_)) => {
                     &mut counters.violations
                 }
                 Broken::Lost(_) if shortage.is_some() => &mut counters.out_of_memory,
                 Broken::Lost(_) => &mut counters.crashed,
-                Broken::NotStarted(_) | Broken::Declined => &mut counters.repeated,
+                Broken::NotStarted(_) | Broken::Declined | Broken::GoneBefore => {
+                    &mut counters.repeated
+                }
             };
             *counter = counter.saturating_add(1);
         });
         match broken {
             _ if is_closing => RunFailure::Cancelled,
-            Broken::Late => RunFailure::Timeout { limit: order.turn.limits.wall_time },
-            Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
-                RunFailure::MemoryLimit { limit: order.memory, traceback: None }
+            Broken::Late => {
+                RunFailure::Timeout { limit: order.turn.limits.wall_time, traceback: None }
             }
-            Broken::NotStarted(_) | Broken::Declined | Broken::Lost(_) | Broken::Hostile(_) => {
+            Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
+                RunFailure::MemoryLimit { limit: order.limits.memory, traceback: None }
+            }
+            Broken::NotStarted(_)
+            | Broken::Declined
+            | Broken::GoneBefore
+            | Broken::NotResumed { .. }
+            | Broken::Lost(_)
+            | Broken::Hostile(_) => {
                 let reason = match shortage {
                     Some(_) => "the machine was short of memory, and the sandbox was replaced",
                     None => "the sandbox broke and was replaced",
@@ -246,5 +286,6 @@ fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
         usage: RunUsage { wall_time, ..RunUsage::default() },
         conversions: Conversions::default(),
         profile: None,
+        cell: None,
     }
 }

@@ -1,18 +1,20 @@
 //! A guest that is kept from turn to turn.
 
-use wardian_formats::job::Turn;
+use wardian_formats::job::{SetupLimits, Turn};
 use wardian_vocabulary::units::ByteCount;
 
 use crate::error::DispatchError;
 use crate::execution::TurnExecution;
+use crate::interrupter::TurnInterrupter;
+use crate::packs::PackContent;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
 use crate::{FinishedRun, GuestSpec, RunHost};
 
 /// A guest that has one turn after another, and keeps its state between them.
 ///
-/// It is opened by its first turn, which is admitted like a run and may be given to another worker if
-/// the first one breaks before it begins. From then on a worker keeps the guest: its memory stays
+/// It is opened, or resumed from its packs, by its first turn, which is admitted like a run and may be
+/// given to another worker if the first one breaks before it begins. From then on a worker keeps the guest: its memory stays
 /// admitted, and nothing else of it counts as a run until the next turn. That turn waits for its place
 /// among the runs, and for no worker.
 ///
@@ -21,13 +23,18 @@ use crate::{FinishedRun, GuestSpec, RunHost};
 /// the end of the pool. Then the next turn fails with [`DispatchError::GuestLost`] and was not begun.
 /// None is lost in the middle of a turn, unless its worker breaks or its caller leaves.
 ///
+/// After a turn that is a cell and has left the guest whole, the result has the guest's
+/// [state](FinishedRun::pack), from which [`Pool::resume`](crate::Pool::resume) makes other guests. Each
+/// state after the first one continues the one before, up to
+/// [`MOST_IN_CHAIN`](wardian_formats::job::session::checkpoint::MOST_IN_CHAIN).
+///
 /// Dropping it closes it. Its worker serves others from then on.
 #[derive(Debug)]
 pub struct HeldGuest {
     execution: TurnExecution,
     claim: Claim,
-    /// The memory that the guest itself may use.
-    memory: ByteCount,
+    limits: SetupLimits,
+    interrupter: TurnInterrupter,
     state: State,
 }
 
@@ -35,6 +42,8 @@ pub struct HeldGuest {
 enum State {
     /// It has had no turn.
     New(Box<GuestSpec>),
+    /// It has had no turn, and goes on from these packs.
+    Parked(Box<GuestSpec>, Vec<PackContent>),
     /// A worker has kept it at the end of its last turn.
     Kept(GuestKey),
     /// It was not kept at the end of its last turn.
@@ -43,36 +52,63 @@ enum State {
 
 impl HeldGuest {
     pub(crate) fn new(execution: TurnExecution, guest: GuestSpec, claim: Claim) -> Self {
-        let memory = guest.setup.limits.memory;
-        Self { execution, claim, memory, state: State::New(Box::new(guest)) }
+        let limits = guest.setup.limits;
+        let (interrupter, state) = (TurnInterrupter::new(), State::New(Box::new(guest)));
+        Self { execution, claim, limits, interrupter, state }
+    }
+
+    pub(crate) fn resumed(
+        execution: TurnExecution,
+        (guest, packs): (GuestSpec, Vec<PackContent>),
+        claim: Claim,
+    ) -> Self {
+        let limits = guest.setup.limits;
+        let (interrupter, state) = (TurnInterrupter::new(), State::Parked(Box::new(guest), packs));
+        Self { execution, claim, limits, interrupter, state }
+    }
+
+    /// A handle to interrupt the turns of this guest, while they borrow it.
+    #[must_use]
+    pub fn interrupter(&self) -> TurnInterrupter {
+        self.interrupter.clone()
     }
 
     /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
     /// the guest is kept for another one.
     ///
     /// Cancellation: while the turn waits, its place is given up and the guest is as before. Later, the
-    /// turn is stopped and the guest closed; a guest whose first turn it was is opened anew by the next
-    /// one.
+    /// turn is stopped and the guest closed; a guest whose first turn it was is opened or resumed anew by
+    /// the next one.
     ///
     /// # Errors
     ///
-    /// The turn was not begun. Unless the guest is lost, it is as before.
+    /// The turn was not begun. Unless the guest is lost or cannot be resumed, it is as before.
     pub async fn turn(
         &mut self,
         turn: &Turn,
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
         let (execution, claim) = (&self.execution, &self.claim);
+        let in_progress = self.interrupter.begin_turn();
+        let order = (turn, in_progress.interruption());
         let ended = match &self.state {
-            State::New(guest) => execution.first_turn(guest, turn, claim, host).await,
-            State::Kept(key) => execution.next_turn((*key, self.memory), turn, claim, host).await,
+            State::New(guest) => {
+                execution.first_turn((guest.as_ref(), None), order, claim, host).await
+            }
+            State::Parked(guest, packs) => {
+                let begun_as = (guest.as_ref(), Some(packs.as_slice()));
+                execution.first_turn(begun_as, order, claim, host).await
+            }
+            State::Kept(key) => execution.next_turn((*key, self.limits), order, claim, host).await,
             State::Gone => Err(DispatchError::GuestLost),
         };
-        let (finished, key) = ended?;
-        if matches!(self.state, State::New(_)) {
-            // The memory that the first turn was admitted with is that of all turns.
-            self.claim.memory = ByteCount::default();
+        drop(in_progress);
+        if matches!(ended, Err(DispatchError::NotResumed { .. })) {
+            self.state = State::Gone;
         }
+        let (finished, key) = ended?;
+        // The memory that the first turn was admitted with is that of all turns.
+        self.claim.memory = ByteCount::default();
         self.state = key.map_or(State::Gone, State::Kept);
         Ok(finished)
     }

@@ -11,6 +11,8 @@
 //! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
 //! | `execution.rs` | one run or turn, from its place in the queue to its end                   |
 //! | `held_guest.rs` | a guest that is kept from turn to turn                                   |
+//! | `packs.rs`    | the state of a guest on its way to a worker and back                       |
+//! | `interrupter.rs` | the interruption of its turn                                            |
 //! | `pool.rs`     | puts all of it together                                                    |
 //!
 //! Each uses only those above it. A run is one future: it leases a worker, exchanges
@@ -28,7 +30,9 @@ mod content;
 mod error;
 mod execution;
 mod held_guest;
+mod interrupter;
 mod isolation;
+mod packs;
 mod pool;
 mod report;
 mod scheduler;
@@ -45,9 +49,11 @@ pub use crate::config::PoolConfig;
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
 pub use crate::held_guest::HeldGuest;
+pub use crate::interrupter::TurnInterrupter;
 pub use crate::isolation::Isolation;
 #[cfg(test)]
 pub(crate) use crate::isolation::WorkerOwner;
+pub use crate::packs::{CheckedPack, NotParked, PackContent};
 pub use crate::pool::{Pool, memory_of};
 pub use crate::report::{Counters, PoolReport};
 pub use crate::supervisor::cgroups::WorkerCgroups;
@@ -181,4 +187,7 @@ pub struct FinishedRun {
     /// True if the guest is kept for another turn. False for a run, and for a turn that has ended its
     /// guest or after which there was no place for it.
     pub is_guest_kept: bool,
+    /// The state after a cell of a [`HeldGuest`] that left its guest whole, or why there is none. A guest
+    /// whose state could not be saved is not kept. `None` after anything else.
+    pub pack: Option<Result<CheckedPack, NotParked>>,
 }

@@ -16,6 +16,7 @@ use crate::error::DispatchError;
 use crate::execution::TurnExecution;
 use crate::held_guest::HeldGuest;
 use crate::isolation::Isolation;
+use crate::packs::PackContent;
 use crate::report::PoolReport;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::Claim;
@@ -158,6 +159,18 @@ impl Pool {
     pub fn open(&self, guest: GuestSpec) -> HeldGuest {
         let claim = self.claim(&guest.setup.tenant, guest.setup.limits.held());
         HeldGuest::new(self.execution.clone(), guest, claim)
+    }
+
+    /// A guest that goes on in the state that a chain of packs ends with, oldest pack first. It is as one
+    /// that [`Self::open`] makes, and is resumed by its first turn: that turn fails with
+    /// [`DispatchError::NotResumed`] if a worker refuses the packs.
+    ///
+    /// The packs are kept until that turn has ended, because a worker that breaks before the turn begins
+    /// is replaced by another one.
+    #[must_use]
+    pub fn resume(&self, guest: GuestSpec, packs: Vec<PackContent>) -> HeldGuest {
+        let claim = self.claim(&guest.setup.tenant, guest.setup.limits.held());
+        HeldGuest::resumed(self.execution.clone(), (guest, packs), claim)
     }
 
     /// Refuses a run that would be refused now, before anything is prepared for it.

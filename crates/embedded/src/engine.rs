@@ -129,7 +129,8 @@ impl fmt::Debug for Engine {
 fn code(artifacts: &EngineArtifacts) -> Result<CodeSpec, EmbeddedError> {
     let declared_pages = usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX);
     let native = copy(&artifacts.native.file)?;
-    Ok(CodeSpec { options: artifacts.key.options(), native, declared_pages })
+    let (options, signals) = (artifacts.key.options(), artifacts.signals);
+    Ok(CodeSpec { options, native, declared_pages, signals })
 }
 
 fn copy(file: &File) -> Result<File, EmbeddedError> {

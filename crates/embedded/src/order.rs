@@ -83,6 +83,7 @@ pub(crate) fn turn(code: &str, args: &Value, limits: &RunLimits) -> Result<Turn,
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits,
     })
 }

@@ -34,6 +34,25 @@ pub struct ModuleAbi {
     pub imports: BTreeMap<String, BTreeMap<String, String>>,
 }
 
+/// Where the interpreter notes signals for its main thread. Addresses are those of 32-bit words in the
+/// module's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalPlaces {
+    /// The word that is 1 while a signal of number 0 would wait for its handler.
+    pub handlers: u32,
+    /// Bytes from the word of one signal to that of the next.
+    pub handler_size: u32,
+    /// The word that is 1 while any signal waits.
+    pub any_tripped: u32,
+    /// The word that holds the address of the main thread's state.
+    pub main_thread: u32,
+    /// The offset in that state of the bits for which the thread interrupts itself.
+    pub breaker_offset: u32,
+    /// The bit among them that stands for signals.
+    pub breaker_bit: u32,
+}
+
 impl ModuleAbi {
     /// Compares the interface that is wanted (`self`) with the one that was found.
     ///

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::code::signal_places::SignalError;
 use crate::code::split_data::SplitError;
 use crate::patches::PatchError;
 use wardian_vocabulary::ids::Digest;
@@ -80,6 +81,9 @@ pub enum EngineError {
     /// The module cannot be split into code and data.
     #[error("the engine's module cannot be used")]
     Module(#[from] SplitError),
+    /// The pinned places of signals are not those of the module.
+    #[error("the engine's module notes signals elsewhere")]
+    Signals(#[from] SignalError),
     /// The tables of patches do not fit the module.
     #[error("the engine's module cannot be patched")]
     Patch(#[from] PatchError),

@@ -31,9 +31,10 @@ mod store;
 #[cfg(test)]
 mod tiny;
 
+pub use crate::abi::SignalPlaces;
 pub use crate::cache::draft::Draft;
 pub use crate::cache::record::Record;
 pub use crate::error::EngineError;
 pub(crate) use crate::error::PathFault;
-pub use crate::source::pin::{CStack, HashSecretPlace};
+pub use crate::source::pin::{C_STACK_END, CStack, HashSecretPlace};
 pub use crate::store::{EngineArtifacts, EngineStore};

@@ -18,11 +18,12 @@ use crate::code::compile::{self, CodeOptions, CompileKey, TargetCpu};
 use crate::code::counted::functions_of;
 use crate::code::instrumentation::{Instrumentation, Variant};
 use crate::code::polls::Interruption;
+use crate::code::signal_places;
 use crate::code::split_data::{TRANSFORM_VERSION, split_data};
 use crate::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::source::fetch::{self, EngineOrigin};
 use crate::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
-use crate::{EngineError, PathFault, library};
+use crate::{EngineError, PathFault, SignalPlaces, library};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
 
@@ -61,6 +62,8 @@ pub struct EngineArtifacts {
     pub hash_secret: HashSecretPlace,
     /// The place of the C stack in its memory.
     pub c_stack: CStack,
+    /// The words in its memory by which it is told of signals.
+    pub signals: SignalPlaces,
 }
 
 /// Numbers of the module that its memory is built around.
@@ -231,6 +234,7 @@ impl EngineStore {
             facts,
             hash_secret,
             c_stack,
+            signals: self.pin.signals,
         };
         Ok(Some(found))
     }
@@ -289,6 +293,8 @@ impl EngineStore {
         let pinned = self.pin.patched_module.sha256;
         let patched = self.pin.patches.apply(&bytes, pinned)?;
         drop(bytes);
+        // Both variants are made from this code, and their checks leave its addresses as they are.
+        signal_places::ensure_same(&patched, self.pin.signals)?;
         let split = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::abi::ModuleAbi;
+use crate::abi::{ModuleAbi, SignalPlaces};
 use crate::patches::Patches;
 use crate::progress::{Progress, Step, StepEnd, StepReport};
 use crate::source::fetch::EngineOrigin;
@@ -29,8 +29,27 @@ const MODULE: &str = r#"(module
     (table 2 funcref)
     (global (mut i32) (i32.const 0))
     (func $__wasilibc_reset_preopens)
+    (func $PyErr_SetInterruptEx (param i32) (result i32)
+        (i32.store offset=128 (i32.shl (local.get 0) (i32.const 3)) (i32.const 1))
+        (i32.store (i32.const 648) (i32.const 1))
+        (call $_PyEval_SignalReceived)
+        (i32.const 0))
+    (func $_PyEval_SignalReceived (local i32)
+        (local.set 0 (i32.load (i32.const 652)))
+        (i32.store offset=12 (local.get 0)
+            (i32.or (i32.load offset=12 (local.get 0)) (i32.const 2))))
     (func (export "_initialize"))
     (data (i32.const 16) "hello"))"#;
+
+/// Where the functions above note signals.
+const SIGNALS: SignalPlaces = SignalPlaces {
+    handlers: 128,
+    handler_size: 8,
+    any_tripped: 648,
+    main_thread: 652,
+    breaker_offset: 12,
+    breaker_bit: 2,
+};
 
 /// A pin, the wheel that it names, and a folder for the cache. Dropping it removes all files.
 #[derive(Debug)]
@@ -91,6 +110,7 @@ impl TinyEngine {
             )]
             .into(),
             c_stack: CStack { base: 1024, size_bytes: 1024 },
+            signals: SIGNALS,
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

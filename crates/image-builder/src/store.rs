@@ -207,6 +207,7 @@ impl ImageStore {
             options: artifacts.key.options(),
             native: artifacts.native.file.try_clone().map_err(system)?,
             declared_pages: usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX),
+            signals: artifacts.signals,
         };
         let descriptors = ImageDescriptors::default();
         let start =

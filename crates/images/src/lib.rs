@@ -9,6 +9,7 @@
 
 mod attempts;
 mod cache;
+mod find;
 mod image;
 mod imports;
 mod package_set;

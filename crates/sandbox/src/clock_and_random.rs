@@ -51,6 +51,16 @@ impl ClockAndRandomMode {
         let seed = seed.chain_update(run.seed.to_le_bytes()).finalize().into();
         Self::Fueled { seed, realtime: run.epoch }
     }
+
+    /// A mode that such a state can belong to. Its seed is unknown.
+    #[must_use]
+    pub(crate) const fn of_state(state: &ParkedSeeded) -> Self {
+        let (seed, realtime) = ([0; 32], Duration::ZERO);
+        match state.fuel {
+            None => Self::Seeded { seed, realtime },
+            Some(_) => Self::Fueled { seed, realtime },
+        }
+    }
 }
 
 /// Never prints the seed.
@@ -97,8 +107,18 @@ impl Shown {
 
 #[derive(Debug)]
 enum Source {
-    Live { clock: Clock, started: Instant },
-    Seeded { realtime: Duration, passed: Duration, pace: Pace, random: SeededRandom },
+    /// `before` is the time that had passed when the guest was parked and resumed.
+    Live {
+        clock: Clock,
+        started: Instant,
+        before: Duration,
+    },
+    Seeded {
+        realtime: Duration,
+        passed: Duration,
+        pace: Pace,
+        random: SeededRandom,
+    },
 }
 
 /// What advances seeded clocks besides sleeping.
@@ -128,7 +148,76 @@ impl Pace {
     }
 }
 
+/// The clocks and the randomness of a guest between two turns. The seed and the time of day of a
+/// reproducible guest are those of its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ParkedClocks {
+    /// The time that has passed on the monotonic clock.
+    pub(crate) passed: Duration,
+    /// What the guest has of its seed; `None` for a live one.
+    pub(crate) seeded: Option<ParkedSeeded>,
+    /// The step that each clock showed last, and how often: time of day, monotonic, processor.
+    pub(crate) shown: [(Duration, u32); 3],
+}
+
+/// The state of seeded clocks and randomness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ParkedSeeded {
+    /// Random bytes that were drawn.
+    pub(crate) drawn: u64,
+    /// The fuel of the last turn and what was left of it when the clock was last read, if fuel
+    /// advances the clock.
+    pub(crate) fuel: Option<(u64, u64)>,
+}
+
 impl ClockAndRandom {
+    /// The state of the clocks and of the randomness.
+    #[must_use]
+    pub(crate) fn parked(&self) -> ParkedClocks {
+        let (passed, seeded) = match &self.source {
+            Source::Live { started, before, .. } => {
+                (before.saturating_add(started.elapsed()), None)
+            }
+            Source::Seeded { passed, pace, random, .. } => {
+                let fuel = match pace {
+                    Pace::Readings => None,
+                    Pace::Fuel { budget, left } => Some((*budget, *left)),
+                };
+                (*passed, Some(ParkedSeeded { drawn: random.drawn(), fuel }))
+            }
+        };
+        let clocks = [&self.shown_realtime, &self.shown_monotonic, &self.shown_elapsed];
+        let shown = clocks.map(|shown| (shown.step, shown.times));
+        ParkedClocks { passed, seeded, shown }
+    }
+
+    /// Lets clocks that have just begun go on from a parked state. The time in between does not pass on
+    /// the monotonic clock. Returns false if they are of another kind.
+    #[must_use]
+    pub(crate) fn go_on_from(&mut self, parked: &ParkedClocks) -> bool {
+        match (&mut self.source, parked.seeded) {
+            (Source::Live { started, before, .. }, None) => {
+                (*started, *before) = (Instant::now(), parked.passed);
+            }
+            (Source::Seeded { passed, pace, random, .. }, Some(seeded)) => {
+                match (pace, seeded.fuel) {
+                    (Pace::Readings, None) => {}
+                    (Pace::Fuel { budget, left }, Some(fuel)) => (*budget, *left) = fuel,
+                    _ => return false,
+                }
+                *passed = parked.passed;
+                random.skip_to(seeded.drawn);
+            }
+            _ => return false,
+        }
+        let [realtime, monotonic, elapsed] =
+            parked.shown.map(|(step, times)| Shown { step, times });
+        self.shown_realtime = realtime;
+        self.shown_monotonic = monotonic;
+        self.shown_elapsed = elapsed;
+        true
+    }
+
     /// The clocks of a guest that starts now. `clock` is the time of day of a live run.
     #[must_use]
     pub fn new(mode: ClockAndRandomMode, clock: Clock) -> Self {
@@ -140,7 +229,8 @@ impl ClockAndRandom {
         };
         let (source, resolution) = match mode {
             ClockAndRandomMode::Live => {
-                (Source::Live { clock, started: Instant::now() }, DEFAULT_RESOLUTION)
+                let before = Duration::ZERO;
+                (Source::Live { clock, started: Instant::now(), before }, DEFAULT_RESOLUTION)
             }
             ClockAndRandomMode::Seeded { seed, realtime } => {
                 (seeded(seed, realtime, Pace::Readings), DEFAULT_RESOLUTION)
@@ -296,7 +386,7 @@ impl ClockAndRandom {
 
     fn exact_monotonic(&self) -> Duration {
         let passed = match &self.source {
-            Source::Live { started, .. } => started.elapsed(),
+            Source::Live { started, before, .. } => before.saturating_add(started.elapsed()),
             Source::Seeded { passed, pace, .. } => passed.saturating_add(pace.of_work()),
         };
         self.monotonic_start.saturating_add(passed)
@@ -339,19 +429,43 @@ fn fill_from_system(bytes: &mut [u8]) -> io::Result<()> {
 struct SeededRandom {
     seed: [u8; 32],
     block: u64,
-    unused: [u8; 32],
+    unused: [u8; SeededRandom::BLOCK],
     /// The number of bytes at the end of `unused` that were not returned yet.
     left: usize,
 }
 
 impl SeededRandom {
+    /// Bytes of a block.
+    const BLOCK: usize = 32;
+
+    fn next_block(&mut self) {
+        let hash = Sha256::new().chain_update(b"wardian random\0").chain_update(self.seed);
+        self.unused = hash.chain_update(self.block.to_le_bytes()).finalize().into();
+        self.block = self.block.wrapping_add(1);
+        self.left = Self::BLOCK;
+    }
+
+    /// The number of bytes that were returned. No guest lives long enough to draw 2^64.
+    fn drawn(&self) -> u64 {
+        let left = u64::try_from(self.left).unwrap_or_default();
+        self.block.wrapping_mul(Self::BLOCK as u64).wrapping_sub(left)
+    }
+
+    /// Goes to the place after so many bytes.
+    fn skip_to(&mut self, drawn: u64) {
+        let block = Self::BLOCK as u64;
+        self.block = drawn / block;
+        self.left = 0;
+        if let Some(used) = usize::try_from(drawn % block).ok().filter(|used| *used > 0) {
+            self.next_block();
+            self.left = Self::BLOCK.saturating_sub(used);
+        }
+    }
+
     fn fill(&mut self, bytes: &mut [u8]) {
         for byte in bytes {
             if self.left == 0 {
-                let hash = Sha256::new().chain_update(b"wardian random\0").chain_update(self.seed);
-                self.unused = hash.chain_update(self.block.to_le_bytes()).finalize().into();
-                self.block = self.block.wrapping_add(1);
-                self.left = self.unused.len();
+                self.next_block();
             }
             let next = self.unused.len().saturating_sub(self.left);
             *byte = self.unused.get(next).copied().unwrap_or_default();
@@ -383,6 +497,79 @@ mod tests {
         let mut bytes = vec![0; count];
         clock_and_random.fill(&mut bytes).unwrap();
         bytes
+    }
+
+    #[test]
+    fn parked_randomness_goes_on_at_any_place() {
+        for drawn in [0, 1, 31, 32, 33, 64, 100] {
+            let mut original = seeded();
+            take(&mut original, drawn);
+            let mut resumed = seeded();
+            assert!(resumed.go_on_from(&original.parked()));
+            assert_eq!(take(&mut resumed, 70), take(&mut original, 70), "after {drawn} bytes");
+            assert_eq!(resumed.parked(), original.parked());
+        }
+    }
+
+    #[test]
+    fn parked_clocks_go_on_where_they_were() {
+        let fueled = ClockAndRandomMode::Fueled { seed: [7; 32], realtime: Duration::ZERO };
+        for mode in [SEEDED, fueled] {
+            let make = || ClockAndRandom::new(mode, Clock::System);
+            let mut original = make();
+            original.refuel(Fuel(1_000));
+            original.skip(Duration::from_millis(7));
+            original.note_fuel(400);
+            original.read_realtime();
+            original.read_monotonic();
+            let mut resumed = make();
+            assert!(resumed.go_on_from(&original.parked()));
+            for clocks in [&mut original, &mut resumed] {
+                clocks.refuel(Fuel(50));
+                clocks.note_fuel(10);
+            }
+            assert_eq!(resumed.read_realtime(), original.read_realtime());
+            assert_eq!(resumed.read_monotonic(), original.read_monotonic());
+            assert_eq!(resumed.read_elapsed(), original.read_elapsed());
+        }
+    }
+
+    #[test]
+    fn parked_time_does_not_pass() {
+        let live = || ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System);
+        let hour = Duration::from_secs(3600);
+        let mut parked = live().parked();
+        parked.passed = hour;
+        let mut resumed = live();
+        assert!(resumed.go_on_from(&parked));
+        let elapsed = resumed.read_elapsed();
+        assert!(elapsed >= hour && elapsed < hour + Duration::from_secs(60), "{elapsed:?}");
+        let monotonic = resumed.monotonic();
+        assert!(monotonic >= RUN_START + hour, "{monotonic:?}");
+    }
+
+    #[test]
+    fn readings_of_a_resumed_clock_go_on_within_a_step() {
+        let odd = Duration::new(1_700_000_000, 123_456_789);
+        let make = || ClockAndRandom::new(ClockAndRandomMode::Live, Clock::Fixed(odd));
+        let mut original = make();
+        let last = [(); 5].map(|()| original.read_realtime()).into_iter().max().unwrap();
+        let mut resumed = make();
+        assert!(resumed.go_on_from(&original.parked()));
+        assert!(resumed.read_realtime() > last);
+    }
+
+    #[test]
+    fn clocks_of_another_kind_are_refused() {
+        let fueled = ClockAndRandomMode::Fueled { seed: [7; 32], realtime: Duration::ZERO };
+        let modes = [ClockAndRandomMode::Live, SEEDED, fueled];
+        for (at, mode) in modes.iter().enumerate() {
+            for (other, other_mode) in modes.iter().enumerate() {
+                let parked = ClockAndRandom::new(*mode, Clock::System).parked();
+                let mut clocks = ClockAndRandom::new(*other_mode, Clock::System);
+                assert_eq!(clocks.go_on_from(&parked), at == other);
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::clock_and_random::ClockAndRandomMode;
 use crate::memory::Verify;
+use wardian_engine::CStack;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::units::ByteCount;
 
@@ -18,6 +19,9 @@ pub struct SandboxConfig {
     pub clock_and_random: ClockAndRandomMode,
     /// The time of day of live runs.
     pub clock: Clock,
+    /// The place of the engine's C stack. Between two turns nothing of it is in use, so with it
+    /// checkpoints leave out what turns have left there. Of no other use.
+    pub c_stack: Option<CStack>,
 }
 
 impl Default for SandboxConfig {
@@ -29,6 +33,7 @@ impl Default for SandboxConfig {
             verify: Verify::Never,
             clock_and_random: ClockAndRandomMode::Live,
             clock: Clock::System,
+            c_stack: None,
         }
     }
 }

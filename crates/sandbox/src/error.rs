@@ -3,12 +3,13 @@
 use std::io;
 
 use crate::memory::MemoryError;
+use crate::session::PackError;
 use crate::vfs::tree::immutable::TreeError;
 use crate::vfs::{Errno, MountError};
 use wardian_engine::EngineError;
 
-/// The reason why the sandbox itself failed. After any of these the process must not run further
-/// guests.
+/// The reason why the sandbox itself failed. After any of these but [`Self::Pack`], the process must
+/// not run further guests.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// Memory could not be allocated or restored.
@@ -41,6 +42,9 @@ pub enum SandboxError {
     /// A turn for a guest that was closed, or that a turn before did not leave whole.
     #[error("the guest cannot have another turn")]
     Over,
+    /// A guest cannot be parked, or cannot be resumed from these packs.
+    #[error(transparent)]
+    Pack(#[from] PackError),
     /// A job cannot be written as JSON.
     #[error("a job cannot be written as JSON")]
     Job(#[source] serde_json::Error),

@@ -18,6 +18,7 @@ pub mod memory;
 pub(crate) mod preview1;
 mod profile;
 pub mod run;
+pub mod session;
 pub mod vfs;
 mod warm_up;
 
@@ -31,4 +32,5 @@ pub use crate::run::code::CodeSpec;
 pub use crate::run::guest::OpenGuest;
 pub use crate::run::stopwatch::Stopwatch;
 pub use crate::run::turn::TurnEnd;
+pub use crate::session::{Pack, PackError};
 pub use crate::warm_up::{Preset, WarmUp, warm_up};

@@ -11,6 +11,7 @@ use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::provenance::{OtherInputs, ProvenanceError};
 use wardian_images::NotReproducible;
+use wardian_sessions::SessionsError;
 use wardian_skills::registry::RegistryError;
 use wardian_skills::registry::publishing::PublishError;
 use wardian_stores::blobs::BlobError;
@@ -20,8 +21,7 @@ use wardian_stores::secrets::SecretsError;
 use wardian_stores::tenants::{InvalidKey, UnknownCaller};
 use wardian_vocabulary::budget::BudgetExhausted;
 use wardian_vocabulary::error::ErrorKind;
-use wardian_vocabulary::ids::InvalidId;
-use wardian_vocabulary::ids::RunId;
+use wardian_vocabulary::ids::{CheckpointId, InvalidId, RunId};
 use wardian_vocabulary::quotas::TooManyCalls;
 use wardian_vocabulary::units::ByteCount;
 
@@ -64,6 +64,36 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
+    /// A text that is no well-formed id of a session, so there is no such session.
+    #[error("the session `{}` does not \
+        exist; begin a new one", .id.chars().take(80).collect::<String>().escape_debug())]
+    NoSuchSession {
+        /// The id as sent.
+        id: String,
+    },
+    /// A text that is no well-formed id of a checkpoint, so there is no such checkpoint.
+    #[error("the session has no checkpoint `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
+    NoSuchCheckpoint {
+        /// The id as sent.
+        id: String,
+    },
+    /// The state of a session cannot be used.
+    #[error(
+        "the session cannot go on from checkpoint `{checkpoint}`: {reason}; restore an earlier \
+        checkpoint, or begin a new session"
+    )]
+    StateUnusable {
+        /// The checkpoint that it is at.
+        checkpoint: CheckpointId,
+        /// The reason.
+        reason: String,
+    },
+    /// This process keeps no sessions.
+    #[error("this server keeps no sessions")]
+    NoSessions,
+    /// A session cannot be used as asked.
+    #[error(transparent)]
+    Session(#[from] SessionsError),
     /// A run is in progress, or has ended and its record is not written yet.
     #[error("the record of this run is not written yet; repeat the request after the run")]
     RecordNotWritten,
@@ -253,7 +283,12 @@ impl ServiceError {
             | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
+            | Self::NoSessions
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
+            Self::Session(error) => error.kind(),
+            Self::NoSuchSession { .. } => ErrorKind::SessionNotFound,
+            Self::NoSuchCheckpoint { .. } => ErrorKind::CheckpointNotFound,
+            Self::StateUnusable { .. } => ErrorKind::SessionDamaged,
             Self::Publish(error) => error.kind(),
             Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,

@@ -15,6 +15,7 @@ mod run;
 mod runs;
 mod self_test;
 mod service;
+mod sessions;
 mod start;
 mod status;
 mod transfers;
@@ -41,6 +42,13 @@ pub use crate::runs::{
     RunListOrder, Runs,
 };
 pub use crate::service::{Parts, Service};
+pub use crate::sessions::calls::SessionCalls;
+pub use crate::sessions::order::NewSessionOrder;
+pub use crate::sessions::room::SessionRoom;
+pub use crate::sessions::views::{
+    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
+    SessionUsageView, SessionView,
+};
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};
 pub use crate::status::Status;
 pub use crate::transfers::catalogue::BlobListing;

@@ -137,6 +137,8 @@ mod tests {
             memory_peak_bytes: 1,
             fuel: None,
             cached: false,
+            display: Vec::new(),
+            session: None,
         }
     }
 

@@ -7,4 +7,5 @@ mod database_error;
 pub mod records;
 pub mod results;
 pub mod secrets;
+pub mod sessions;
 pub mod tenants;

@@ -21,6 +21,18 @@ pub enum ErrorKind {
     BlobNotFound,
     /// No record of a run of that id is visible to this caller.
     RunNotFound,
+    /// No session of that id is visible to this tenant.
+    SessionNotFound,
+    /// The time of the session is over, and nothing of it is left.
+    SessionExpired,
+    /// A cell of the session is running; a later retry can succeed.
+    SessionBusy,
+    /// The session is not at the checkpoint that the call expects.
+    SessionConflict,
+    /// The state of the session cannot be used. An earlier checkpoint may be.
+    SessionDamaged,
+    /// The session has no such checkpoint.
+    CheckpointNotFound,
     /// The skill has no code to execute.
     NotExecutable,
     /// A size limit would be exceeded.

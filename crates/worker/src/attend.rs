@@ -1,7 +1,8 @@
 //! The main loop of a worker: carries out the gateway's orders, for one guest at a time.
 //!
-//! A session opens a guest, gives it turns, and closes it. A run is the same with one turn, in one
-//! message.
+//! A session opens a guest, or resumes one from the packs of a checkpoint, gives it turns, and closes
+//! it. After each turn that is a cell, the gateway gets the guest's state. A run is one turn in one
+//! message, and nothing follows its answer.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,11 +11,15 @@ use std::time::{Duration, Instant};
 use crate::error::WorkerError;
 use crate::host::ChannelHost;
 use crate::link::channel::Channel;
+use crate::link::error::ChannelError;
 use crate::runner::{Runner, RunnerError};
 use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
-use wardian_formats::job::message::{FromWorker, Payload, ToWorker};
-use wardian_sandbox::{Stopwatch, TurnEnd};
+use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, ToWorker};
+use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
+use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::units::ByteCount;
 
 /// Carries out the gateway's messages until the gateway closes its end.
 ///
@@ -24,7 +29,8 @@ use wardian_sandbox::{Stopwatch, TurnEnd};
 pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerError> {
     let channel = Rc::new(RefCell::new(channel));
     let mut last_reset = None;
-    let mut open = None;
+    let mut open: Option<Result<_, PackError>> = None;
+    let mut packs = Vec::new();
     loop {
         let received = channel.borrow_mut().receive()?;
         let Some((message, payload)) = received else { return Ok(()) };
@@ -36,28 +42,35 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
-            ToWorker::Open(setup) if open.is_none() => {
-                open = Some(runner.open((*setup).into()).map_err(WorkerError::Sandbox)?);
+            ToWorker::Open(setup) if open.is_none() && packs.is_empty() => {
+                open = Some(Ok(runner.open((*setup).into()).map_err(WorkerError::Sandbox)?));
+            }
+            ToWorker::Pack if open.is_none() && packs.len() < MOST_IN_CHAIN => packs.push(payload),
+            ToWorker::Resume(setup) if open.is_none() => {
+                let resumed = runner.resume((*setup).into(), std::mem::take(&mut packs));
+                open = Some(resumed.map_err(WorkerError::Sandbox)?);
             }
             ToWorker::Turn(turn) => {
                 let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
-                let watch = Stopwatch::start();
-                perform(&channel, runner, (guest, *turn), (watch, last_reset.take()))?;
+                give_turn(&channel, runner, (guest, *turn), &mut last_reset)?;
             }
             ToWorker::Close => {
-                let guest = open.take().ok_or(WorkerError::Unexpected)?;
-                last_reset = Some(close(&channel, runner, guest)?);
+                if let Ok(guest) = open.take().ok_or(WorkerError::Unexpected)? {
+                    last_reset = Some(close(&channel, runner, guest)?);
+                }
             }
-            ToWorker::Run(setup, turn) if open.is_none() => {
+            ToWorker::Run(setup, turn) if open.is_none() && packs.is_empty() => {
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
                 perform(&channel, runner, (&mut guest, *turn), (watch, last_reset.take()))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
                 last_reset = Some(close(&channel, runner, guest)?);
             }
-            // The cancelled run ended while the message was on its way.
-            ToWorker::Cancel => {}
+            // The turn ended while the message was on its way.
+            ToWorker::Cancel | ToWorker::Interrupt => {}
             ToWorker::Open(_)
+            | ToWorker::Pack
+            | ToWorker::Resume(_)
             | ToWorker::Run(..)
             | ToWorker::BlobStored { .. }
             | ToWorker::NetworkAnswered
@@ -72,13 +85,37 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
     if files.iter().all(fits) { Ok(()) } else { Err(WorkerError::Unexpected) }
 }
 
-/// Performs a turn and sends its outcome, which says how long the last reset before it took.
+/// Gives the open guest a turn. If that was a cell, the gateway gets the guest's state as well.
+fn give_turn<R: Runner>(
+    channel: &Rc<RefCell<Channel>>,
+    runner: &mut R,
+    (guest, turn): (&mut Result<R::Guest, PackError>, Turn),
+    last_reset: &mut Option<Duration>,
+) -> Result<(), WorkerError> {
+    let (watch, is_cell) = (Stopwatch::start(), turn.cell.is_some());
+    let guest = match guest {
+        Ok(guest) => guest,
+        Err(refused) => {
+            let reason = CauseChain(&*refused).to_string();
+            return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
+        }
+    };
+    let order = (&mut *guest, turn);
+    let can_go_on = perform(channel, runner, order, (watch, last_reset.take()))?;
+    if is_cell && can_go_on {
+        park(&mut channel.borrow_mut(), runner, guest)?;
+    }
+    Ok(())
+}
+
+/// Performs a turn and sends its outcome, which says how long the last reset before it took. Returns
+/// whether the guest can have another turn.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
     (guest, turn): (&mut R::Guest, Turn),
     (watch, last_reset): (Stopwatch, Option<Duration>),
-) -> Result<(), WorkerError> {
+) -> Result<bool, WorkerError> {
     let host = ChannelHost::new(channel);
     let end = runner.turn(guest, &turn, host.clone(), watch).map_err(WorkerError::Sandbox)?;
     host.close()?;
@@ -86,7 +123,29 @@ fn perform<R: Runner>(
     outcome.usage.last_reset = last_reset;
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
-    Ok(())
+    Ok(can_go_on)
+}
+
+/// Sends the state of a guest that is whole, or why it cannot be saved.
+fn park<R: Runner>(
+    channel: &mut Channel,
+    runner: &mut R,
+    guest: &mut R::Guest,
+) -> Result<(), WorkerError> {
+    let reason = match runner.checkpoint(guest).map_err(WorkerError::Sandbox)? {
+        Ok(pack) if ByteCount::from(pack.bytes.len()) > PAYLOAD_MAX => {
+            format!("the state of the guest is larger than {PAYLOAD_MAX}")
+        }
+        Ok(pack) => match channel.send(&FromWorker::Parked(pack.facts), &pack.bytes) {
+            // Nothing was sent.
+            Err(ChannelError::Content(cause)) => {
+                format!("the state of the guest cannot be sent: {cause}")
+            }
+            sent => return Ok(sent?),
+        },
+        Err(refused) => CauseChain(&refused).to_string(),
+    };
+    Ok(channel.send(&FromWorker::NotParked { reason }, &[])?)
 }
 
 /// Closes a guest, and returns how long that took.
@@ -119,15 +178,16 @@ mod tests {
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 
     use super::*;
-    use crate::link::error::ChannelError;
     use crate::scripted::{ScriptedRunner, script};
     use wardian_formats::job::attachment::{Attachment, Owner};
     use wardian_formats::job::frame;
     use wardian_formats::job::message::{INLINE_MAX, Order, Refusal};
     use wardian_formats::job::outcome::{RunFailure, RunOutcome};
+    use wardian_formats::job::session::cell::CellOrder;
+    use wardian_formats::job::session::checkpoint::PackFacts;
     use wardian_formats::job::socket::{self, Incoming};
+    use wardian_sandbox::memory::PayloadBytes;
     use wardian_vocabulary::ids::{BlobId, Digest};
-    use wardian_vocabulary::units::ByteCount;
 
     fn shared(content: AttachedContent) -> Attachment {
         Attachment { owner: Owner::Shared, content }
@@ -164,6 +224,35 @@ mod tests {
         fn run(&self, source: &str) {
             let (setup, turn) = script(source);
             self.send(&frame::encode(&Order::Run(&setup, &turn), &[], false).unwrap());
+        }
+
+        /// Hands over a pack: within its frame, or as a memory file.
+        fn give(&self, pack: &[u8]) {
+            if pack.len() <= INLINE_MAX {
+                return self.send(&frame::encode(&ToWorker::Pack, pack, false).unwrap());
+            }
+            let (file, size) = (socket::share(pack).unwrap(), ByteCount::from(pack.len()));
+            let bytes = frame::encode_shared(&ToWorker::Pack, size).unwrap();
+            let sent = socket::send(self.socket.as_fd(), &bytes, Some(file.as_fd()));
+            assert_eq!(sent.unwrap(), bytes.len());
+        }
+
+        fn resume(&self) {
+            let (setup, _) = script("");
+            self.send(&frame::encode(&Order::Resume(&setup), &[], false).unwrap());
+        }
+
+        /// Runs a cell in the open guest, and returns the first line of its log and its pack.
+        fn cell(&mut self, source: &str) -> (String, PackFacts, Vec<u8>) {
+            self.tell(&cell_of(source));
+            let (outcome, _) = self.outcome();
+            let log = outcome.logs.chunks.first().map(|chunk| chunk.text.clone());
+            let (FromWorker::Parked(facts), payload) = self.hear() else {
+                panic!("no pack followed");
+            };
+            let pack = PayloadBytes::open(payload).unwrap().as_ref().to_vec();
+            assert_eq!((facts.digest, facts.size), (Digest::of(&pack), pack.len().into()));
+            (log.unwrap_or_default(), facts, pack)
         }
 
         fn send(&self, bytes: &[u8]) {
@@ -213,6 +302,12 @@ mod tests {
         ToWorker::Turn(script(source).1)
     }
 
+    fn cell_of(source: &str) -> ToWorker {
+        let (_, turn) = script(source);
+        let cell = Some(CellOrder { number: 1, reseed: false });
+        ToWorker::Turn(Box::new(Turn { cell, ..*turn }))
+    }
+
     #[test]
     fn a_guest_keeps_its_state_from_turn_to_turn_until_it_is_closed() {
         let mut gateway = Gateway::open();
@@ -252,10 +347,117 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_goes_on_from_its_packs_in_another_worker() {
+        let mut packs = Vec::new();
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(script("").0));
+        for (number, long) in [(1, 0), (2, INLINE_MAX), (3, 0)] {
+            let (_, facts, pack) = gateway.cell(&format!("keep {number}{}", "x".repeat(long)));
+            assert_eq!((facts.sequence, pack.len() > INLINE_MAX), (number, long > 0));
+            packs.push(pack);
+        }
+        drop(gateway);
+        // The chain is continued, and any number of guests begin at its end.
+        for _ in 0..2 {
+            let mut gateway = Gateway::open();
+            packs.iter().for_each(|pack| gateway.give(pack));
+            gateway.resume();
+            let (log, facts, pack) = gateway.cell("keep 4\nkept");
+            let expected = format!("1 2{} 3 4", "x".repeat(INLINE_MAX));
+            assert!(log == expected, "{} bytes", log.len());
+            assert_eq!((facts.sequence, facts.base), (4, Some(Digest::of(&packs[2]))));
+            assert!(pack.len() < INLINE_MAX, "only what is new is in it");
+            gateway.tell(&ToWorker::Close);
+            gateway.run("kept\nreturn {}");
+            assert_eq!(gateway.outcome().0.logs.chunks[0].text, "");
+            assert!(gateway.close().is_ok());
+        }
+    }
+
+    #[test]
+    fn packs_that_make_no_guest_are_the_end_of_its_first_turn() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(script("").0));
+        let packs = ["keep 1", "keep 2"].map(|source| gateway.cell(source).2);
+        gateway.tell(&ToWorker::Close);
+        let mut damaged = packs[0].clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        let refused: [(Vec<&[u8]>, &str); 4] = [
+            (vec![], "there is no pack"),
+            (vec![&damaged], "a pack is damaged"),
+            (vec![&packs[1]], "the pack that pack 2 continues is missing"),
+            (vec![&packs[0], &packs[1], &packs[0]], "pack 1 does not continue"),
+        ];
+        for (chain, expected) in refused {
+            chain.iter().for_each(|pack| gateway.give(pack));
+            gateway.resume();
+            for _ in 0..2 {
+                gateway.tell(&cell_of("keep x"));
+                let (FromWorker::NotResumed { reason }, Payload::None) = gateway.hear() else {
+                    panic!("said something else");
+                };
+                assert!(reason.contains(expected), "{reason}");
+            }
+            // Nothing is left of it, and the next one has its own packs.
+            gateway.tell(&ToWorker::Close);
+            gateway.give(&packs[0]);
+            gateway.resume();
+            assert_eq!(gateway.cell("kept").0, "1");
+            gateway.tell(&ToWorker::Close);
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn nothing_follows_a_turn_that_is_no_cell_or_has_ended_its_guest() {
+        let mut gateway = Gateway::open();
+        let cell = Some(CellOrder { number: 1, reseed: false });
+        for _ in 0..2 {
+            // In a run, a cell is the only one of its guest.
+            let (setup, turn) = script("return {}");
+            gateway.tell(&ToWorker::Run(setup, Box::new(Turn { cell, ..*turn })));
+            gateway.outcome();
+            gateway.tell(&ToWorker::Open(script("").0));
+            for turn in [turn_of("return {}"), cell_of("trap")] {
+                gateway.tell(&turn);
+                gateway.outcome();
+            }
+            gateway.tell(&ToWorker::Close);
+        }
+        gateway.run("log last\nreturn {}");
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "last");
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn a_guest_that_cannot_be_parked_is_no_fault_of_the_worker() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(script("").0));
+        for _ in 0..2 {
+            gateway.tell(&cell_of("unparkable\nreturn {}"));
+            assert_eq!(gateway.outcome().0.end, Ok(()));
+            let (FromWorker::NotParked { reason }, Payload::None) = gateway.hear() else {
+                panic!("said something else");
+            };
+            assert!(reason.contains("cannot be parked"), "{reason}");
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
     fn one_guest_at_a_time() {
         let setup = || script("").0;
         let spare = || ToWorker::Open(setup());
-        let fails: [Vec<ToWorker>; 5] = [
+        let pack = || ToWorker::Pack;
+        let resume = || ToWorker::Resume(setup());
+        let fails: [Vec<ToWorker>; 12] = [
+            vec![spare(), pack()],
+            vec![resume(), pack()],
+            vec![spare(), resume()],
+            vec![resume(), resume()],
+            vec![pack(), spare()],
+            vec![pack(), run_of("return {}")],
+            (0..=MOST_IN_CHAIN).map(|_| pack()).collect(),
             vec![turn_of("return {}")],
             vec![ToWorker::Close],
             vec![spare(), spare()],
@@ -322,6 +524,29 @@ mod tests {
         gateway.tell(&ToWorker::Cancel);
         gateway.run("return {}");
         assert_eq!(gateway.outcome().0.end, Ok(()));
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn an_interrupted_turn_ends_by_itself_and_the_guest_goes_on() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(script("").0));
+        // Before a turn it means nothing.
+        gateway.tell(&ToWorker::Interrupt);
+        gateway.tell(&turn_of("keep one\nreturn {}"));
+        assert_eq!(gateway.outcome().0.end, Ok(()));
+        gateway.tell(&turn_of("interruptible"));
+        gateway.tell(&ToWorker::Interrupt);
+        assert_eq!(gateway.outcome().0.end.unwrap_err().error_type(), "KeyboardInterrupt");
+        // It comes before the answer to a request.
+        gateway.tell(&turn_of("blob text/plain x\ninterruptible"));
+        gateway.hear();
+        gateway.tell(&ToWorker::Interrupt);
+        gateway.tell(&ToWorker::BlobStored { id: BlobId::of_digest(&Digest::of(b"x")) });
+        assert_eq!(gateway.outcome().0.end.unwrap_err().error_type(), "KeyboardInterrupt");
+        gateway.tell(&ToWorker::Interrupt);
+        gateway.tell(&turn_of("kept\nreturn {}"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "one");
         assert!(gateway.close().is_ok());
     }
 

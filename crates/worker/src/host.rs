@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::link::channel::{Channel, SocketPeek};
+use crate::link::channel::{Channel, SocketPeek, Unasked};
 use crate::link::error::ChannelError;
-use wardian_formats::job::host::{Host, IsCancelled, OutputListener};
+use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted, OutputListener};
 use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, Refusal, ToWorker};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_vocabulary::ids::BlobId;
@@ -29,33 +29,54 @@ pub struct ChannelHost {
 }
 
 /// State by which another thread distinguishes an answer from an unrequested message. The only
-/// unrequested message during a run is a cancellation.
+/// unrequested messages during a run are an interruption and a cancellation.
 #[derive(Debug, Default)]
 struct Conversation {
     /// Odd while the guest waits for an answer.
     turns: AtomicU32,
-    /// True if an unrequested message, or a part of it, was received: instead of an answer,
-    /// together with one, or before the guest began.
+    /// True if a cancellation, or a part of one, was received: instead of an answer, together with
+    /// one, or before the guest began.
+    was_cancelled: AtomicBool,
+    /// As that, for an interruption.
     was_interrupted: AtomicBool,
 }
 
 impl Conversation {
-    fn is_interrupted(&self, peek: &SocketPeek) -> bool {
-        if self.was_interrupted.load(Ordering::SeqCst) {
-            return true;
+    /// What the gateway has sent without being asked.
+    fn unasked(&self, peek: &SocketPeek) -> Unasked {
+        if self.was_cancelled.load(Ordering::SeqCst) {
+            return Unasked::Cancellation;
         }
         let turn = self.turns.load(Ordering::SeqCst);
-        // Bytes may be the answer if they are seen during a turn, or if a turn began meanwhile.
-        turn.is_multiple_of(2) && peek.sees_something() && self.turns.load(Ordering::SeqCst) == turn
-    }
-
-    fn note(&self, channel: &Channel) {
-        if channel.holds_more() {
-            self.interrupt();
+        if turn.is_multiple_of(2) {
+            let seen = peek.look();
+            // Bytes may be the answer if they are seen during a turn, or if a turn began meanwhile.
+            if seen != Unasked::Nothing && self.turns.load(Ordering::SeqCst) == turn {
+                return seen;
+            }
+        }
+        if self.was_interrupted.load(Ordering::SeqCst) {
+            Unasked::Interruption
+        } else {
+            Unasked::Nothing
         }
     }
 
-    /// Notes an unrequested message that was received and can no longer be seen on the socket.
+    /// Notes what was received together with the last message.
+    fn note(&self, channel: &Channel) {
+        match channel.holds() {
+            Unasked::Nothing => {}
+            Unasked::Interruption => self.interrupt(),
+            Unasked::Cancellation => self.cancel(),
+        }
+    }
+
+    /// Notes a cancellation that was received and can no longer be seen on the socket.
+    fn cancel(&self) {
+        self.was_cancelled.store(true, Ordering::SeqCst);
+    }
+
+    /// As [`Self::cancel`], for an interruption.
     fn interrupt(&self) {
         self.was_interrupted.store(true, Ordering::SeqCst);
     }
@@ -103,7 +124,7 @@ impl ChannelHost {
         let mut channel = self.channel.borrow_mut();
         self.conversation.turns.fetch_add(1, Ordering::SeqCst);
         let sent = channel.send_from(message, size, content);
-        let answer = sent.and_then(|()| channel.receive());
+        let answer = sent.and_then(|()| self.receive_answer(&mut channel));
         self.conversation.turns.fetch_add(1, Ordering::SeqCst);
         self.conversation.note(&channel);
         match answer? {
@@ -113,6 +134,20 @@ impl ChannelHost {
             // The gateway ignores requests after its `Cancel`, so no other answer follows.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
             Some(_) | None => Err(ChannelError::Gone),
+        }
+    }
+
+    /// Waits for the answer, and notes an interruption that comes before it. The gateway then ends the
+    /// wait for which it was asked, so the answer follows soon.
+    fn receive_answer(
+        &self,
+        channel: &mut Channel,
+    ) -> Result<Option<(ToWorker, Payload)>, ChannelError> {
+        loop {
+            match channel.receive()? {
+                Some((ToWorker::Interrupt, _)) => self.conversation.interrupt(),
+                answer => return Ok(answer),
+            }
         }
     }
 
@@ -127,7 +162,7 @@ impl ChannelHost {
             Ok(Answer::Refused(refusal)) => Err(refusal),
             Ok(Answer::Cancelled) => {
                 self.state.replace(HostState::Cancelled);
-                self.conversation.interrupt();
+                self.conversation.cancel();
                 Err(cancelled())
             }
             Ok(answer) => Ok(answer),
@@ -142,7 +177,7 @@ impl ChannelHost {
 
     fn broken(&self, error: ChannelError) -> Refusal {
         self.state.replace(HostState::Broken(error));
-        self.conversation.interrupt();
+        self.conversation.cancel();
         cancelled()
     }
 }
@@ -187,7 +222,13 @@ impl Host for ChannelHost {
     fn is_cancelled(&self) -> IsCancelled {
         let peek = self.channel.borrow().peek();
         let conversation = Arc::clone(&self.conversation);
-        Box::new(move || conversation.is_interrupted(&peek))
+        Box::new(move || conversation.unasked(&peek) == Unasked::Cancellation)
+    }
+
+    fn is_interrupted(&self) -> IsInterrupted {
+        let peek = self.channel.borrow().peek();
+        let conversation = Arc::clone(&self.conversation);
+        Box::new(move || conversation.unasked(&peek) != Unasked::Nothing)
     }
 
     /// Sends the guest's output to the gateway, as long as the channel can be used.
@@ -200,7 +241,7 @@ impl Host for ChannelHost {
             }
             if let Err(error) = channel.borrow_mut().send(&FromWorker::Printed(chunk), &[]) {
                 state.replace(HostState::Broken(error));
-                conversation.interrupt();
+                conversation.cancel();
             }
         }))
     }
@@ -242,7 +283,44 @@ mod tests {
     }
 
     #[test]
-    fn every_unrequested_message_is_a_cancellation() {
+    fn an_interruption_is_no_cancellation_and_may_become_one() {
+        let (channel, mut gateway) = connected();
+        let host = ChannelHost::new(&channel);
+        let (is_cancelled, is_interrupted) = (host.is_cancelled(), host.is_interrupted());
+        assert!(!is_interrupted());
+        gateway.write_all(&bytes(&ToWorker::Interrupt)).unwrap();
+        for _ in 0..2 {
+            assert!(is_interrupted() && !is_cancelled());
+        }
+        gateway.write_all(&bytes(&ToWorker::Cancel)).unwrap();
+        assert!(is_interrupted() && is_cancelled());
+    }
+
+    #[test]
+    fn an_interruption_comes_before_an_answer_or_with_it() {
+        for after in [false, true] {
+            let (channel, mut gateway) = connected();
+            let mut host = ChannelHost::new(&channel);
+            let (is_cancelled, is_interrupted) = (host.is_cancelled(), host.is_interrupted());
+            let mut messages = [bytes(&ToWorker::Interrupt), bytes(&stored())];
+            if after {
+                messages.reverse();
+            }
+            gateway.write_all(&messages.concat()).unwrap();
+            host.write_blob("text/plain", b"x").unwrap();
+            assert!(is_interrupted() && !is_cancelled(), "{after}");
+            gateway.write_all(&bytes(&stored())).unwrap();
+            host.write_blob("text/plain", b"x").unwrap();
+            assert!(is_interrupted() && !is_cancelled(), "{after}: it lasts for the turn");
+            if !after {
+                let next = ChannelHost::new(&channel);
+                assert!(!next.is_interrupted()(), "the next turn was interrupted too");
+            }
+        }
+    }
+
+    #[test]
+    fn every_other_unrequested_message_is_a_cancellation() {
         for unasked in [bytes(&ToWorker::Cancel), bytes(&ToWorker::Cancel)[..3].to_vec()] {
             let (channel, mut gateway) = connected();
             let is_cancelled = ChannelHost::new(&channel).is_cancelled();

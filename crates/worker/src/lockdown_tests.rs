@@ -12,7 +12,9 @@ use seccompiler::{SeccompAction, SeccompFilter};
 use super::*;
 use crate::landlock_rules::{NEWEST, landlock_gap, restrict};
 use crate::link::channel::Channel;
-use wardian_formats::job::message::{FromWorker, INLINE_MAX};
+use wardian_formats::job::message::{FromWorker, INLINE_MAX, Payload};
+use wardian_formats::job::socket;
+use wardian_sandbox::memory::PayloadBytes;
 
 /// Locking down cannot be undone, so it happens in a child: this test binary, started to run
 /// only the test `the_child_that_is_locked_down` with a task as a second name.
@@ -104,7 +106,8 @@ fn probe(plan: LockdownPlan) {
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None).unwrap();
     let kept = fs::File::open("/dev/null").unwrap();
     let stray = fs::File::open("/dev/null").unwrap().into_raw_fd();
-    let keep = [near.as_raw_fd(), far.as_raw_fd(), kept.as_raw_fd()];
+    let shared = socket::share(&[7; 5000]).unwrap();
+    let keep = [near.as_raw_fd(), far.as_raw_fd(), kept.as_raw_fd(), shared.as_raw_fd()];
     let was_root = is_root();
 
     let report = isolate(&plan, &keep).unwrap();
@@ -142,6 +145,8 @@ fn probe(plan: LockdownPlan) {
         assert!(sent.is_ok(), "{sent:?}");
     }
     println!("> the channel works");
+    let payload = PayloadBytes::open(Payload::Shared(shared, ByteCount::bytes(5000)));
+    println!("> bytes of a payload: {}", payload.unwrap().as_ref().len());
     take_memory(plan, outbox);
 }
 
@@ -319,6 +324,7 @@ fn no_new_code_and_no_way_out_of_a_worker() {
     let stray = format!("use a stray descriptor: errno {}", libc::EBADF);
     assert!(said.contains(&stray), "{output:?}");
     assert!(said.contains(&"the channel works".to_owned()), "{output:?}");
+    assert!(said.contains(&"bytes of a payload: 5000".to_owned()), "{output:?}");
     assert!(output.status.success(), "{output:?}");
 }
 

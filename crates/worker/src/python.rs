@@ -10,13 +10,14 @@ use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
+use wardian_engine::{CStack, SignalPlaces};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::{Setup, Turn};
-use wardian_sandbox::memory::Verify;
+use wardian_sandbox::memory::{PayloadBytes, Verify};
 use wardian_sandbox::{
-    CodeSpec, ImageSpec, Library, OpenGuest, Sandbox, SandboxConfig, SandboxError, Stopwatch,
-    TurnEnd,
+    CodeSpec, ImageSpec, Library, OpenGuest, Pack, PackError, Sandbox, SandboxConfig, SandboxError,
+    Stopwatch, TurnEnd,
 };
 use wardian_vocabulary::units::ByteCount;
 
@@ -31,6 +32,10 @@ pub struct WorkerSetup {
     pub code: Vec<CodeSetup>,
     /// Pages that the engine's module declares.
     pub declared_pages: usize,
+    /// The place of the engine's C stack, which checkpoints leave out.
+    pub c_stack: CStack,
+    /// The words by which the engine's interpreter is told of signals.
+    pub signals: SignalPlaces,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -79,16 +84,27 @@ impl PythonRunner {
         let library = Library::new(archive, data)?;
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
         let (keep, keep_idle) = (setup.keep, setup.keep_idle);
-        let config = SandboxConfig { keep, keep_idle, verify, ..SandboxConfig::default() };
+        let c_stack = Some(setup.c_stack);
+        let config = SandboxConfig { keep, keep_idle, verify, c_stack, ..SandboxConfig::default() };
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {
                 options: code.options,
                 native: File::from(inherited(code.native)?),
                 declared_pages: setup.declared_pages,
+                signals: setup.signals,
             })?;
         }
         Ok(Self { sandbox })
+    }
+}
+
+/// Tells a fault of packs, after which the sandbox can go on, from others.
+fn refusal<T>(end: Result<T, SandboxError>) -> Result<Result<T, PackError>, RunnerError> {
+    match end {
+        Ok(done) => Ok(Ok(done)),
+        Err(SandboxError::Pack(refused)) => Ok(Err(refused)),
+        Err(fault) => Err(fault.into()),
     }
 }
 
@@ -145,6 +161,24 @@ impl Runner for PythonRunner {
 
     fn open(&mut self, setup: Arc<Setup>) -> Result<OpenGuest, RunnerError> {
         Ok(self.sandbox.open(setup)?)
+    }
+
+    fn resume(
+        &mut self,
+        setup: Arc<Setup>,
+        packs: Vec<Payload>,
+    ) -> Result<Result<OpenGuest, PackError>, RunnerError> {
+        let packs: Result<Vec<_>, _> = packs.into_iter().map(PayloadBytes::open).collect();
+        let packs = packs?;
+        let packs: Vec<&[u8]> = packs.iter().map(AsRef::as_ref).collect();
+        refusal(self.sandbox.resume(setup, &packs))
+    }
+
+    fn checkpoint(
+        &mut self,
+        guest: &mut OpenGuest,
+    ) -> Result<Result<Pack, PackError>, RunnerError> {
+        refusal(self.sandbox.checkpoint(guest))
     }
 
     fn turn(

@@ -8,7 +8,7 @@ use crate::host::ChannelHost;
 use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::{Setup, Turn};
-use wardian_sandbox::{Stopwatch, TurnEnd};
+use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 
 /// The reason why a sandbox cannot continue. The worker ends with it, and the gateway starts
 /// another one.
@@ -59,6 +59,33 @@ pub trait Runner: Send {
     ///
     /// The worker ends with it.
     fn open(&mut self, setup: Arc<Setup>) -> Result<Self::Guest, RunnerError>;
+
+    /// Makes a guest in the state that a chain of packs ends with, the oldest pack first. `setup` is as
+    /// that of the guest that was parked, up to its limits and environment.
+    ///
+    /// The inner error says why these packs are refused. Other guests can be made afterwards.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn resume(
+        &mut self,
+        setup: Arc<Setup>,
+        packs: Vec<Payload>,
+    ) -> Result<Result<Self::Guest, PackError>, RunnerError>;
+
+    /// Makes a checkpoint of a guest whose last turn has left it whole. The guest can go on. A pack
+    /// continues the one before, so it is of use only if all since the last whole one have arrived.
+    ///
+    /// The inner error says why the guest cannot be parked.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn checkpoint(
+        &mut self,
+        guest: &mut Self::Guest,
+    ) -> Result<Result<Pack, PackError>, RunnerError>;
 
     /// Runs one program in a guest, to its end. Its time began with `watch`.
     ///

@@ -11,16 +11,21 @@
 //! attached              logs what is attached
 //! read PATH             logs a file of an attached skill, or a blob
 //! wait                  waits until it is cancelled
+//! interruptible         waits until it is interrupted, and ends with a `KeyboardInterrupt`
+//! receive               asks a connection for bytes, without an end, and logs the reply
 //! hang                  waits for ever
 //! compute               computes until it is cancelled
 //! panic, abort, break   ends the worker in one of three ways
 //! keep TEXT             notes a text in the guest
 //! kept                  logs what was noted in the guest, in this turn or before
+//! unparkable            makes checkpoints of the guest fail from now on
 //! spoil MILLISECONDS    makes cleaning up take this long and fail
 //! complain COUNT        writes COUNT lines to standard error
 //! return TEXT           ends the run with this output
 //! return-of COUNT       ends the run with an output of COUNT bytes
 //! ```
+//!
+//! A checkpoint of a guest is what was noted since the one before.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "only tests are here; they fail by panics")]
 
@@ -35,6 +40,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
@@ -45,11 +51,14 @@ use wardian_formats::job::attachment::{
 };
 use wardian_formats::job::host::Host as _;
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
+use wardian_formats::job::session::cell::CellOutcome;
+use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PACK_FORMAT, PackFacts};
 use wardian_formats::job::{Program, Setup, Turn};
-use wardian_sandbox::{Stopwatch, TurnEnd};
+use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_vocabulary::secret_text::SecretText;
 
@@ -71,12 +80,110 @@ pub(crate) struct ScriptedGuest {
     setup: Arc<Setup>,
     kept: Vec<String>,
     can_go_on: bool,
+    is_unparkable: bool,
+    /// The facts about the packs that the next one continues, and what is in none of them begins here.
+    chain: (Vec<PackFacts>, usize),
+}
+
+/// What stands in a pack, after the digest of its text.
+#[derive(Serialize, Deserialize)]
+struct ScriptedPack {
+    image: Digest,
+    sequence: u32,
+    base: Option<Digest>,
+    kept: Vec<String>,
+}
+
+impl ScriptedPack {
+    /// Bytes of the digest before the text.
+    const DIGEST: usize = 64;
+
+    fn write(&self) -> Pack {
+        let text = serde_json::to_vec(self).unwrap();
+        let bytes = [Digest::of(&text).to_string().into_bytes(), text].concat();
+        Pack { facts: self.facts(&bytes), bytes }
+    }
+
+    fn read(bytes: &[u8]) -> Result<(PackFacts, Self), PackError> {
+        let whole = bytes.split_at_checked(Self::DIGEST);
+        let whole = whole.filter(|(sum, text)| Digest::of(text).to_string().as_bytes() == *sum);
+        let (_, text) = whole.ok_or(PackError::Damaged { what: "its digest is another one" })?;
+        let pack: Self = serde_json::from_slice(text).unwrap();
+        Ok((pack.facts(bytes), pack))
+    }
+
+    fn facts(&self, bytes: &[u8]) -> PackFacts {
+        PackFacts {
+            format: PACK_FORMAT,
+            image: self.image,
+            sequence: self.sequence,
+            base: self.base,
+            digest: Digest::of(bytes),
+            root: Digest::of(self.kept.join(" ").as_bytes()),
+            pages: self.kept.len().try_into().unwrap(),
+            size: bytes.len().into(),
+        }
+    }
+}
+
+impl ScriptedGuest {
+    fn new(setup: Arc<Setup>) -> Self {
+        let (kept, chain) = (Vec::new(), (Vec::new(), 0));
+        Self { setup, kept, can_go_on: true, is_unparkable: false, chain }
+    }
+
+    fn of_packs(setup: Arc<Setup>, packs: &[Vec<u8>]) -> Result<Self, PackError> {
+        let mut guest = Self::new(setup);
+        for bytes in packs {
+            let (facts, pack) = ScriptedPack::read(bytes)?;
+            guest.chain.0.push(facts);
+            guest.kept.extend(pack.kept);
+        }
+        PackFacts::check_chain(guest.setup.image, &guest.chain.0)?;
+        guest.chain.1 = guest.kept.len();
+        Ok(guest)
+    }
+
+    fn checkpoint(&mut self) -> Result<Pack, PackError> {
+        if self.is_unparkable {
+            return Err(PackError::Unparkable { what: "a thing that was asked for" });
+        }
+        let (mut chain, mut from) = std::mem::take(&mut self.chain);
+        let last = chain.last().copied();
+        if chain.len() == MOST_IN_CHAIN {
+            (chain, from) = (Vec::new(), 0);
+        }
+        let pack = ScriptedPack {
+            image: self.setup.image,
+            sequence: last.map_or(0, |last| last.sequence) + 1,
+            base: chain.last().map(|last| last.digest),
+            kept: self.kept.get(from..).unwrap_or_default().to_vec(),
+        };
+        let pack = pack.write();
+        chain.push(pack.facts);
+        self.chain = (chain, self.kept.len());
+        Ok(pack)
+    }
 }
 
 enum Step {
     Next,
     Return(Vec<u8>),
     Fail(RunFailure),
+}
+
+/// Passes time until the run is to end.
+fn until(is_over: &dyn Fn() -> bool, pass: impl Fn()) -> Step {
+    while !is_over() {
+        pass();
+    }
+    Step::Fail(RunFailure::Cancelled)
+}
+
+/// The failure of a program that lets itself be interrupted.
+fn interrupted() -> RunFailure {
+    let class = "KeyboardInterrupt".to_owned();
+    RunFailure::Exception { class, message: String::new(), traceback: None }
 }
 
 impl ScriptedRunner {
@@ -104,21 +211,21 @@ impl ScriptedRunner {
                 Ok(Step::Next)
             }
             "kept" => log(guest.kept.join(" ")),
+            "unparkable" => {
+                guest.is_unparkable = true;
+                Ok(Step::Next)
+            }
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
-            "wait" => {
-                let is_cancelled = host.is_cancelled();
-                while !is_cancelled() {
-                    thread::park_timeout(PAUSE);
-                }
-                Ok(Step::Fail(RunFailure::Cancelled))
+            "receive" => {
+                let request = NetworkRequest::Read { handle: 1, max: 1, timeout: None };
+                log(format!("{:?}", host.ask_network(&request).unwrap()))
             }
-            "compute" => {
-                let is_cancelled = host.is_cancelled();
-                while !is_cancelled() {
-                    std::hint::spin_loop();
-                }
-                Ok(Step::Fail(RunFailure::Cancelled))
+            "wait" => Ok(until(&host.is_cancelled(), || thread::park_timeout(PAUSE))),
+            "compute" => Ok(until(&host.is_cancelled(), std::hint::spin_loop)),
+            "interruptible" => {
+                let cancelled = until(&host.is_interrupted(), || thread::park_timeout(PAUSE));
+                Ok(if host.is_cancelled()() { cancelled } else { Step::Fail(interrupted()) })
             }
             "hang" => loop {
                 thread::park_timeout(PAUSE);
@@ -197,7 +304,23 @@ impl Runner for ScriptedRunner {
     }
 
     fn open(&mut self, setup: Arc<Setup>) -> Result<ScriptedGuest, RunnerError> {
-        Ok(ScriptedGuest { setup, kept: Vec::new(), can_go_on: true })
+        Ok(ScriptedGuest::new(setup))
+    }
+
+    fn resume(
+        &mut self,
+        setup: Arc<Setup>,
+        packs: Vec<Payload>,
+    ) -> Result<Result<ScriptedGuest, PackError>, RunnerError> {
+        let packs: io::Result<Vec<_>> = packs.into_iter().map(read).collect();
+        Ok(ScriptedGuest::of_packs(setup, &packs?))
+    }
+
+    fn checkpoint(
+        &mut self,
+        guest: &mut ScriptedGuest,
+    ) -> Result<Result<Pack, PackError>, RunnerError> {
+        Ok(guest.checkpoint())
     }
 
     fn turn(
@@ -232,6 +355,9 @@ impl Runner for ScriptedRunner {
             conversions: Conversions::default(),
             usage,
             profile: None,
+            cell: turn.cell.map(|order| {
+                Box::new(CellOutcome { reseeded: order.reseed, ..CellOutcome::default() })
+            }),
         };
         Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
     }
@@ -305,6 +431,7 @@ pub(crate) fn script(source: &str) -> (Box<Setup>, Box<Turn>) {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     (Box::new(setup), Box::new(turn))

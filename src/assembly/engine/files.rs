@@ -95,6 +95,8 @@ impl EngineFiles {
             library: inheritable(&self.timed.library.file)?,
             code: code.collect::<Result<_, _>>()?,
             declared_pages: usize::try_from(pages).unwrap_or(usize::MAX),
+            c_stack: self.timed.c_stack,
+            signals: self.timed.signals,
             keep: KEEP,
             keep_idle: KEEP_IDLE,
             is_paranoid: config.workers.paranoid,

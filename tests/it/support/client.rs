@@ -201,6 +201,13 @@ impl Client {
         answer(request.send_empty().unwrap())
     }
 
+    /// Sends JSON to a path.
+    pub(crate) fn post_json(&self, path: &str, body: &Value) -> Answer {
+        let request = self.authorized(self.agent.post(format!("{}{path}", self.url)));
+        let sent = request.header("Content-Type", "application/json").send(body.to_string());
+        answer(sent.unwrap())
+    }
+
     /// Puts nothing at a path.
     pub(crate) fn put(&self, path: &str) -> Answer {
         let request = self.authorized(self.agent.put(format!("{}{path}", self.url)));

@@ -29,6 +29,8 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `import_hooks`: modules that are changed when they are imported, or are implemented here;
   `amendments`: changes to library modules that assume 64-bit positions, with `counting` and
   `library`; `patches`: changes to packages, with the codecs for pictures and tables;
+- `cells`: the cells of a session in the place of one program, with `display`, `magics` and `notebook`
+  (what IPython offers them), and `forks`: a state that is continued a second time;
 - `rehearsal`: runs while the image is built;
 - `places`: paths;
 - `errors`: error numbers of Linux;

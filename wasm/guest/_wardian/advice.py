@@ -20,6 +20,7 @@ from typing import Any
 from _wardian import (
     door,
     figures,
+    forks,
     import_hooks,
     network,
     packages,
@@ -103,7 +104,7 @@ def _patch_os(module: Any) -> None:
     ):
         _refuse(module, name, f"the sandbox has no such files: {instead}")
     # The library expects this function wherever `fork` exists.
-    module.register_at_fork = lambda **functions: None
+    forks.install()
 
 
 def _refuse(module: Any, name: str, advice: str) -> None:
@@ -203,17 +204,23 @@ _INSTALL = re.compile(
 )
 
 
+def about_installing(names: str) -> str:
+    """Says that nothing can be installed, and what there is in the place of these packages."""
+    advice = "nothing can be installed"
+    for word in re.findall(r"[A-Za-z][\w.-]*", names):
+        substitute = packages.substitute_for(word.replace("-", "_"))
+        if substitute is not None:
+            advice += f"; in the place of {word}: {substitute}"
+    return advice
+
+
 def explain_syntax(error: SyntaxError, source: str) -> None:
     """Adds advice to the error if the line is a notebook command or Markdown."""
     lines = source.split("\n")
     line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
     install = _INSTALL.match(line)
     if install is not None:
-        advice = f"{NOTEBOOK}, and nothing can be installed"
-        for word in re.findall(r"[A-Za-z][\w.-]*", install[1]):
-            substitute = packages.substitute_for(word.replace("-", "_"))
-            if substitute is not None:
-                advice += f"; in the place of {word}: {substitute}"
+        advice = f"{NOTEBOOK}, and {about_installing(install[1])}"
     elif line.lstrip().startswith("!"):
         advice = f"{NOTEBOOK}: {PROCESSES}"
     elif line.lstrip().startswith("%"):

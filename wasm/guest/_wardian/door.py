@@ -22,6 +22,7 @@ WRITE_BLOB_FILE = b"\x06"
 PROGRESS = b"\x0a"
 CONVERTED = b"\x0b"
 NAME_BLOB = b"\x0c"
+CELL = b"\x0e"
 
 _DONE = 0
 

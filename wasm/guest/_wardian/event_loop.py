@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import asyncio.selector_events
 import errno
+import functools
 import inspect
 import selectors
 import signal
@@ -152,12 +153,34 @@ def install() -> None:
     provide_loop()
 
 
-def provide_loop() -> None:
+def provide_loop(loop: asyncio.AbstractEventLoop | None = None) -> None:
     """Makes a loop the current one, for the old `get_event_loop().run_until_complete(...)`.
 
     Python has removed this, but programs still use it. Every `asyncio.run` removes the loop.
     """
-    _policy().set_event_loop(SandboxEventLoop())
+    _policy().set_event_loop(loop or SandboxEventLoop())
+
+
+_create_task: Any = asyncio.create_task
+
+
+def lend_loop(current: Callable[[], asyncio.AbstractEventLoop] | None) -> None:
+    """Lets `asyncio.create_task` work while no loop runs: the task then waits in that of `current`.
+
+    Without a `current`, the function is Python's own again.
+    """
+    tasks: Any = asyncio.tasks
+    tasks.create_task = asyncio.create_task = _create_task
+    if current is None:
+        return
+
+    @functools.wraps(_create_task)
+    def create_task(coro: Any, **options: Any) -> Any:
+        if asyncio._get_running_loop() is None:
+            return current().create_task(coro, **options)
+        return _create_task(coro, **options)
+
+    tasks.create_task = asyncio.create_task = create_task
 
 
 def _policy() -> Any:

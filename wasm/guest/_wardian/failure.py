@@ -34,6 +34,12 @@ _add_note = BaseException.add_note
 _clear_frames = traceback.clear_frames
 
 
+def refill() -> None:
+    """Makes the room again that the description of a `MemoryError` has taken."""
+    if not _reserve:
+        _reserve.append(bytearray(1 << 20))
+
+
 class EntrypointNotFound(AttributeError):
     """The program does not define the function that was to be called."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from _wardian import places
@@ -26,8 +27,10 @@ MAX_PICTURES = 20
 """Most files that returned and open figures of one run become."""
 
 _modules = sys.modules
+_show: Callable[[Any], None] | None = None
 _FILE = "_wardian_file"  # attribute of a figure that has a file: its path below the workspace
 _SAVED = "_wardian_saved"  # attribute of a figure that was written anywhere
+_SHOWN_MARK = "_wardian_shown"  # attribute of a figure that was shown
 _made: list[str] = []
 """The files that returned and open figures have become in this run."""
 
@@ -44,6 +47,8 @@ def patch_figure(module: Any) -> None:
 
     @functools.wraps(savefig)
     def save_and_note(self: Any, fname: Any, *args: Any, **options: Any) -> Any:
+        if _show is not None and self.stale:
+            setattr(self, _SHOWN_MARK, False)
         saved = savefig(self, fname, *args, **options)
         _note_saved(self, fname)
         return saved
@@ -83,6 +88,8 @@ def _show_one(self: Any) -> None:
 
 
 def _save(figure: Any) -> None:
+    if _show is not None:
+        return _show(figure)
     name = getattr(figure, _FILE, None)
     is_shown = type(name) is str and name.rpartition(".")[2].lower() in _SHOWN
     if not is_shown or figure.stale or not os.path.isfile(f"{places.WORKSPACE}/{name}"):
@@ -117,14 +124,18 @@ _PICTURES = _SHOWN | {"avif", "pdf", "svg"}
 
 def show_picture(self: Any, title: str | None = None) -> None:
     """Replaces `Image.show` of Pillow. A picture that is shown again may have changed."""
-    if len(_made) >= MAX_PICTURES:
-        _tell(f"a picture was not saved: a run makes {MAX_PICTURES} pictures; save it with save()")
+    if _show is not None:
+        _show(self)
+    elif len(_made) >= MAX_PICTURES:
+        tell(f"a picture was not saved: a run makes {MAX_PICTURES} pictures; save it with save()")
     else:
         _save_picture(self)
 
 
 def register(leaves: dict[int, Leaf], branches: dict[int, Branch]) -> None:
     """Adds the classes of figures and pictures of the packages that the program has imported."""
+    if _show is not None:  # they are shown, and their text is the value
+        return
     for module, name, branch in (
         ("matplotlib.artist", "Artist", _artist),
         ("matplotlib.container", "Container", _container),
@@ -173,7 +184,7 @@ def _figure(work: Converter, figure: Any, source: str, place: Place) -> Any:
         except MemoryError:
             raise
         except Exception as error:
-            raise Unfit(f"{place} is a figure that cannot be drawn ({_words(error)})") from error
+            raise Unfit(f"{place} is a figure that cannot be drawn ({words_of(error)})") from error
         name = path.removeprefix(f"{places.WORKSPACE}/")
         _made.append(name)
     work.notes.add(place, source, "PNG file" if str(name).lower().endswith(".png") else "file")
@@ -192,7 +203,7 @@ def _picture(work: Converter, value: Any, place: Place, above: tuple[int, ...]) 
         except MemoryError:
             raise
         except Exception as error:
-            raise Unfit(f"{place} is a picture that cannot be saved ({_words(error)})") from error
+            raise Unfit(f"{place} is a picture that cannot be saved ({words_of(error)})") from error
         try:
             setattr(value, _FILE, name)
         except Exception:
@@ -241,14 +252,45 @@ def save_open() -> None:
         except MemoryError:
             raise
         except Exception as error:
-            _tell(f"an open figure could not be drawn: {_words(error)}")
+            tell(f"an open figure could not be drawn: {words_of(error)}")
         else:
             _made.append(path.removeprefix(f"{places.WORKSPACE}/"))
     if left:
-        _tell(
+        tell(
             f"{len(wanted)} figures were open at the end of the program, and {left} of them were "
             f"not saved: a run makes {MAX_PICTURES} pictures; save the others with savefig"
         )
+
+
+def show_with(show: Callable[[Any], None]) -> None:
+    """Shows figures and pictures from now on in the place of saving them to files."""
+    global _show
+    _show = show
+
+
+def take_open() -> list[Any]:
+    """Closes all figures of `pyplot`, and returns those with content that were not shown since.
+
+    Raises:
+        Exception: The program has changed what it takes to look at them.
+    """
+    pyplot: Any = _modules.get("matplotlib.pyplot")
+    if pyplot is None or not pyplot.get_fignums():
+        return []
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    pyplot.close("all")
+    return [figure for figure in figures if not is_shown(figure) and _has_content(figure)]
+
+
+def is_shown(figure: Any) -> bool:
+    """True if a figure was shown and has not changed since."""
+    return getattr(figure, _SHOWN_MARK, False) and not figure.stale
+
+
+def note_shown(figure: Any) -> None:
+    """Remembers that a figure was shown as it is now."""
+    setattr(figure, _SHOWN_MARK, True)
+    figure.stale = False
 
 
 def _has_content(figure: Any) -> bool:
@@ -260,14 +302,16 @@ def _has_content(figure: Any) -> bool:
     )
 
 
-def _tell(words: str) -> None:
+def tell(words: str) -> None:
+    """Tells the caller something on the standard error output."""
     try:
         print(words, file=sys.stderr)
     except Exception:
         pass
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
+    """An exception in one line, whatever its class is like."""
     try:
         return f"{type(error).__name__}: {' '.join(str(error)[:200].split())}"
     except Exception:
@@ -276,4 +320,6 @@ def _words(error: Exception) -> str:
 
 def forget() -> None:
     """Forgets the pictures of a run."""
+    global _show
     _made.clear()
+    _show = None

@@ -99,6 +99,19 @@ def _own_process(pid: int = 0) -> int:
     return _PROCESS
 
 
+def change_process() -> None:
+    """Gives the process another number: that of the next one."""
+    global _PROCESS
+    _PROCESS += 1
+    number = _PROCESS
+
+    def getpid() -> int:
+        return number
+
+    getpid.__module__ = "posix"
+    os.getpid = getpid
+
+
 def _wait(*args: Any, **named: Any) -> None:
     """There never is a child to wait for."""
     raise ChildProcessError(ECHILD, posix.strerror(ECHILD))

@@ -108,6 +108,12 @@ def _own_modules() -> Iterator[tuple[str, Any]]:
             yield name, module
 
 
+def note_process() -> None:
+    """Learns that the number of the process has changed."""
+    global _getpid
+    _getpid = os.getpid
+
+
 class _Child:
     """The worker of a pool. It begins with a copy of the program's present state."""
 

@@ -16,7 +16,7 @@ import shutil
 import sys
 from typing import Any
 
-from _wardian import door, importer, places, runner
+from _wardian import cells, door, importer, places, runner
 
 _ROUNDS = 12  # more than CPython's specialiser needs
 
@@ -28,6 +28,13 @@ _PROGRAMS = (
     "def main(args):\n    return args['missing']\n",
     "from runtime import blobs, log, run\nlog.info('run %s', run.id)\nprint(blobs.list())\n",
     "def main(args)\n    return 1\n",
+)
+_CELLS = (
+    ("import math\nx = [1]\ndef double(n):\n    return 2 * n\n", 0x02),
+    ("x.append(double(2))\nprint(x)\nx", 0x02),
+    ("import asyncio\nawait asyncio.sleep(0)\nx.pop()", 0x02),
+    ("display(x)\nclass Shown:\n    def _repr_html_(self):\n        return '<b>'\nShown()", 0x0B),
+    ("double(y)", 0x03),
 )
 _SKILL = "wardian.rehearsal"
 _SKILL_FILES = {
@@ -51,6 +58,12 @@ def rehearse() -> None:
         for source, end in zip(_PROGRAMS, ends, strict=True):
             program = {"code": {"source": source, "file_name": "main.py"}}
             _perform(_job(program, []), end)
+    for _ in range(_ROUNDS):
+        for number, (source, end) in enumerate(_CELLS, 1):
+            program = {"code": {"source": source, "file_name": "main.py"}}
+            order = {"number": number, "reseed": False}
+            _perform(_job(program, []) | {"cell": order}, end)
+        cells.forget()
     skill_root = f"{places.WORKSPACE}/.rehearsal"
     try:
         _write_skill(f"{skill_root}/{_SKILL}/code")

@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from _wardian import (
@@ -50,7 +51,9 @@ def run() -> None:
     """Runs the job that the host has for this image, and reports how it ended."""
     try:
         job = door.read_job()
-        _prepare(job)
+        if "cell" in job:
+            return run_cell(job)
+        prepare(job)
         value, is_last = _execute(job)
         _kept.append(value)
         if is_last and not job["strict_output"]:  # then its text is the output
@@ -61,15 +64,23 @@ def run() -> None:
         if "code" in job["program"]:
             figures.save_open()
     except BaseException as exception:
-        _end_timer()
+        end_timer()
         _kept.append(exception)
         report = failure.raised(exception)
         _finish_threads()
     _finish()
-    _send(report)
+    send(report)
 
 
-def _end_timer() -> None:
+def _no_cells(job: dict[str, Any]) -> None:
+    raise RuntimeError("there are no cells in this image")
+
+
+run_cell: Callable[[dict[str, Any]], None] = _no_cells
+"""Runs the job of a cell; it never raises. `cells`, which builds on this module, provides it."""
+
+
+def end_timer() -> None:
     """Ends the timer of a program that has failed. Its handler may raise once more meanwhile."""
     while True:
         try:
@@ -78,7 +89,7 @@ def _end_timer() -> None:
             pass
 
 
-def _prepare(job: dict[str, Any]) -> None:
+def prepare(job: dict[str, Any]) -> None:
     """Sets the state that must differ between two runs of one image."""
     seed = job["seed"]
     _random_seed(_random_generator, seed)
@@ -176,12 +187,13 @@ def _finish() -> None:
     sys.stdout, sys.stderr = _streams  # the interpreter flushes these once more
 
 
-def _send(report: bytes) -> None:
+def send(report: bytes) -> None:
+    """Reports the end of the program, and flushes the files that it was still writing."""
     try:
         are_open = door.ask(report)
     except Exception as refused:
         are_open = door.ask(failure.raised(refused))
-    if are_open:  # files that the program was still writing
+    if are_open:
         try:
             open_files.flush()
         except BaseException:

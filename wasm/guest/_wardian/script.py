@@ -28,11 +28,11 @@ from _wardian import advice, event_loop, places, tables
 
 _modules = sys.modules
 _compile, _exec, _eval = compile, exec, eval
-_FUTURES = sum(
+FUTURES = sum(
     getattr(__future__, name).compiler_flag for name in __future__.all_feature_names
 ) & ~0xF
-_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_COROUTINE = 0x80
+AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+COROUTINE = 0x80
 
 _FENCE = re.compile(
     r"\A\s*(```+|~~~+)[ \t]*[A-Za-z0-9_+.-]*[ \t]*\r?\n(.*?)\n?[ \t]*\1\s*\Z", re.S
@@ -133,7 +133,7 @@ def _compiled(source: str, file_name: str) -> CodeType:
     except SyntaxError as error:
         if "outside function" in str(error.msg) and ("await" in source or "async" in source):
             try:
-                return _compile(source, file_name, "exec", _AWAIT, True)
+                return _compile(source, file_name, "exec", AWAIT, True)
             except SyntaxError:
                 pass
         advice.explain_syntax(error, source)
@@ -143,14 +143,14 @@ def _compiled(source: str, file_name: str) -> CodeType:
 def _perform(code: CodeType, namespace: dict[str, Any]) -> Any:
     """Runs code, and awaits it if it awaits something itself."""
     value = _eval(code, namespace)
-    if code.co_flags & _COROUTINE:
+    if code.co_flags & COROUTINE:
         return event_loop.run(value)
     return value
 
 
 def _split(source: str, file_name: str, whole: CodeType) -> tuple[CodeType, CodeType | None]:
     """Splits off the last statement if it is an expression. Returns the code of both parts."""
-    flags = _AWAIT | (whole.co_flags & _FUTURES)
+    flags = AWAIT | (whole.co_flags & FUTURES)
     tree = _compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, True)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return whole, None

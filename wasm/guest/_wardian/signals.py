@@ -1,4 +1,5 @@
-"""Signals that a program sends to itself, and those of its timer. Nobody else sends any.
+"""Signals that a program sends to itself, those of its timer, and the interruption of a cell by its
+caller or at its time limit. Nobody else sends any.
 
 A handler of the program is called as natively. Without one, most signals end the program, which the
 host reports with the name of the signal; the C library of the engine would abort the interpreter.
@@ -28,6 +29,8 @@ _IGNORED = frozenset({17, 18, 23, 28})
 """SIGCHLD, SIGCONT, SIGURG and SIGWINCH do nothing by default."""
 
 _REAL, _VIRTUAL, _PROFILING = range(3)
+
+INTERRUPT = 2
 
 _NO_SIGNALS = "no signal arrives here but that of signal.alarm and signal.setitimer"
 _NO_SUCH_TIMER = (
@@ -101,23 +104,26 @@ ItimerError.__module__ = "signal"
 ItimerError.__name__ = ItimerError.__qualname__ = "itimer_error"
 
 
-# The handler of SIGALRM. The interpreter would ignore a signal of the timer without a handler, so
-# it always has one: the program's, or one of these in the place of the two numbers.
+# The handlers of the two signals that the host sends. The interpreter would complain of a signal
+# without a handler, so these always have one: the program's, or one of these in the place of the two
+# numbers.
 
 
-def _end_by_alarm(signalnum: int, frame: object) -> None:
-    end(timers.ALARM)
+def _end_by_signal(signalnum: int, frame: object) -> None:
+    end(signalnum)
 
 
-def _ignore_alarm(signalnum: int, frame: object) -> None:
+def _ignore_signal(signalnum: int, frame: object) -> None:
     """Nothing happens."""
 
 
 _STAND_INS: dict[int, Any] = {
-    int(_signal.SIG_DFL): _end_by_alarm,
-    int(_signal.SIG_IGN): _ignore_alarm,
+    int(_signal.SIG_DFL): _end_by_signal,
+    int(_signal.SIG_IGN): _ignore_signal,
 }
 """In the place of SIG_DFL and SIG_IGN."""
+
+_SENT_BY_HOST = frozenset({INTERRUPT, timers.ALARM})
 
 
 def _shown(handler: Any) -> Any:
@@ -129,7 +135,7 @@ def _shown(handler: Any) -> Any:
 
 def signal(signalnum: Any, handler: Any, /) -> Any:
     """Sets the handler of a signal, and returns the one before."""
-    if signalnum == timers.ALARM and type(handler) is int:
+    if signalnum in _SENT_BY_HOST and type(handler) is int:
         handler = _STAND_INS.get(handler, handler)
     return _shown(_set_handler(signalnum, handler))
 
@@ -137,6 +143,35 @@ def signal(signalnum: Any, handler: Any, /) -> Any:
 def getsignal(signalnum: Any, /) -> Any:
     """Returns the handler of a signal."""
     return _shown(_get_handler(signalnum))
+
+
+# While no cell runs, and while its end is reported, an interruption must change nothing.
+
+
+def _hold_signal(signalnum: int, frame: object) -> None:
+    """The cell has ended, or has not begun. The host interrupts one that goes on once more."""
+
+
+_handler_of_program: Any = None
+
+
+def allow_interrupts() -> None:
+    """Lets an interruption call the handler of the program: a cell begins."""
+    if _handler_of_program is not None:
+        _set_handler(INTERRUPT, _handler_of_program)
+
+
+def hold_interrupts() -> None:
+    """Ignores interruptions until the next cell begins.
+
+    Raises:
+        BaseException: One that came before. The next call succeeds.
+    """
+    global _handler_of_program
+    handler = _get_handler(INTERRUPT)
+    if handler is not _hold_signal:
+        _handler_of_program = handler if callable(handler) else _signal.default_int_handler
+        _set_handler(INTERRUPT, _hold_signal)
 
 
 def _set_timer(seconds: float, interval: float) -> tuple[float, float]:

@@ -592,6 +592,19 @@ def getdefaulttimeout() -> float | None:
     return _default_timeout
 
 
+def end_connections() -> None:
+    """Ends every connection as if its other side had closed it.
+
+    What is left of one is the end of a pair whose other end is closed: reading gives nothing, writing
+    fails, and whoever waits for it is woken.
+    """
+    for stream in set(streams.values()):
+        if stream.handle is not None:
+            stream.disconnect()
+            stream.end, other = local_sockets.pair(keeps_messages=False)
+            other.close()
+
+
 def forget() -> None:
     """Forgets the connections of a run; for rehearsals and tests."""
     global _default_timeout

@@ -185,6 +185,27 @@ def finish() -> None:
     _schedule.fail_if_stuck()
 
 
+def settle() -> None:
+    """Runs the threads that can run at the end of a cell. Daemons and timers stay for later ones.
+
+    Raises:
+        RuntimeError: One of the threads cannot go on.
+    """
+    pending = _schedule.pending
+    if not pending and _schedule.failure is None:
+        return
+    _schedule.running.clear()
+    later = [unit for unit in pending if unit.is_daemon or unit.due is not None]
+    for unit in later:
+        pending.remove(unit)
+    try:
+        while pending:
+            _schedule.run_next()
+    finally:
+        pending.extend(later)
+    _schedule.fail_if_stuck()
+
+
 def sleep(seconds: float, /) -> None:
     """Replaces `time.sleep`: the main program lets its threads run meanwhile."""
     schedule = _schedule

@@ -52,6 +52,37 @@ def remember_source(file_name: str, source: str) -> None:
     _lines_of[file_name] = (lambda: source,)
 
 
+def release() -> None:
+    """Frees the traces that were cut, for a program that goes on. Chains of exceptions stay."""
+    traces = [part for part in _never_freed if type(part) is TracebackType]
+    _never_freed[:] = [part for part in _never_freed if type(part) is not TracebackType]
+    while traces:
+        nodes = list(_nodes(traces.pop()))
+        for node in nodes:
+            node.tb_next = None
+        frames = [node.tb_frame for node in nodes]
+        del nodes[:]
+        _free(frames)
+
+
+def release_exception(exceptions: list[BaseException]) -> None:
+    """Takes an exception out of its list; if it was the last use of its frames, they are freed."""
+    frames = []
+    for node in _nodes(exceptions[-1].__traceback__):
+        frames = [node.tb_frame]
+    while frames and frames[-1].f_back is not None:
+        frames.append(frames[-1].f_back)
+    exceptions.pop()
+    frames.reverse()
+    _free(frames)
+
+
+def _free(frames: list[Any]) -> None:
+    """Drops frames of a stack one by one, the inner ones first: each refers to its caller."""
+    while frames:
+        frames.pop()
+
+
 def text_of(exception: BaseException) -> str | None:
     """Returns the text that Python would print, or None if there is only the message.
 

@@ -10,6 +10,7 @@ import io
 import json
 import linecache
 import os
+import struct
 import sys
 import tempfile
 import time
@@ -72,7 +73,7 @@ if "_wardian" not in sys.modules:
     install()
 
 import _wardian  # noqa: E402
-from _wardian import importer, places, runner  # noqa: E402
+from _wardian import cells, importer, places, runner  # noqa: E402
 
 
 # A run ends with the exit handlers of its program, and not with those of this process: the one of
@@ -127,6 +128,8 @@ class Sandbox(unittest.TestCase):
         self.job: dict[str, Any] = {}
         self.timer = (0.0, 0.0)
         self.printed = self.complained = ""
+        self.displayed: list[dict[str, Any]] = []
+        self.reseeded = self.cells = 0
         door_module.sandbox = self
         self.addCleanup(setattr, door_module, "sandbox", None)
         self._restore_process_afterwards()
@@ -150,6 +153,7 @@ class Sandbox(unittest.TestCase):
             importer.mount(())
 
         self.addCleanup(runner.forget_run)
+        self.addCleanup(cells.forget)
         self.addCleanup(restore)
 
     # What the host does.
@@ -184,6 +188,8 @@ class Sandbox(unittest.TestCase):
             return b"\0"
         if operation == 13:
             return b"\0" + self._timer(payload)
+        if operation == 14:
+            return b"\0" + self._cell(payload)
         raise OSError(f"unknown operation {operation}")
 
     def _timer(self, request: bytes) -> bytes:
@@ -201,6 +207,31 @@ class Sandbox(unittest.TestCase):
         return b"".join(
             round(time * 1e9).to_bytes(8, "little") for time in (left, interval if due else 0.0)
         )
+
+    def _cell(self, request: bytes) -> bytes:
+        """What a cell displays, and that it was reseeded."""
+        if request[0] == 1:
+            self.displayed.clear()
+        elif request[0] == 2:
+            self.reseeded += 1
+        if request[0]:
+            return b""
+        at, count = struct.unpack_from("<IB", request, 1)
+        bundle, position = {}, 6
+        for _ in range(count):
+            is_text, kind, length = struct.unpack_from("<BHI", request, position)
+            position += 7
+            name = request[position : position + kind].decode()
+            content = request[position + kind : position + kind + length]
+            bundle[name] = content.decode() if is_text else content
+            position += kind + length
+        self.assertEqual(position, len(request), "a bundle has nothing behind its parts")
+        if at == 0xFFFFFFFF:
+            at = len(self.displayed)
+            self.displayed.append(bundle)
+        else:
+            self.displayed[at] = bundle
+        return at.to_bytes(4, "little")
 
     def answer_network(self, request: bytes) -> bytes:
         """Answers a request for the network; a run has none unless a test gives it one."""
@@ -268,6 +299,25 @@ class Sandbox(unittest.TestCase):
 
     def run_code(self, source: str, **fields: Any) -> tuple[str, Any]:
         return self.run_job({"code": {"source": source, "file_name": "main.py"}}, **fields)
+
+    def run_cell(self, source: str, reseed: bool = False, **fields: Any) -> tuple[str, Any]:
+        """Runs the next cell of the test's session."""
+        self.cells += 1
+        self.displayed = []
+        order = {"number": self.cells, "reseed": reseed}
+        return self.run_code(source, cell=order, **fields)
+
+    def gives(self, source: str, **fields: Any) -> Any:
+        """Runs a cell that must not fail, and returns its value."""
+        end, value = self.run_cell(source, **fields)
+        self.assertEqual(end, "returned", value)
+        return value
+
+    def raises(self, source: str, **fields: Any) -> dict[str, Any]:
+        """Runs a cell that must fail, and returns the report."""
+        end, value = self.run_cell(source, **fields)
+        self.assertEqual(end, "raised", value)
+        return value
 
     def run_skill(self, skill: dict[str, Any], *others: dict[str, Any], **fields: Any) -> Any:
         program = {"skill": {"name": skill["name"]}}

@@ -4,6 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod limits;
 pub(crate) mod records;
 pub(crate) mod run_memory;
+pub(crate) mod sessions;
 pub(crate) mod telemetry;
 pub(crate) mod tenant_skills;
 pub(crate) mod tenants;

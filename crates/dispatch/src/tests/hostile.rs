@@ -11,14 +11,19 @@ use rustix::net::{RecvFlags, Shutdown, shutdown};
 use crate::tests::{
     WrittenBlobs, command, error_type, has_ended, job, logs, plays, run, until, watch,
 };
-use crate::{DispatchError, Job, Pool, PoolConfig, WorkerId};
+use crate::{
+    DispatchError, FinishedRun, HeldGuest, Job, NotParked, PackContent, Pool, PoolConfig, WorkerId,
+};
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
 use wardian_formats::job::outcome::{
-    Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
+    Conversions, LeftFiles, LogChunk, Logs, MAX_MESSAGE, RunFailure, RunOutcome, RunUsage, Stream,
 };
+use wardian_formats::job::session::cell::CellOrder;
+use wardian_formats::job::session::checkpoint::{PACK_FORMAT, PackFacts};
 use wardian_formats::job::socket::{self, Incoming};
 use wardian_formats::job::{Program, frame};
+use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
 fn hostile() -> PoolConfig {
@@ -42,11 +47,11 @@ fn the_process_that_is_hostile() {
             }
             if let ToWorker::Run(_, turn) | ToWorker::Turn(turn) = message {
                 let Program::Code { source, .. } = turn.program else { return };
-                let is_print = source.starts_with("prints");
-                let act = match source.starts_with("asks") {
-                    true => ask_wrongly,
-                    false if is_print => print_wrongly,
-                    false => misbehave,
+                let act = match source.split_once(' ').map(|(word, _)| word) {
+                    Some("asks") => ask_wrongly,
+                    Some("prints") => print_wrongly,
+                    Some("parks") => park_wrongly,
+                    _ => misbehave,
                 };
                 act(socket, &source);
             }
@@ -91,6 +96,7 @@ fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
         usage: RunUsage::default(),
         conversions: Conversions::default(),
         profile: None,
+        cell: None,
     };
     FromWorker::Done { outcome: Box::new(outcome), can_go_on: true }
 }
@@ -197,6 +203,71 @@ fn print_wrongly(socket: &OwnedFd, how: &str) {
             say(socket, &printed("x"), b"");
             say(socket, &done(Ok(()), "x"), b"{}");
         }
+    }
+}
+
+/// The end of a cell that leaves its guest whole.
+fn done_cell() -> FromWorker {
+    let FromWorker::Done { mut outcome, can_go_on } = done(Ok(()), "honest") else { panic!() };
+    outcome.cell = Some(Box::default());
+    FromWorker::Done { outcome, can_go_on }
+}
+
+fn parked(pack: &[u8]) -> PackFacts {
+    let digest = Digest::of(pack);
+    let (size, image) = (pack.len().into(), Digest::of(b"image"));
+    let (format, sequence, pages) = (PACK_FORMAT, 1, 0);
+    PackFacts { format, image, sequence, base: None, digest, root: image, pages, size }
+}
+
+fn park_wrongly(socket: &OwnedFd, how: &str) {
+    let facts = parked(b"pack");
+    let say_pack = |facts: PackFacts, pack: &[u8]| say(socket, &FromWorker::Parked(facts), pack);
+    let refuse = |reason: String| say(socket, &FromWorker::NotParked { reason }, b"");
+    match how {
+        "parks too early" => return say_pack(facts, b"pack"),
+        "parks what was not resumed" => {
+            return say(socket, &FromWorker::NotResumed { reason: "because".into() }, b"");
+        }
+        "parks with a long refusal to resume" => {
+            let reason = "x".repeat(MAX_MESSAGE + 1);
+            return say(socket, &FromWorker::NotResumed { reason }, b"");
+        }
+        "parks with a refusal to resume" => {
+            return say(socket, &FromWorker::NotResumed { reason: "because".into() }, b"");
+        }
+        "parks after a run" => {
+            // Together, so that the answer is not taken before the pack has arrived.
+            let mut bytes = frame::encode(&done(Ok(()), "true"), b"", false).unwrap();
+            frame::encode_into(&mut bytes, &FromWorker::Parked(facts), b"pack", false).unwrap();
+            return shout(socket, &bytes, None);
+        }
+        _ => say(socket, &done_cell(), b"{}"),
+    }
+    match how {
+        "parks another pack" => say_pack(facts, b"park"),
+        "parks another size" => say_pack(PackFacts { size: ByteCount::bytes(5), ..facts }, b"pack"),
+        "parks nothing" => say_pack(facts, b""),
+        "parks a changeable file" => share(socket, &FromWorker::Parked(facts), unsealed(4), 4),
+        "parks a forged file" => {
+            let zeros = vec![0; 1 << 20];
+            let facts = PackFacts { digest: facts.digest, ..parked(&zeros) };
+            share(socket, &FromWorker::Parked(facts), socket::share(&zeros).unwrap(), 1 << 20);
+        }
+        "parks an outcome" => say(socket, &done_cell(), b""),
+        "parks a blob" => say(socket, &blob(), b"x"),
+        "parks never" => {}
+        "parks and leaves" => shutdown(socket, Shutdown::Both).unwrap(),
+        "parks no JSON" => shout(socket, &[header(4, 0, 0), b"oops".to_vec()].concat(), None),
+        "parks with a long reason" => refuse("x".repeat(MAX_MESSAGE + 1)),
+        "parks with a reason" => refuse("because".to_owned()),
+        "parks twice" => {
+            let message = FromWorker::Parked(facts);
+            let mut bytes = frame::encode(&message, b"pack", false).unwrap();
+            frame::encode_into(&mut bytes, &message, b"pack", false).unwrap();
+            shout(socket, &bytes, None);
+        }
+        _ => say_pack(facts, b"pack"),
     }
 }
 
@@ -326,7 +397,7 @@ async fn a_worker_not_believed_in_a_later_turn_costs_its_guest() {
         ("many calls", true),
         ("huge output", true),
         ("silence", true),
-        ("half a message", true),
+        ("half a message", false),
         ("failed", false),
         ("two answers", false),
     ];
@@ -342,7 +413,7 @@ async fn a_worker_not_believed_in_a_later_turn_costs_its_guest() {
             let second = second.unwrap();
             assert!(second.is_worker_lost && !second.is_guest_kept, "{way}");
             assert!(logs(&second).is_empty() && second.output.is_none(), "{way}");
-        } else if way == "failed" {
+        } else if way != "two answers" {
             assert!(matches!(second, Err(DispatchError::GuestLost)), "{second:?}");
         } else {
             assert_eq!(logs(&second.unwrap()), ["true"]);
@@ -353,4 +424,110 @@ async fn a_worker_not_believed_in_a_later_turn_costs_its_guest() {
         assert_eq!(report.queued, 0);
     }
     assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+}
+
+fn cell(source: &str) -> Job {
+    let mut job = tight(source);
+    // The patience with a pack grows with them.
+    (job.guest.setup.limits.memory, job.guest.setup.limits.workspace) =
+        (ByteCount::mebibytes(1), ByteCount::mebibytes(1));
+    job.turn.cell = Some(CellOrder { number: 1, reseed: false });
+    job
+}
+
+async fn turn(guest: &mut HeldGuest, source: &str) -> Result<FinishedRun, DispatchError> {
+    guest.turn(&cell(source).turn, &mut WrittenBlobs::default()).await
+}
+
+/// What a worker does wrong after the answer of a cell costs the state and the guest, not the answer.
+#[tokio::test]
+async fn a_worker_not_believed_about_a_pack_costs_its_guest() {
+    let grace = Duration::from_millis(100);
+    let pool = Pool::start(PoolConfig { grace, most_held: 1, ..hostile() }).unwrap();
+    let ways = [
+        "parks another pack",
+        "parks another size",
+        "parks nothing",
+        "parks a changeable file",
+        "parks a forged file",
+        "parks an outcome",
+        "parks a blob",
+        "parks never",
+        "parks and leaves",
+        "parks no JSON",
+        "parks with a long reason",
+    ];
+    let mut expected = 0;
+    for (way, is_first) in ways.into_iter().flat_map(|way| [(way, true), (way, false)]) {
+        let mut guest = pool.open(cell("").guest);
+        if !is_first {
+            let well = turn(&mut guest, "parks well").await.unwrap();
+            assert!(well.is_guest_kept, "before {way}");
+            let pack = well.pack.unwrap().unwrap();
+            assert_eq!((pack.facts, pack.bytes), (parked(b"pack"), b"pack".to_vec()));
+        }
+        let ended = turn(&mut guest, way).await.unwrap();
+        assert_eq!((error_type(&ended), logs(&ended)), ("completed", vec!["honest"]), "{way}");
+        assert_eq!(ended.output.unwrap().into_bytes().unwrap(), b"{}", "{way}");
+        assert!(matches!(ended.pack, Some(Err(NotParked::WorkerLost))), "{way}: {:?}", ended.pack);
+        assert!(!ended.is_guest_kept, "{way}");
+        let lost = turn(&mut guest, "parks well").await;
+        assert!(matches!(lost, Err(DispatchError::GuestLost)), "{way}: {lost:?}");
+        let report = until(&pool, "free", |report| report.guests + report.running == 0).await;
+        expected += 1;
+        let counters = report.counters;
+        let lost = counters.violations + counters.overdue + counters.crashed;
+        assert_eq!(lost, expected, "{way}: {counters:?}");
+    }
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.overdue), (2, 2), "{counters:?}");
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+}
+
+#[tokio::test]
+async fn a_pack_that_nobody_asked_for_is_not_accepted() {
+    let pool = Pool::start(PoolConfig { most_held: 1, ..hostile() }).unwrap();
+    // Before the answer: the turn has no other one.
+    for way in ["parks too early", "parks what was not resumed"] {
+        let mut guest = pool.open(cell("").guest);
+        let ended = turn(&mut guest, way).await.unwrap();
+        assert_eq!((error_type(&ended), ended.is_worker_lost), ("SandboxCrash", true), "{way}");
+        assert!(ended.pack.is_none() && !ended.is_guest_kept, "{way}");
+    }
+    assert_eq!(pool.report().counters.violations, 2);
+    // After that of a run, or of a turn that is no cell: it is found before the worker is used again.
+    let ended = run(&pool, &tight("parks after a run")).await;
+    assert_eq!((logs(&ended), ended.pack.is_none()), (vec!["true"], true));
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+    let mut guest = pool.open(tight("").guest);
+    let order = tight("parks after a run").turn;
+    let ended = guest.turn(&order, &mut WrittenBlobs::default()).await.unwrap();
+    assert_eq!((logs(&ended), ended.pack.is_none()), (vec!["true"], true));
+    assert!(matches!(turn(&mut guest, "parks well").await, Err(DispatchError::GuestLost)));
+    // A second pack is found as late, and the first one is right.
+    let mut guest = pool.open(cell("").guest);
+    let ended = turn(&mut guest, "parks twice").await.unwrap();
+    assert_eq!(ended.pack.unwrap().unwrap().bytes, b"pack");
+    assert!(matches!(turn(&mut guest, "parks well").await, Err(DispatchError::GuestLost)));
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+}
+
+#[tokio::test]
+async fn a_worker_may_refuse_to_park_or_to_resume_with_a_short_reason() {
+    let pool = Pool::start(PoolConfig { most_held: 1, ..hostile() }).unwrap();
+    let mut guest = pool.open(cell("").guest);
+    let ended = turn(&mut guest, "parks with a reason").await.unwrap();
+    let Some(Err(NotParked::Unparkable { reason })) = ended.pack else { panic!("{ended:?}") };
+    assert_eq!((reason.as_str(), ended.is_guest_kept), ("because", false));
+    let packs = || vec![PackContent::new(b"pack".to_vec()).unwrap()];
+    let mut guest = pool.resume(cell("").guest, packs());
+    let refused = turn(&mut guest, "parks with a refusal to resume").await;
+    assert!(matches!(refused, Err(DispatchError::NotResumed { reason }) if reason == "because"));
+    assert!(matches!(turn(&mut guest, "parks well").await, Err(DispatchError::GuestLost)));
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+    assert_eq!(pool.report().counters.ended, 0, "the worker was replaced");
+    let mut guest = pool.resume(cell("").guest, packs());
+    let ended = turn(&mut guest, "parks with a long refusal to resume").await.unwrap();
+    assert_eq!((error_type(&ended), ended.is_worker_lost), ("SandboxCrash", true));
+    assert_eq!(pool.report().counters.violations, 1);
 }

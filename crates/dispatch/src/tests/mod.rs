@@ -7,9 +7,11 @@ mod crashes;
 mod frames;
 mod held;
 mod hostile;
+mod interrupts;
 mod leaving;
 mod lifetime;
 mod owners;
+mod parked;
 mod runs;
 mod templates;
 
@@ -120,6 +122,7 @@ fn job(source: &str) -> Job {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());

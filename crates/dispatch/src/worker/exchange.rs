@@ -2,15 +2,21 @@
 //!
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits. A worker that breaks a rule is dropped.
+//!
+//! A cell ends with its outcome as well. What its worker does wrong afterwards, while it saves the state
+//! of the guest, costs the state and the guest, and not the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout_at;
+use tokio::select;
+use tokio::time::{Instant, timeout_at};
 
+use crate::interrupter::TurnInterruption;
+use crate::packs::{CheckedPack, ForgedPack, NotParked, PackContent};
 use crate::worker::channel::WorkerChannelError;
-use crate::worker::handle::{AttachError, Worker};
-use crate::worker::outcome_check::{ImplausibleOutcome, check_outcome, check_profile};
+use crate::worker::handle::{Afterwards, AttachError, Worker};
+use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered};
 use crate::{FinishedRun, GuestSpec, RunHost};
@@ -18,8 +24,9 @@ use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
-use wardian_formats::job::outcome::{LogChunk, ProgressReport, RunOutcome, Stream};
-use wardian_formats::job::{Turn, TurnLimits};
+use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
+use wardian_formats::job::session::checkpoint::PackFacts;
+use wardian_formats::job::{SetupLimits, Turn, TurnLimits};
 use wardian_vocabulary::units::ByteCount;
 
 /// The reason why the worker gave no outcome.
@@ -31,6 +38,16 @@ pub(crate) enum Broken {
     /// The worker got the order and reported that it does not begin the run.
     #[error("the worker could not run another guest")]
     Declined,
+    /// The worker of a guest that is kept had ended before it had said anything of this turn.
+    #[error("the worker had ended before the turn")]
+    GoneBefore,
+    /// The worker got the order and refused to resume the guest. It is sound, and its guest is to be
+    /// closed.
+    #[error("the guest cannot be resumed: {reason}")]
+    NotResumed {
+        /// What it says is wrong with the packs.
+        reason: String,
+    },
     /// The worker has not answered in time.
     #[error("the worker did not answer in time")]
     Late,
@@ -61,6 +78,10 @@ pub(crate) enum Violation {
     Output,
     #[error("it sent an invalid payload")]
     Payload(#[from] PayloadError),
+    #[error("it sent a wrong pack")]
+    Pack(#[from] ForgedPack),
+    #[error("it sent a longer text than any sandbox does")]
+    Reason,
 }
 
 /// The message to the worker, and the limits that its answer is checked against: of a run, or of a turn
@@ -69,17 +90,38 @@ pub(crate) enum Violation {
 pub(crate) struct TurnOrder<'run> {
     /// The guest to open, whose attachments the worker needs first. None for a turn of an open one.
     pub guest: Option<&'run GuestSpec>,
+    /// The packs that this guest is resumed from, oldest first. None for a guest that begins as its image.
+    pub(crate) packs: Option<&'run [PackContent]>,
     pub turn: &'run Turn,
-    /// The memory that the guest may use.
-    pub memory: ByteCount,
+    /// The limits of the guest.
+    pub(crate) limits: SetupLimits,
     /// True if the guest stays open after the turn.
     pub(crate) leaves_guest: bool,
-    /// The frames that say all of this.
+    /// Its interruption by its caller.
+    pub(crate) interruption: TurnInterruption,
+    /// The frames of the order, without the packs.
     pub(crate) frames: Arc<Vec<u8>>,
 }
 
+impl TurnOrder<'_> {
+    const fn afterwards(&self) -> Afterwards {
+        match (self.leaves_guest, self.turn.cell) {
+            (false, _) => Afterwards::Closed,
+            (true, None) => Afterwards::Open,
+            (true, Some(_)) => Afterwards::Parked,
+        }
+    }
+}
+
+/// The time in which it is noticed that a worker has ended before a turn. One that ends later has most likely
+/// ended because of it.
+const NOTICED: Duration = Duration::from_secs(1);
+
+/// A run or turn that has its outcome, and what the worker did wrong after it.
+pub(crate) type Performed = (FinishedRun, Option<Broken>);
+
 /// Runs `order` on `worker`. It was `queued` for that time. The guest is said to be kept if it stays
-/// open and can have another turn.
+/// open and can have another turn; after a cell only if there is its pack.
 ///
 /// Cancellation: the worker is left in the middle of the run; [`Worker::settle`] makes it idle.
 pub(crate) async fn perform(
@@ -88,13 +130,15 @@ pub(crate) async fn perform(
     queued: Duration,
     host: &mut impl RunHost,
     patience: Patience,
-) -> Result<FinishedRun, Broken> {
-    let turn = order.turn;
-    let limits = &allowed(turn);
+) -> Result<Performed, Broken> {
+    let limits = &allowed(order.turn);
+    let (held, patience) = (order.limits.held(), patience.for_turn(order.turn));
+    let for_run = if order.packs.is_some() { patience.with_state(held) } else { patience };
     let mut exchange = Exchange {
         worker,
         limits,
-        clock: RunClock::start(limits.wall_time, patience),
+        clock: RunClock::start(limits.wall_time, for_run),
+        interruption: order.interruption.clone(),
         calls: 0,
         has_asked: false,
         bytes: ByteCount::default(),
@@ -102,42 +146,25 @@ pub(crate) async fn perform(
         reports: 0,
     };
     exchange.start(order).await?;
-    loop {
-        match exchange.next().await? {
-            (FromWorker::WriteBlob { kind }, content) => {
-                exchange.write_blob(&kind, content, host).await?;
-            }
-            (FromWorker::AskNetwork, Payload::Inline(request)) => {
-                exchange.ask_network(&request, host).await?;
-            }
-            (FromWorker::Printed(chunk), Payload::None) if turn.stream_logs => {
-                exchange.count_printed(&chunk)?;
-                host.hear(chunk);
-            }
-            (FromWorker::Done { outcome, can_go_on }, output) => {
-                let finished = exchange.finish(order, queued, *outcome, output)?;
-                let is_guest_kept = order.leaves_guest && can_go_on;
-                return Ok(FinishedRun { is_guest_kept, ..finished });
-            }
-            // Accepted only before the guest has made a request or printed: a run that has begun is
-            // not repeated.
-            (FromWorker::Failed { .. }, Payload::None)
-                if !exchange.has_asked && exchange.printed == 0 =>
-            {
-                return Err(Broken::Declined);
-            }
-            (
-                FromWorker::Ready(_)
-                | FromWorker::Failed { .. }
-                | FromWorker::CannotStart { .. }
-                | FromWorker::Printed(_)
-                | FromWorker::AskNetwork,
-                _,
-            ) => {
-                return Err(Violation::OutOfPlace.into());
-            }
+    let told = Instant::now();
+    let finished = match exchange.run_to_end(order, queued, host).await {
+        // All that a guest does elsewhere, it does through the gateway. So nothing has been done, and the turn
+        // can be run once more in a guest like this one.
+        Err(Broken::Lost(WorkerChannelError::Gone))
+            if order.guest.is_none() && !exchange.has_begun() && told.elapsed() < NOTICED =>
+        {
+            return Err(Broken::GoneBefore);
         }
+        ended => ended?,
+    };
+    // The run is over, so a caller that leaves from now on does not cost the worker.
+    if exchange.worker.owes_pack() {
+        return Ok(exchange.end_cell(finished, patience.for_pack(held), host).await);
     }
+    if let Some(output) = &finished.output {
+        host.make_room(output.size()).await;
+    }
+    Ok((finished, None))
 }
 
 /// The limits of a turn with what its host may store for it beyond them.
@@ -155,6 +182,7 @@ struct Exchange<'run> {
     worker: &'run mut Worker,
     limits: &'run TurnLimits,
     clock: RunClock,
+    interruption: TurnInterruption,
     calls: u32,
     /// True once the guest has asked for something.
     has_asked: bool,
@@ -171,15 +199,128 @@ impl Exchange<'_> {
             if let Some(guest) = order.guest {
                 self.worker.attach(guest).await?;
             }
-            Ok(self.worker.order(Arc::clone(&order.frames), order.leaves_guest).await?)
+            let (frames, packs) = (Arc::clone(&order.frames), order.packs.unwrap_or_default());
+            self.worker.order(frames, packs, order.afterwards()).await
         };
         let told = timeout_at(self.clock.deadline(), tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
     }
 
+    /// Answers the requests of the guest until the worker sends the outcome.
+    async fn run_to_end(
+        &mut self,
+        order: &TurnOrder<'_>,
+        queued: Duration,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, Broken> {
+        loop {
+            match self.next().await? {
+                (FromWorker::WriteBlob { kind }, content) => {
+                    self.write_blob(&kind, content, host).await?;
+                }
+                (FromWorker::AskNetwork, Payload::Inline(request)) => {
+                    self.ask_network(&request, host).await?;
+                }
+                (FromWorker::Printed(chunk), Payload::None) if order.turn.stream_logs => {
+                    self.count_printed(&chunk)?;
+                    host.hear(chunk);
+                }
+                (FromWorker::Done { outcome, can_go_on }, output) => {
+                    let finished = self.finish(order, queued, *outcome, output)?;
+                    let is_guest_kept = order.leaves_guest && can_go_on;
+                    return Ok(FinishedRun { is_guest_kept, ..finished });
+                }
+                (FromWorker::Failed { .. }, Payload::None) if !self.has_begun() => {
+                    return Err(Broken::Declined);
+                }
+                (FromWorker::NotResumed { reason }, Payload::None)
+                    if order.packs.is_some() && !self.has_begun() =>
+                {
+                    return Err(Broken::NotResumed { reason: bounded(reason)? });
+                }
+                (
+                    FromWorker::Ready(_)
+                    | FromWorker::Failed { .. }
+                    | FromWorker::CannotStart { .. }
+                    | FromWorker::NotResumed { .. }
+                    | FromWorker::Parked(_)
+                    | FromWorker::NotParked { .. }
+                    | FromWorker::Printed(_)
+                    | FromWorker::AskNetwork,
+                    _,
+                ) => {
+                    return Err(Violation::OutOfPlace.into());
+                }
+            }
+        }
+    }
+
+    /// True once the guest has made a request or printed. A run that has begun is not repeated.
+    const fn has_begun(&self) -> bool {
+        self.has_asked || self.printed > 0
+    }
+
+    /// Ends a cell that left its guest whole, with the guest's state if the worker sends it in time.
+    async fn end_cell(
+        &mut self,
+        finished: FinishedRun,
+        deadline: Instant,
+        host: &mut impl RunHost,
+    ) -> Performed {
+        let received = self.receive_pack(deadline).await;
+        let output = finished.output.as_ref().map_or(0, |output| output.size().as_u64());
+        let pack = match &received {
+            Ok(Ok((_, content))) => content.size().as_u64(),
+            _ => 0,
+        };
+        host.make_room(ByteCount::bytes(output.saturating_add(pack))).await;
+        let (pack, broken) = match received {
+            Ok(Ok((facts, content))) => match CheckedPack::check(facts, content).await {
+                Ok(pack) => (pack.map_err(NotParked::Unread), None),
+                Err(forged) => (Err(NotParked::WorkerLost), Some(Violation::from(forged).into())),
+            },
+            Ok(Err(refused)) => (Err(refused), None),
+            Err(broken) => (Err(NotParked::WorkerLost), Some(broken)),
+        };
+        let is_guest_kept = pack.is_ok();
+        (FinishedRun { is_guest_kept, pack: Some(pack), ..finished }, broken)
+    }
+
+    /// Receives what follows the outcome of a cell that left its guest whole.
+    async fn receive_pack(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<Result<(PackFacts, CheckedPayload), NotParked>, Broken> {
+        let received = timeout_at(deadline, self.worker.hear()).await;
+        match received.map_err(|_elapsed| Broken::Late)?? {
+            (FromWorker::Parked(facts), payload) => {
+                let content = CheckedPayload::accept(payload).map_err(Violation::from)?;
+                Ok(Ok((facts, content)))
+            }
+            (FromWorker::NotParked { reason }, Payload::None) => {
+                Ok(Err(NotParked::Unparkable { reason: bounded(reason)? }))
+            }
+            _ => Err(Violation::OutOfPlace.into()),
+        }
+    }
+
+    /// Waits for the next message of the worker, and tells it of an interruption meanwhile.
     async fn next(&mut self) -> Result<(FromWorker, Payload), Broken> {
-        let received = timeout_at(self.clock.deadline(), self.worker.hear()).await;
-        Ok(received.map_err(|_elapsed| Broken::Late)??)
+        loop {
+            let received = select! {
+                biased;
+                () = self.interruption.happens() => None,
+                received = timeout_at(self.clock.deadline(), self.worker.hear()) => Some(received),
+            };
+            match received {
+                Some(received) => return Ok(received.map_err(|_elapsed| Broken::Late)??),
+                None => self.interrupt().await?,
+            }
+        }
+    }
+
+    async fn interrupt(&mut self) -> Result<(), Broken> {
+        self.answer(&ToWorker::Interrupt, &[]).await
     }
 
     /// Asks the host to store a blob, and sends its answer to the worker.
@@ -203,7 +344,7 @@ impl Exchange<'_> {
         self.answer(&message, &[]).await
     }
 
-    /// Asks the host for the network. A worker ends each wait that it can shorten with the run's own
+    /// Asks the host for the network. An interruption ends a wait, as if nothing had come. A worker ends each wait that it can shorten with the run's own
     /// time; a request that takes longer was not shortened by it. A look-up has no such limit, so
     /// it is answered at the end of that time.
     async fn ask_network(&mut self, request: &[u8], host: &mut impl RunHost) -> Result<(), Broken> {
@@ -213,14 +354,35 @@ impl Exchange<'_> {
             self.count_call()?;
         }
         let is_look_up = matches!(request, NetworkRequest::Resolve { .. });
+        let in_vain = if is_look_up { Some(late_look_up()) } else { request.in_vain() };
         let asking = host.ask_network(request);
-        let reply = if is_look_up {
-            let found = self.clock.wait_within_run(RequestKind::Network, asking).await;
-            found.unwrap_or_else(|Unanswered| late_look_up())
-        } else {
-            let reply = self.clock.wait_for(RequestKind::Network, asking).await;
-            reply.map_err(|Unanswered| Broken::Late)?
+        let clock = &mut self.clock;
+        let waiting = async {
+            if is_look_up {
+                let found = clock.wait_within_run(RequestKind::Network, asking).await;
+                Ok(found.unwrap_or_else(|Unanswered| late_look_up()))
+            } else {
+                clock.wait_for(RequestKind::Network, asking).await
+            }
         };
+        let reply = match in_vain {
+            None => waiting.await,
+            Some(in_vain) => {
+                let answered = select! {
+                    biased;
+                    reply = waiting => Some(reply),
+                    () = self.interruption.happens() => None,
+                };
+                match answered {
+                    Some(reply) => reply,
+                    None => {
+                        self.interrupt().await?;
+                        Ok(in_vain)
+                    }
+                }
+            }
+        };
+        let reply = reply.map_err(|Unanswered| Broken::Late)?;
         self.answer(&ToWorker::NetworkAnswered, &reply.encode()).await
     }
 
@@ -258,8 +420,9 @@ impl Exchange<'_> {
         output: Payload,
     ) -> Result<FinishedRun, Violation> {
         let times = (self.clock.elapsed(), self.worker.since_last_order());
-        let outcome = check_outcome(outcome, order.memory, self.limits, times)?;
+        let outcome = check_outcome(outcome, order.limits.memory, self.limits, times)?;
         check_profile(outcome.profile.as_ref(), order.turn.profile)?;
+        check_cell(outcome.cell.as_deref(), order.turn.cell)?;
         let output = self.output(&outcome, output)?;
         Ok(FinishedRun {
             outcome,
@@ -269,6 +432,7 @@ impl Exchange<'_> {
             host_time: self.clock.host_time(),
             is_worker_lost: false,
             is_guest_kept: false,
+            pack: None,
         })
     }
 
@@ -297,6 +461,11 @@ impl Exchange<'_> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
     }
+}
+
+/// A text of a worker, unless it is longer than any.
+fn bounded(text: String) -> Result<String, Violation> {
+    if text.len() > MAX_MESSAGE { Err(Violation::Reason) } else { Ok(text) }
 }
 
 /// The answer to a request that the host has not answered within the run's time. Usually the run

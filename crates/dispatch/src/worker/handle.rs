@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::GuestSpec;
 use crate::content::{BlobSource, SkillContent};
+use crate::packs::{PackBytes, PackContent};
 use crate::worker::attachments::{AttachmentLimits, SentAttachments};
 use crate::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
 use crate::worker::id::WorkerId;
@@ -25,12 +26,48 @@ pub(crate) struct Worker {
     pub process: Arc<Process>,
     pub report: Arc<WorkerReport>,
     attachments: SentAttachments,
-    /// True from the queueing of an order until the worker reports the end of the run.
-    has_run: bool,
+    /// What the worker has still to send for its last order.
+    awaits: Awaits,
     /// True from the queueing of an order that leaves a guest open until that of its end.
     has_guest: bool,
     /// When the last order was sent, and the one before.
     ordered: [Option<Instant>; 2],
+}
+
+/// What the last order of a worker has still to be answered with. It counts from the queueing of the
+/// order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    Nothing,
+    /// The end of a run or turn. After one that `parks`, a guest that can go on is followed by its pack.
+    End {
+        parks: bool,
+    },
+    /// The pack, or that there is none.
+    Pack,
+}
+
+impl Awaits {
+    /// What is left after this message.
+    const fn after(self, message: &FromWorker) -> Self {
+        match (self, message) {
+            (Self::End { parks: true }, FromWorker::Done { can_go_on: true, .. }) => Self::Pack,
+            (Self::End { .. }, FromWorker::Done { .. } | FromWorker::NotResumed { .. })
+            | (Self::Pack, FromWorker::Parked(_) | FromWorker::NotParked { .. }) => Self::Nothing,
+            (before, _) => before,
+        }
+    }
+}
+
+/// What becomes of a guest after the turn that is ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It is closed.
+    Closed,
+    /// It stays open.
+    Open,
+    /// It stays open, and the worker sends its state if it can go on.
+    Parked,
 }
 
 /// The reason why content could not be attached.
@@ -115,6 +152,18 @@ impl Piece<'_> {
     }
 }
 
+/// The frame that hands over a pack.
+fn frame_of_pack(pack: &PackContent) -> Result<Frames, AttachError> {
+    match &pack.0 {
+        PackBytes::Inline(bytes) => Ok(frame::encode(&ToWorker::Pack, bytes, false)?.into()),
+        PackBytes::Shared(file, size) => {
+            let bytes = frame::encode_shared(&ToWorker::Pack, *size)?;
+            let file = file.try_clone().map_err(AttachError::Share)?;
+            Ok(Frames::with_descriptor(bytes, file))
+        }
+    }
+}
+
 impl Worker {
     pub(crate) fn new(
         id: WorkerId,
@@ -125,8 +174,8 @@ impl Worker {
     ) -> Self {
         let attachments = SentAttachments::new(limits);
         let (report, ordered) = (Arc::new(report), [None; 2]);
-        let (has_run, has_guest) = (false, false);
-        Self { id, channel, process, report, attachments, has_run, has_guest, ordered }
+        let (awaits, has_guest) = (Awaits::Nothing, false);
+        Self { id, channel, process, report, attachments, awaits, has_guest, ordered }
     }
 
     /// True if all `keys` are attached.
@@ -170,17 +219,29 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends `order`, the whole frames of a run or a turn. It may leave a guest open.
+    /// Sends `order`, the whole frames of a run or a turn, and before it the packs that its guest is
+    /// resumed from.
+    ///
+    /// Cancellation: the whole order reaches the worker before any later frame.
     pub(crate) async fn order(
         &mut self,
         order: Arc<Vec<u8>>,
-        leaves_guest: bool,
-    ) -> Result<(), WorkerChannelError> {
+        packs: &[PackContent],
+        afterwards: Afterwards,
+    ) -> Result<(), AttachError> {
+        let packs: Vec<Frames> = packs.iter().map(frame_of_pack).collect::<Result<_, _>>()?;
+        packs.into_iter().for_each(|pack| self.channel.queue(pack));
         self.channel.queue(Frames::new(order));
-        (self.has_run, self.has_guest) = (true, leaves_guest);
+        self.awaits = Awaits::End { parks: afterwards == Afterwards::Parked };
+        self.has_guest = afterwards != Afterwards::Closed;
         let [last, _] = self.ordered;
         self.ordered = [Some(Instant::now()), last];
-        self.channel.flush().await
+        Ok(self.channel.flush().await?)
+    }
+
+    /// True if the last turn is over and the state of its guest is on its way.
+    pub(crate) const fn owes_pack(&self) -> bool {
+        matches!(self.awaits, Awaits::Pack)
     }
 
     /// True if a guest is open, in a turn or between two.
@@ -208,22 +269,21 @@ impl Worker {
     /// Waits for the next message.
     pub(crate) async fn hear(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         let heard = self.channel.receive().await?;
-        if matches!(heard.0, FromWorker::Done { .. }) {
-            self.has_run = false;
-        }
+        self.awaits = self.awaits.after(&heard.0);
         Ok(heard)
     }
 
     /// Makes a worker idle after its run was abandoned at any stage. Sends all queued frames. If a
-    /// run was ordered, cancels it and waits for its end; a guest that is open then is closed. Requests
-    /// of the guest are not answered meanwhile: the worker takes the cancellation as the answer.
+    /// run was ordered, cancels it and waits for its end, and for the state of its guest; a guest that is
+    /// open then is closed. Requests of the guest are not answered meanwhile: the worker takes the
+    /// cancellation as the answer.
     pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
-        if self.has_run {
+        if matches!(self.awaits, Awaits::End { .. }) {
             let cancel = frame::encode(&ToWorker::Cancel, &[], false)?;
             self.channel.send(cancel.into()).await?;
         }
-        while self.has_run {
+        while self.awaits != Awaits::Nothing {
             self.hear().await?;
         }
         self.close_guest()

@@ -9,6 +9,7 @@ use wardian_formats::job::outcome::{
     MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
 };
 use wardian_formats::job::profile::{FuelProfile, ProfileOrder, ProfileText};
+use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
 use wardian_vocabulary::units::ByteCount;
 
 /// Bytes that an invalid byte of output can become when it is replaced.
@@ -32,6 +33,10 @@ pub enum ImplausibleOutcome {
     /// Longer texts about converted values than any sandbox sends.
     #[error("its list of converted values is one that no sandbox produces")]
     Conversions,
+    /// Something of a cell for a turn that is none, or nothing for one that is, or more than any
+    /// sandbox displays.
+    #[error("what it says of its cell is nothing that a sandbox says")]
+    Cell,
 }
 
 /// Returns the outcome of a turn if it can be true. Usage beyond the limits and beyond the guest's
@@ -57,6 +62,9 @@ pub fn check_outcome(
     }
     if !outcome.conversions.is_bounded() {
         return Err(ImplausibleOutcome::Conversions);
+    }
+    if !outcome.cell.as_ref().is_none_or(|cell| cell.is_bounded()) {
+        return Err(ImplausibleOutcome::Cell);
     }
     let usage = outcome.usage;
     outcome.usage = RunUsage {
@@ -88,6 +96,23 @@ pub(crate) fn check_profile(
     }
 }
 
+/// Checks that an outcome is one of a cell if and only if the turn was, and that nothing was reseeded
+/// without an order. That blobs exist which it displays is not checked here.
+///
+/// # Errors
+///
+/// It is another one.
+pub(crate) fn check_cell(
+    cell: Option<&CellOutcome>,
+    order: Option<CellOrder>,
+) -> Result<(), ImplausibleOutcome> {
+    match (cell, order) {
+        (None, None) => Ok(()),
+        (Some(cell), Some(order)) if order.reseed || !cell.reseeded => Ok(()),
+        _ => Err(ImplausibleOutcome::Cell),
+    }
+}
+
 fn can_be_logged(logs: &Logs, limits: &TurnLimits) -> bool {
     let bytes: u64 = logs
         .chunks
@@ -106,7 +131,7 @@ fn can_be_reported(failure: &RunFailure) -> bool {
                 && message.len() <= MAX_MESSAGE
                 && traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
         }
-        RunFailure::MemoryLimit { traceback, .. } => {
+        RunFailure::MemoryLimit { traceback, .. } | RunFailure::Timeout { traceback, .. } => {
             traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
         }
         RunFailure::SandboxCrash { reason } => reason.len() <= MAX_MESSAGE,
@@ -128,6 +153,10 @@ mod tests {
     use super::*;
     use wardian_formats::job::SetupLimits;
     use wardian_formats::job::outcome::Conversions;
+    use wardian_formats::job::session::cell::{
+        DisplayBundle, DisplayContent, DisplayPart, MAX_BUNDLES, MAX_INLINE, MAX_INLINE_TOTAL,
+        MAX_PARTS,
+    };
 
     const LIMITS: TurnLimits = TurnLimits::DEFAULT;
     const MEMORY: ByteCount = SetupLimits::DEFAULT.memory;
@@ -141,6 +170,7 @@ mod tests {
             usage: RunUsage::default(),
             conversions: Conversions::default(),
             profile: None,
+            cell: None,
         };
         check_outcome(outcome, MEMORY, &LIMITS, (Duration::ZERO, None))
     }
@@ -171,6 +201,7 @@ mod tests {
             conversions: Conversions::default(),
             usage,
             profile: None,
+            cell: None,
         };
         for since_last in [None, Some(elapsed * 3)] {
             let outcome = outcome.clone();
@@ -183,11 +214,16 @@ mod tests {
 
     #[test]
     fn outcomes_of_a_sandbox_pass() {
+        let text = |length: usize| Some("t".repeat(length));
+        let long =
+            RunFailure::Timeout { limit: Duration::ZERO, traceback: text(MAX_TRACEBACK + 1) };
+        assert!(failed(long).is_err());
         for failure in [
             exception("ValueError", MAX_MESSAGE, MAX_TRACEBACK),
             exception("pandas.errors.ParserError", 0, 0),
             RunFailure::SandboxCrash { reason: "the interpreter crashed".to_owned() },
             RunFailure::Cancelled,
+            RunFailure::Timeout { limit: Duration::ZERO, traceback: text(MAX_TRACEBACK) },
         ] {
             assert!(failed(failure.clone()).is_ok(), "{failure:?}");
         }
@@ -210,6 +246,7 @@ mod tests {
                 usage: RunUsage::default(),
                 conversions: Conversions::default(),
                 profile: None,
+                cell: None,
             };
             check_outcome(outcome, MEMORY, &LIMITS, (Duration::ZERO, None)).is_ok()
         };
@@ -234,6 +271,52 @@ mod tests {
         for (profile, order) in [(&too_long, order), (&longest, None)] {
             let refused = check_profile(Some(profile), order);
             assert_eq!(refused, Err(ImplausibleOutcome::Profile));
+        }
+    }
+
+    #[test]
+    fn displays_beyond_their_bounds_are_refused() {
+        let text = |length: usize| DisplayPart {
+            kind: "text/plain".to_owned(),
+            content: DisplayContent::Text("x".repeat(length)),
+        };
+        let passes = |display: Vec<DisplayBundle>| {
+            let cell = Some(Box::new(CellOutcome { display, ..CellOutcome::default() }));
+            let outcome = RunOutcome {
+                end: Ok(()),
+                logs: Logs::default(),
+                files: LeftFiles::default(),
+                blob_names: Vec::new(),
+                usage: RunUsage::default(),
+                conversions: Conversions::default(),
+                profile: None,
+                cell,
+            };
+            check_outcome(outcome, MEMORY, &LIMITS, (Duration::ZERO, None)).is_ok()
+        };
+        let bundle = |length: usize| DisplayBundle { parts: vec![text(length)] };
+        assert!(passes(vec![bundle(1); MAX_BUNDLES]));
+        assert!(passes(vec![bundle(MAX_INLINE)]));
+        assert!(!passes(vec![bundle(1); MAX_BUNDLES + 1]));
+        assert!(!passes(vec![bundle(MAX_INLINE + 1)]));
+        assert!(!passes(vec![bundle(MAX_INLINE); MAX_INLINE_TOTAL / MAX_INLINE + 1]));
+        assert!(!passes(vec![DisplayBundle { parts: vec![text(1); MAX_PARTS + 1] }]));
+    }
+
+    #[test]
+    fn an_outcome_is_one_of_a_cell_if_the_turn_was() {
+        let order = |reseed| Some(CellOrder { number: 1, reseed });
+        let outcome = |reseeded| Some(CellOutcome { reseeded, ..CellOutcome::default() });
+        for (cell, order, passes) in [
+            (None, None, true),
+            (outcome(false), order(false), true),
+            (outcome(false), order(true), true),
+            (outcome(true), order(true), true),
+            (outcome(true), order(false), false),
+            (outcome(false), None, false),
+            (None, order(false), false),
+        ] {
+            assert_eq!(check_cell(cell.as_ref(), order).is_ok(), passes, "{cell:?} {order:?}");
         }
     }
 

@@ -10,10 +10,17 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use wardian_formats::job::Turn;
 use wardian_formats::job::host::{HostTime, RequestKind, TimeOfAnswer};
+use wardian_formats::job::session::cell::INTERRUPT_GRACE;
+use wardian_vocabulary::units::ByteCount;
 
 /// The limit of a run whose own limit cannot be added to the present time.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How long a worker may take to save or to resume each MiB that a guest may hold: several times what it
+/// takes on a busy machine if all of it has changed.
+const FOR_EACH_MEBIBYTE: Duration = Duration::from_millis(20);
 
 /// The times that the gateway grants to a run beyond its own limit.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +29,29 @@ pub(crate) struct Patience {
     pub(crate) grace: Duration,
     /// The time by which all answers of the host together may extend a run.
     pub host_time: Duration,
+}
+
+impl Patience {
+    /// The patience with a worker that has to save or to resume a guest as well, which may hold this
+    /// much.
+    pub(crate) fn with_state(self, held: ByteCount) -> Self {
+        let mebibytes = u32::try_from(held.as_u64() >> 20).unwrap_or(u32::MAX);
+        let more = FOR_EACH_MEBIBYTE.saturating_mul(mebibytes);
+        Self { grace: self.grace.saturating_add(more), ..self }
+    }
+
+    /// The instant at which a worker is given up that has to save the state of a guest from now on.
+    pub(crate) fn for_pack(self, held: ByteCount) -> Instant {
+        later(Instant::now(), self.with_state(held).grace)
+    }
+
+    /// The same for one turn. A cell that is interrupted at its limit has a time to end by itself.
+    pub(crate) const fn for_turn(self, turn: &Turn) -> Self {
+        match turn.cell {
+            None => self,
+            Some(_) => Self { grace: self.grace.saturating_add(INTERRUPT_GRACE), ..self },
+        }
+    }
 }
 
 /// The host did not answer within the time that the run has.
@@ -177,6 +207,19 @@ mod tests {
             assert_eq!(clock.deadline(), started + 2 * short + GRACE);
         }
         assert!(clock.host_time().of(RequestKind::WriteBlob) >= 2 * short);
+    }
+
+    #[test]
+    fn the_patience_for_a_state_grows_with_what_a_guest_may_hold_and_ends() {
+        let patience = Patience { grace: GRACE, host_time: HOST_TIME };
+        for (held, grace) in
+            [(0, GRACE), (50, 2 * GRACE), (512, GRACE + Duration::from_millis(10_240))]
+        {
+            let with_state = patience.with_state(ByteCount::mebibytes(held));
+            assert_eq!((with_state.grace, with_state.host_time), (grace, HOST_TIME), "{held}");
+        }
+        let endless = Patience { grace: Duration::MAX, ..patience };
+        assert!(endless.for_pack(ByteCount::bytes(u64::MAX)) > Instant::now() + FAR / 2);
     }
 
     #[tokio::test]

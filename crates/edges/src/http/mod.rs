@@ -28,6 +28,7 @@ mod router;
 mod rpc;
 mod runs;
 mod server;
+mod sessions;
 mod shutdown;
 mod skills;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use hyper::body::Body as _;
 use tracing::debug;
 
@@ -24,6 +24,7 @@ use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::operator;
 use crate::http::rpc::rpc;
 use crate::http::runs::routes as runs;
+use crate::http::sessions;
 use crate::http::skills;
 use crate::http::traced::trace_request;
 use crate::net::audited::{PeerAddress, note_stranger, note_use};
@@ -31,12 +32,12 @@ use crate::net::body::Bodies;
 use crate::net::readiness::Readiness;
 use crate::net::respond::{closing, refuse};
 use crate::net::state::EdgeState;
-use wardian_service::{Authentication, Methods, Publishing, Runs, Status, Transfers};
+use wardian_service::{Authentication, Methods, Publishing, Runs, SessionCalls, Status, Transfers};
 use wardian_telemetry::traces::Tracer;
 use wardian_vocabulary::budget::MemoryBudget;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
-pub fn router<M: Methods + Status + Transfers + Runs + Publishing>(
+pub fn router<M: Methods + Status + Transfers + Runs + Publishing + SessionCalls>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
 ) -> Router {
@@ -60,7 +61,7 @@ pub(crate) fn shared_state<M>(
 }
 
 /// Builds the routes with this state, and adds those of other edges.
-pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing>(
+pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing + SessionCalls>(
     config: &HttpConfig,
     shared: Arc<EdgeState<M>>,
     tracer: Tracer,
@@ -79,6 +80,18 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing>
         .route("/v1/runs/{id}/content", get(runs::content::<M>))
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
         .route("/v1/runs/{id}/record", get(runs::document::<M>))
+        .route("/v1/sessions", get(sessions::list::<M>).post(sessions::create::<M>))
+        .route("/v1/sessions/{id}", get(sessions::show::<M>).delete(sessions::close::<M>))
+        .route("/v1/sessions/{id}/cells", get(sessions::cells::<M>))
+        .route("/v1/sessions/{id}/checkpoints", post(sessions::name_checkpoint::<M>))
+        .route(
+            "/v1/sessions/{id}/checkpoints/{checkpoint}",
+            delete(sessions::forget_checkpoint::<M>),
+        )
+        .route("/v1/sessions/{id}/fork", post(sessions::fork::<M>))
+        .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt::<M>))
+        .route("/v1/sessions/{id}/notebook", get(sessions::notebook::<M>))
+        .route("/v1/sessions/{id}/restore", post(sessions::restore::<M>))
         .route(
             "/v1/skills/{name}/{version}",
             put(skills::publish::<M>).delete(skills::unpublish::<M>),

@@ -36,7 +36,9 @@ use crate::http::tls::{TlsEndpoint, TlsError};
 use crate::net::audited::PeerAddress;
 use crate::net::readiness::Readiness;
 use crate::net::state::EdgeState;
-use wardian_service::{ActiveRuns, Authentication, Methods, Publishing, Runs, Status, Transfers};
+use wardian_service::{
+    ActiveRuns, Authentication, Methods, Publishing, Runs, SessionCalls, Status, Transfers,
+};
 use wardian_stores::audit::AuditLog;
 use wardian_telemetry::traces::Tracer;
 use wardian_telemetry::{Metrics, OpenConnection};
@@ -243,7 +245,7 @@ impl Server {
 
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods + Status + Transfers + Runs + Publishing>(
+    pub async fn serve<M: Methods + Status + Transfers + Runs + Publishing + SessionCalls>(
         self,
         readiness: Arc<Readiness<M>>,
         stop: watch::Receiver<Stage>,
@@ -253,7 +255,7 @@ impl Server {
 
     /// As [`Self::serve`], with the routes of further edges, which share the state of requests. Their
     /// callers are known, and their hosts are checked, as those of all routes.
-    pub async fn serve_with<M: Methods + Status + Transfers + Runs + Publishing>(
+    pub async fn serve_with<M: Methods + Status + Transfers + Runs + Publishing + SessionCalls>(
         self,
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,

@@ -6,4 +6,5 @@ pub mod instrumentation;
 pub mod metering;
 pub(crate) mod nan;
 pub mod polls;
+pub(crate) mod signal_places;
 pub(crate) mod split_data;

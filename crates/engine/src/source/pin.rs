@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::abi::ModuleAbi;
+use crate::abi::{ModuleAbi, SignalPlaces};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
 use crate::patches::Patches;
@@ -39,6 +39,8 @@ pub struct EnginePin {
     pub hash_secret: HashSecretPlace,
     /// The place of the module's C stack.
     pub c_stack: CStack,
+    /// The words by which the interpreter is told of signals.
+    pub signals: SignalPlaces,
     /// The imports and exports of the module.
     pub abi: ModuleAbi,
 }
@@ -63,6 +65,10 @@ pub struct CStack {
     /// Its length. The stack begins at the upper end and grows down.
     pub size_bytes: u32,
 }
+
+/// The end of the C stack in the module's memory, where it begins and grows down from. Between two calls
+/// of an export nothing below it is in use.
+pub const C_STACK_END: u32 = 16 << 20;
 
 /// Addresses in the module's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -179,7 +185,7 @@ mod tests {
         assert!(stack.base >= 64 << 10, "no room is left for C code that does not check its depth");
         assert_eq!(
             stack.base.checked_add(stack.size_bytes),
-            Some(16 << 20),
+            Some(C_STACK_END),
             "the top of the stack"
         );
         for export in ["_initialize", "wizer.initialize", "turn", "host_alloc", "memory"] {
@@ -189,6 +195,10 @@ mod tests {
         let (secret, end) = (pin.hash_secret, pin.abi.memory_min_pages << 16);
         assert_eq!(secret.size_bytes, ByteCount::bytes(24));
         assert!(u64::from(secret.address) < end && u64::from(secret.is_set_address) < end);
+        let SignalPlaces { handlers, handler_size, any_tripped, main_thread, .. } = pin.signals;
+        for address in [handlers, handlers + 64 * handler_size, any_tripped, main_thread] {
+            assert!(u64::from(address) < end && address % 4 == 0, "{address}");
+        }
     }
 
     #[test]

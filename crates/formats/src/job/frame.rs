@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::job::message::{INLINE_MAX, Order, PAYLOAD_MAX, Payload};
+use crate::job::session::cell::MAX_INLINE_TOTAL;
 use wardian_vocabulary::units::ByteCount;
 
 /// Length of a header.
@@ -27,7 +28,7 @@ pub const HEADER: usize = 12;
 
 /// Longest message of any kind, in bytes: the outcome of a run with the largest log that can be
 /// configured, 16 MiB. See [`outcome_max`].
-pub const MESSAGE_MAX: usize = 98 << 20;
+pub const MESSAGE_MAX: usize = 99 << 20;
 
 /// Longest order, in bytes. A request body is at most 32 MiB.
 pub(crate) const ORDER_MAX: usize = 48 << 20;
@@ -35,11 +36,12 @@ pub(crate) const ORDER_MAX: usize = 48 << 20;
 /// Longest message of a worker, in bytes, for a run with this limit on logs.
 ///
 /// A control character takes six bytes in JSON. That exceeds the three bytes of a replaced byte and
-/// the JSON syntax around each piece of the log. The constant part is for the bounded texts about
-/// the failure and about files, which may be escaped too.
+/// the JSON syntax around each piece of the log. The constant part is for what a cell displays, and
+/// for the bounded texts about the failure and about files, which may be escaped too.
 #[must_use]
 pub fn outcome_max(logs: ByteCount) -> usize {
-    logs.as_usize().saturating_mul(6).saturating_add(2 << 20).min(MESSAGE_MAX)
+    let rest = (2 << 20) + MAX_INLINE_TOTAL;
+    logs.as_usize().saturating_mul(6).saturating_add(rest).min(MESSAGE_MAX)
 }
 
 /// A frame that breaks the rules: the peer is broken or hostile and must be dropped.
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_longest_log_fits_into_a_message_however_it_is_escaped() {
-        assert_eq!(outcome_max(ByteCount::mebibytes(1)), 8 << 20);
+        assert_eq!(outcome_max(ByteCount::mebibytes(1)), 9 << 20);
         assert_eq!(outcome_max(ByteCount::mebibytes(16)), MESSAGE_MAX);
         assert_eq!(outcome_max(ByteCount::bytes(u64::MAX)), MESSAGE_MAX);
         for letter in ["\u{1}", "\u{fffd}", "\"", "\\", "\u{7f}", "x", "\u{1f600}"] {

@@ -57,6 +57,14 @@ pub trait Host {
     /// while the guest runs.
     fn is_cancelled(&self) -> IsCancelled;
 
+    /// Returns a check that is true once the caller has interrupted the turn. It stays true until the
+    /// turn ends. Another thread calls it while the guest runs.
+    ///
+    /// By default nobody interrupts.
+    fn is_interrupted(&self) -> IsInterrupted {
+        Box::new(|| false)
+    }
+
     /// Returns the receiver of the guest's output while it is printed, if the run is streamed.
     fn listener(&self) -> Option<OutputListener> {
         None
@@ -123,6 +131,9 @@ impl HostTime {
 
 /// True once no caller waits for the run.
 pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
+
+/// True once the caller has interrupted the turn.
+pub type IsInterrupted = Box<dyn Fn() -> bool + Send>;
 
 /// Receives the output of a guest while it is printed.
 pub type OutputListener = Box<dyn FnMut(LogChunk)>;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::attachment::{Attachment, AttachmentKey};
 use crate::job::outcome::{LogChunk, RunOutcome};
+use crate::job::session::checkpoint::PackFacts;
 use crate::job::{Setup, Turn};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
@@ -21,6 +22,15 @@ pub enum ToWorker {
     /// Make a guest and keep it until it is closed. A worker has one at a time. Nothing answers it: a
     /// guest that cannot be made is the end of its first turn.
     Open(Box<Setup>),
+    /// Keep this pack until [`Self::Resume`]. It follows as a payload. The packs of a chain come one
+    /// after another, the oldest first, at most
+    /// [`MOST_IN_CHAIN`](crate::job::session::checkpoint::MOST_IN_CHAIN), and never while a guest is
+    /// open. Nothing but `Resume` follows them.
+    Pack,
+    /// As [`Self::Open`], but the guest is made in the state that the packs before this message end
+    /// with. A guest that cannot be resumed is the end of its first turn, which is answered with
+    /// [`FromWorker::NotResumed`].
+    Resume(Box<Setup>),
     /// Run this program in the open guest. The worker may send requests and reports meanwhile, and
     /// ends with [`FromWorker::Done`].
     Turn(Box<Turn>),
@@ -40,6 +50,10 @@ pub enum ToWorker {
     Refused(Refusal),
     /// Stop the run in progress, if there is one.
     Cancel,
+    /// Interrupt the turn in progress, if there is one. A cell sees a `KeyboardInterrupt`, and is stopped
+    /// if it has not ended after [`INTERRUPT_GRACE`](crate::job::session::cell::INTERRUPT_GRACE). Any
+    /// other turn is stopped at once. Nothing answers it but the end of the turn.
+    Interrupt,
 }
 
 /// Messages of [`ToWorker`] whose parts the gateway continues to use.
@@ -48,6 +62,8 @@ pub enum ToWorker {
 pub enum Order<'job> {
     /// As [`ToWorker::Open`].
     Open(&'job Setup),
+    /// As [`ToWorker::Resume`].
+    Resume(&'job Setup),
     /// As [`ToWorker::Turn`].
     Turn(&'job Turn),
     /// As [`ToWorker::Run`].
@@ -76,6 +92,22 @@ pub enum FromWorker {
         outcome: Box<RunOutcome>,
         /// True if the guest can have another turn. It is of no use after a trap or a stop.
         can_go_on: bool,
+    },
+    /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that was a [cell](Turn::cell) and whose guest
+    /// can go on: the guest's state. The pack follows as a payload.
+    Parked(PackFacts),
+    /// Instead of [`Self::Parked`]: the guest's state cannot be saved.
+    NotParked {
+        /// What prevents it, at most
+        /// [`MAX_MESSAGE`](crate::job::outcome::MAX_MESSAGE) bytes.
+        reason: String,
+    },
+    /// Instead of [`Self::Done`], for the first turn after [`ToWorker::Resume`]: the guest cannot be
+    /// resumed, and nothing ran. The worker is sound, and waits for [`ToWorker::Close`].
+    NotResumed {
+        /// What is wrong with the packs, at most
+        /// [`MAX_MESSAGE`](crate::job::outcome::MAX_MESSAGE) bytes.
+        reason: String,
     },
     /// The worker cannot start, or cannot run another guest, and exits. A run for which this is the
     /// only answer was not begun.
@@ -161,6 +193,7 @@ mod tests {
 
     use crate::job::Program;
     use crate::job::limits::RunLimits;
+    use crate::job::session::cell::CellOrder;
     use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
     #[test]
@@ -200,6 +233,7 @@ mod tests {
             strict_output: false,
             stream_logs: false,
             profile: None,
+            cell: None,
             limits: turn_limits,
         };
         let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();
@@ -210,16 +244,30 @@ mod tests {
         assert_eq!(read_turn.args.get(), turn.args.get());
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
-        for (order, kind) in [(Order::Open(&setup), "open"), (Order::Turn(&turn), "turn")] {
+        assert!(!text.contains("cell"), "a turn that is no cell says nothing of it: {text}");
+        let orders = [
+            (Order::Open(&setup), "open"),
+            (Order::Resume(&setup), "resume"),
+            (Order::Turn(&turn), "turn"),
+        ];
+        for (order, kind) in orders {
             let text = serde_json::to_string(&order).unwrap();
             let read = serde_json::from_str::<ToWorker>(&text).unwrap();
             let is_it = match (&read, kind) {
-                (ToWorker::Open(read), "open") => read.limits == setup.limits,
+                (ToWorker::Open(read), "open") | (ToWorker::Resume(read), "resume") => {
+                    read.limits == setup.limits
+                }
                 (ToWorker::Turn(read), "turn") => read.id == turn.id,
                 _ => false,
             };
             assert!(is_it, "read as something else: {text}");
         }
+        let order = Some(CellOrder { number: 3, reseed: true });
+        let text = serde_json::to_string(&Order::Turn(&Turn { cell: order, ..turn })).unwrap();
+        let ToWorker::Turn(turn) = serde_json::from_str(&text).unwrap() else {
+            panic!("read as something else: {text}");
+        };
+        assert_eq!(turn.cell, order);
         let printed = format!("{:?}", Order::Run(&setup, &turn));
         assert!(!printed.contains("hunter2"), "a secret was printed");
     }
@@ -227,8 +275,8 @@ mod tests {
     /// The fuzzers begin with these messages. One that is not understood teaches them nothing.
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
-        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 13);
-        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 12);
+        assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 17);
+        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 16);
     }
 
     /// Reads each seed that is a single message, and returns how many there are.

@@ -5,6 +5,7 @@
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
 
 pub mod attachment;
+mod few;
 pub mod frame;
 pub mod host;
 pub mod image;
@@ -14,6 +15,7 @@ pub mod message;
 pub mod network;
 pub mod outcome;
 pub mod profile;
+pub mod session;
 mod setup;
 pub mod socket;
 pub mod template;
@@ -25,6 +27,7 @@ use serde_json::value::RawValue;
 
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
+use crate::job::session::cell::CellOrder;
 pub use crate::job::setup::Setup;
 pub use crate::job::setup::mounts::{BlobMount, Entrypoint, LayerMount, LayerPlace, SkillMount};
 pub use crate::job::setup::reproducible::{FuelRules, Reproducible};
@@ -53,6 +56,9 @@ pub struct Turn {
     pub stream_logs: bool,
     /// Whether and how the turn is profiled. It must have a limit on fuel then.
     pub profile: Option<ProfileOrder>,
+    /// Makes the turn a cell, which continues the program of the turns before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellOrder>,
     /// Ceilings on this turn.
     pub limits: TurnLimits,
 }

@@ -189,6 +189,18 @@ impl<'a> NetworkRequest<'a> {
         }
     }
 
+    /// The reply that says that nothing came; none for a request that does not wait.
+    #[must_use]
+    pub fn in_vain(&self) -> Option<NetworkReply> {
+        match self {
+            Self::Poll { wishes, .. } => Some(NetworkReply::Ready(vec![0; wishes.len()])),
+            Self::Read { .. } => Some(NetworkReply::Nothing),
+            Self::Resolve { .. } | Self::Start { .. } | Self::Write { .. } | Self::Close { .. } => {
+                None
+            }
+        }
+    }
+
     /// True for requests that count as calls of the host. The others move bytes or wait, and have
     /// limits of their own.
     #[must_use]

@@ -1,13 +1,13 @@
 //! The outcome of a run. A guest that misbehaves is an outcome, never an `Err`.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::time::Duration;
 
-use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::job::few::at_most;
 use crate::job::profile::ProfileText;
+use crate::job::session::cell::CellOutcome;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
@@ -71,6 +71,9 @@ pub struct RunOutcome {
     /// The profile, if one was ordered.
     #[serde(default)]
     pub profile: Option<ProfileText>,
+    /// What a cell leaves beside the rest; nothing for other turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Box<CellOutcome>>,
 }
 
 /// The reason why a guest did not finish.
@@ -92,6 +95,9 @@ pub enum RunFailure {
     Timeout {
         /// The deadline that was passed.
         limit: Duration,
+        /// Frames of user code, for a cell that was interrupted at its deadline.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traceback: Option<String>,
     },
     /// The instruction budget ran out.
     FuelExhausted {
@@ -136,9 +142,9 @@ impl RunFailure {
     #[must_use]
     pub fn traceback(&self) -> Option<&str> {
         match self {
-            Self::Exception { traceback, .. } | Self::MemoryLimit { traceback, .. } => {
-                traceback.as_deref()
-            }
+            Self::Exception { traceback, .. }
+            | Self::Timeout { traceback, .. }
+            | Self::MemoryLimit { traceback, .. } => traceback.as_deref(),
             _ => None,
         }
     }
@@ -149,7 +155,7 @@ impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exception { message, .. } => f.write_str(message),
-            Self::Timeout { limit } => {
+            Self::Timeout { limit, .. } => {
                 let milliseconds = limit.as_millis();
                 write!(
                     f,
@@ -264,36 +270,6 @@ fn few_names<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<(BlobId, BlobName)>, D::Error> {
     at_most(MAX_BLOB_NAMES, deserializer)
-}
-
-/// Reads a list of at most `most` items. Stops at a longer one: parsed items take several times the
-/// memory of their JSON, and a compromised worker could send very many.
-fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    most: usize,
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    struct Few<T>(usize, PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {} items", self.0)
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-            let mut items = Vec::new();
-            while let Some(item) = sequence.next_element()? {
-                if items.len() >= self.0 {
-                    return Err(A::Error::invalid_length(items.len().saturating_add(1), &self));
-                }
-                items.push(item);
-            }
-            Ok(items)
-        }
-    }
-
-    deserializer.deserialize_seq(Few(most, PhantomData))
 }
 
 /// A file that a guest left in its workspace.
@@ -456,7 +432,7 @@ mod tests {
 
     #[test]
     fn failures_read_well() {
-        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2) };
+        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2), traceback: None };
         assert_eq!(
             timeout.to_string(),
             "the run was stopped after its limit of 2000 ms: a call asks for more with \

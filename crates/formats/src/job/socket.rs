@@ -68,6 +68,21 @@ pub fn send(
     Ok(sent)
 }
 
+/// Looks at bytes that have arrived and leaves them on the socket. Returns how many of them there are in
+/// `bytes`; 0 if the peer has closed its end.
+///
+/// # Errors
+///
+/// As `recvmsg`; `WouldBlock` if nothing has arrived.
+pub fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut slices = [IoSliceMut::new(bytes)];
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    // Descriptors stay with their bytes, so there is no room for any.
+    let received =
+        retry_on_intr(|| recvmsg(socket, &mut slices, &mut RecvAncillaryBuffer::default(), flags))?;
+    Ok(received.bytes)
+}
+
 /// Copies `bytes` to a new, sealed memory file.
 ///
 /// # Errors
@@ -198,6 +213,12 @@ impl Incoming {
         Ok(Some((message, payload)))
     }
 
+    /// The bytes that have arrived and are not taken yet.
+    #[must_use]
+    pub fn untaken(&self) -> &[u8] {
+        self.buffer.get(..self.filled).unwrap_or_default()
+    }
+
     /// True if nothing is buffered: the peer is between two frames.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -288,6 +309,24 @@ mod tests {
             let sent = send(socket.as_fd(), bytes, None).unwrap();
             bytes = &bytes[sent..];
         }
+    }
+
+    #[test]
+    fn what_was_looked_at_is_received_all_the_same() {
+        let (near, far) = pair();
+        let mut seen = [0; 3];
+        let empty = peek(far.as_fd(), &mut seen).unwrap_err();
+        assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
+        let frame = frame::encode(&ToWorker::Interrupt, &[], false).unwrap();
+        send_all(&near, &frame);
+        for _ in 0..2 {
+            assert_eq!(peek(far.as_fd(), &mut seen).unwrap(), 3);
+            assert_eq!(seen, frame[..3]);
+        }
+        let (message, _) = next::<ToWorker>(&mut Incoming::default(), &far).unwrap().unwrap();
+        assert!(matches!(message, ToWorker::Interrupt));
+        drop(near);
+        assert_eq!(peek(far.as_fd(), &mut seen).unwrap(), 0, "the peer is gone");
     }
 
     fn send_with(socket: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {

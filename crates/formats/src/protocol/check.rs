@@ -109,6 +109,7 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
         | Shape::TextList { .. }
         | Shape::FlagOrList { .. }
         | Shape::FlagOrObject(_)
+        | Shape::TextOrObject(..)
         | Shape::AnyObject
         | Shape::Object(_) => None,
     }
@@ -138,8 +139,11 @@ fn check_value<'a>(
         Shape::FlagOrList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
         }
+        Shape::TextOrObject(text, _) if Sort::of(value) == Sort::Text => {
+            keep(fits_text(text, value))
+        }
         Shape::AnyObject => keep(Sort::of(value) == Sort::Object),
-        Shape::Object(known) | Shape::FlagOrObject(known) => {
+        Shape::Object(known) | Shape::FlagOrObject(known) | Shape::TextOrObject(_, known) => {
             let members = Members::split(value.get()).ok_or_else(wrong)?;
             let checked = check_members(path, &format!("{path}."), known, &members)?;
             to_raw_value(&checked).map(Cow::Owned).or(Err(wrong()))

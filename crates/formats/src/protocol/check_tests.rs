@@ -324,6 +324,10 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
             let flag = any::<bool>().prop_map(Value::from);
             prop_oneof![flag, right_object(members, &Just(false).boxed())].boxed()
         }
+        Shape::TextOrObject(_, members) => {
+            let text = "[a-zé]{0,9}".prop_map(Value::from);
+            prop_oneof![text, right_object(members, &Just(false).boxed())].boxed()
+        }
         Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
         Shape::Object(members) => right_object(members, &Just(false).boxed()),
     }

@@ -25,7 +25,7 @@ impl WireError {
     pub const METHOD_NOT_FOUND: Self = Self::row(-32601, "method_not_found", 200);
 
     /// All rows.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 25] = [
         Self::PARSE_ERROR,
         Self::INVALID_REQUEST,
         Self::METHOD_NOT_FOUND,
@@ -35,6 +35,9 @@ impl WireError {
         Self::of(ErrorKind::FileNotFound),
         Self::of(ErrorKind::BlobNotFound),
         Self::of(ErrorKind::RunNotFound),
+        Self::of(ErrorKind::SessionNotFound),
+        Self::of(ErrorKind::SessionExpired),
+        Self::of(ErrorKind::CheckpointNotFound),
         Self::of(ErrorKind::NotExecutable),
         Self::of(ErrorKind::TooLarge),
         Self::of(ErrorKind::Unauthorized),
@@ -44,6 +47,9 @@ impl WireError {
         Self::of(ErrorKind::QuotaExceeded),
         Self::of(ErrorKind::SecretUnavailable),
         Self::of(ErrorKind::PackagesMissing),
+        Self::of(ErrorKind::SessionBusy),
+        Self::of(ErrorKind::SessionConflict),
+        Self::of(ErrorKind::SessionDamaged),
         Self::of(ErrorKind::Internal),
     ];
 
@@ -60,6 +66,9 @@ impl WireError {
             ErrorKind::FileNotFound => Self::row(-32602, "file_not_found", 200),
             ErrorKind::BlobNotFound => Self::row(-32602, "blob_not_found", 200),
             ErrorKind::RunNotFound => Self::row(-32602, "run_not_found", 200),
+            ErrorKind::SessionNotFound => Self::row(-32602, "session_not_found", 200),
+            ErrorKind::SessionExpired => Self::row(-32602, "session_expired", 200),
+            ErrorKind::CheckpointNotFound => Self::row(-32602, "checkpoint_not_found", 200),
             ErrorKind::NotExecutable => Self::row(-32602, "not_executable", 200),
             ErrorKind::TooLarge => Self::row(-32602, "too_large", 200),
             ErrorKind::Unauthorized => Self::row(1001, "unauthorized", 401),
@@ -69,6 +78,9 @@ impl WireError {
             ErrorKind::QuotaExceeded => Self::row(1005, "quota_exceeded", 429),
             ErrorKind::SecretUnavailable => Self::row(1006, "secret_unavailable", 424),
             ErrorKind::PackagesMissing => Self::row(1007, "packages_missing", 424),
+            ErrorKind::SessionBusy => Self::row(1008, "session_busy", 409),
+            ErrorKind::SessionConflict => Self::row(1009, "session_conflict", 409),
+            ErrorKind::SessionDamaged => Self::row(1010, "session_damaged", 409),
             ErrorKind::Internal => Self::row(-32603, "internal", 200),
         }
     }
@@ -84,13 +96,19 @@ mod tests {
 
     use super::*;
 
-    const ALL: [ErrorKind; 16] = [
+    const ALL: [ErrorKind; 22] = [
         ErrorKind::InvalidParams,
         ErrorKind::SkillNotFound,
         ErrorKind::VersionNotFound,
         ErrorKind::FileNotFound,
         ErrorKind::BlobNotFound,
         ErrorKind::RunNotFound,
+        ErrorKind::SessionNotFound,
+        ErrorKind::SessionExpired,
+        ErrorKind::SessionBusy,
+        ErrorKind::SessionConflict,
+        ErrorKind::SessionDamaged,
+        ErrorKind::CheckpointNotFound,
         ErrorKind::NotExecutable,
         ErrorKind::TooLarge,
         ErrorKind::Unauthorized,

@@ -135,7 +135,7 @@ pub enum MethodResult {
     /// `read_skill_file`
     ReadSkillFile(ReadSkillFileResult),
     /// `execute_skill` and `run_code`
-    Run(RunResult),
+    Run(Box<RunResult>),
     /// `execute_skill` and `run_code` with `detach`
     Detached(DetachedRun),
     /// `execute_skill` and `run_code` with an `idempotency_key` that was used before: the first answer

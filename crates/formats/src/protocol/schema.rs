@@ -76,6 +76,8 @@ pub enum Shape {
     },
     /// A boolean, or an object with these members and no others.
     FlagOrObject(&'static [Parameter]),
+    /// A text, or an object with these members and no others.
+    TextOrObject(Text, &'static [Parameter]),
     /// An object with any members.
     AnyObject,
     /// An object with these members and no others.
@@ -302,6 +304,7 @@ impl Parameter {
                 format!("true, false or an array of at most {max_items} different strings")
             }
             Shape::FlagOrObject(_) => "true, false or an object".to_owned(),
+            Shape::TextOrObject(text, _) => format!("{} or an object", text.expectation()),
             Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
         }
     }
@@ -401,7 +404,11 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("anyOf", &[flag, list])?;
             }
             Shape::FlagOrObject(members) => {
-                map.serialize_entry("anyOf", &FlagOrObject { members, bounds })?;
+                let flag = serde_json::json!({ "type": "boolean" });
+                map.serialize_entry("anyOf", &(flag, OneObject { members, bounds }))?;
+            }
+            Shape::TextOrObject(text, members) => {
+                map.serialize_entry("anyOf", &(text, OneObject { members, bounds }))?;
             }
             Shape::AnyObject => map.serialize_entry("type", "object")?,
             Shape::Object(members) => {
@@ -416,22 +423,19 @@ impl Serialize for Published<'_, &Parameter> {
     }
 }
 
-/// Prints the two schemas of a boolean or an object.
-struct FlagOrObject<'a> {
+/// Prints the schema of an object as one of two.
+struct OneObject<'a> {
     members: &'static [Parameter],
     bounds: &'a LimitBounds,
 }
 
-impl Serialize for FlagOrObject<'_> {
+impl Serialize for OneObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            r#type: &'static str,
-            properties: Properties<'a>,
-        }
         let Self { members, bounds } = self;
-        let object = Object { r#type: "object", properties: Properties { members, bounds } };
-        (serde_json::json!({ "type": "boolean" }), object).serialize(serializer)
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("type", "object")?;
+        map.serialize_entry("properties", &Properties { members, bounds })?;
+        map.end()
     }
 }
 

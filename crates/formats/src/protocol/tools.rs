@@ -2,8 +2,8 @@
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
 //! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`,
-//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, and runs
-//! in the background.
+//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, sessions,
+//! and runs in the background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -132,6 +132,46 @@ const IDEMPOTENCY_KEY: Parameter = Parameter::optional(
         shows_default: false,
     }),
     "Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer",
+);
+
+/// Longest id of a session or checkpoint, in characters: more than any real one.
+const MAX_SESSION_ID: usize = 64;
+
+/// Longest time that a call waits for its turn in a session, in milliseconds.
+pub(crate) const MAX_SESSION_WAIT: u64 = 600_000;
+
+const SESSION: Parameter = Parameter::optional(
+    "session",
+    Shape::TextOrObject(
+        Text::up_to(MAX_SESSION_ID),
+        &[
+            Parameter::optional(
+                "id",
+                Shape::Text(Text::up_to(MAX_SESSION_ID)),
+                "The session (omit or 'new' for a new one)",
+            ),
+            Parameter::optional(
+                "if_checkpoint",
+                Shape::Text(Text::up_to(MAX_SESSION_ID)),
+                "Refuse the call unless the session is at this checkpoint",
+            ),
+            Parameter::optional(
+                "keep",
+                Shape::Flag,
+                "false closes the session after this call (omit for true)",
+            ),
+            Parameter::optional(
+                "wait_ms",
+                Shape::Integer(Integer {
+                    minimum: 0,
+                    maximum: Some(MAX_SESSION_WAIT),
+                    fallback: Fallback::None,
+                }),
+                "Time to wait while another call runs in the session (omit to be refused at once)",
+            ),
+        ],
+    ),
+    "Keep variables, files and imports between calls: 'new' begins a session, its id continues it",
 );
 
 /// All tools, in the protocol's order.
@@ -264,6 +304,7 @@ const RUN_CODE: Tool = Tool {
             Shape::Limit(Limit::Timeout),
             "Same as limits.timeout_ms",
         ),
+        SESSION,
         LABEL,
         DETACH,
         IDEMPOTENCY_KEY,
@@ -427,7 +468,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 21] = [
+    const ADDED_PARAMETERS: [(&str, &str); 22] = [
         ("execute_skill", "label"),
         ("run_code", "label"),
         ("execute_skill", "strict_output"),
@@ -449,6 +490,7 @@ mod tests {
         ("create_blob", "idempotency_key"),
         ("run_code", "detach"),
         ("run_code", "idempotency_key"),
+        ("run_code", "session"),
     ];
 
     /// JSON whose objects keep their order.

@@ -6,13 +6,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::host_call::cell::CellAccount;
 use crate::host_call::replies::{done, refused};
 use crate::vfs::OpenedFile;
 use wardian_formats::job::TurnLimits;
-use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted};
 use wardian_formats::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES};
+use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
 use wardian_vocabulary::ids::{BlobId, BlobName, InvalidId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -45,6 +47,8 @@ pub struct HostCallAccount {
     max_calls: u32,
     max_bytes: u64,
     names: Vec<(BlobId, BlobName)>,
+    /// What a cell displays; `None` for a turn that is none.
+    pub(super) cell: Option<CellAccount>,
 }
 
 impl HostCallAccount {
@@ -61,7 +65,29 @@ impl HostCallAccount {
             max_calls: limits.host_calls,
             max_bytes: limits.host_bytes.as_u64(),
             names: Vec::new(),
+            cell: None,
         }
+    }
+
+    /// The same account for a turn that is a cell if there is an `order` for one.
+    #[must_use]
+    pub fn for_cell(self, order: Option<CellOrder>) -> Self {
+        Self { cell: order.map(CellAccount::new), ..self }
+    }
+
+    /// What the cell has displayed, if the turn is one.
+    pub fn take_cell(&mut self) -> Option<CellOutcome> {
+        self.cell.take().map(CellAccount::into_outcome)
+    }
+
+    /// Forgets what the cell has displayed.
+    pub(crate) fn clear_display(&mut self) {
+        self.cell.iter_mut().for_each(CellAccount::clear);
+    }
+
+    /// Notes that the guest confirms an order to reseed.
+    pub(crate) fn note_reseeded(&mut self) {
+        self.cell.iter_mut().for_each(CellAccount::note_reseeded);
     }
 
     /// The program's last report about its end, and the number of its calls.
@@ -77,6 +103,11 @@ impl HostCallAccount {
     /// A check that is true once no caller waits for the run.
     pub(crate) fn is_cancelled(&self) -> IsCancelled {
         self.host.is_cancelled()
+    }
+
+    /// A check that is true once the caller has interrupted the turn.
+    pub(crate) fn is_interrupted(&self) -> IsInterrupted {
+        self.host.is_interrupted()
     }
 
     /// Takes the program's value. Its length is checked before it is copied.

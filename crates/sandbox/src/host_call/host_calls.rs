@@ -10,6 +10,7 @@ use crate::attached::contents::blob_path;
 use crate::clock_and_random::ClockAndRandom;
 use crate::codecs::{self, Allowance, CodecError};
 use crate::host_call::account::HostCallAccount;
+use crate::host_call::cell::CellRequest;
 use crate::host_call::replies;
 use crate::host_call::request::{Request, TimerRequest};
 use crate::run::capture::Capture;
@@ -37,8 +38,6 @@ pub struct HostCalls<'run> {
     pub clocks: &'run mut ClockAndRandom,
     /// The guest's timer.
     pub(crate) timer: Option<&'run mut RunTimer>,
-    /// The guest's memory.
-    pub(crate) memory: &'run [u8],
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
     /// Fuel that the run has left, if it is metered. Codecs use it up.
@@ -76,8 +75,8 @@ impl<'run> HostCalls<'run> {
         deadline: &'run Deadline,
         clocks: &'run mut ClockAndRandom,
     ) -> Self {
-        let (timer, memory, room, fuel) = (None, &[], 0, None);
-        Self { account, files, capture, deadline, clocks, timer, memory, room, fuel }
+        let (timer, room, fuel) = (None, 0, None);
+        Self { account, files, capture, deadline, clocks, timer, room, fuel }
     }
 }
 
@@ -111,6 +110,7 @@ impl HostCalls<'_> {
                 }
                 return HostAnswer::Bytes(replies::done(&[]));
             }
+            Request::Cell(request) => return self.cell(&request, frame.len()),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.account.charge(frame.len())
             }
@@ -139,6 +139,7 @@ impl HostCalls<'_> {
             | Request::Network(_)
             | Request::NameBlob { .. }
             | Request::Timer(_)
+            | Request::Cell(_)
             | Request::Progress { .. } => replies::done(&[]),
         })
     }
@@ -190,7 +191,7 @@ impl HostCalls<'_> {
         }
         let now = self.clocks.monotonic();
         let timer = self.timer.as_mut();
-        match timer.and_then(|timer| timer.answer(request, now, self.memory)) {
+        match timer.and_then(|timer| timer.answer(request, now)) {
             Some(answer) => replies::done(&answer),
             None => replies::refused(&Refusal {
                 error_type: "OSError".to_owned(),
@@ -199,14 +200,20 @@ impl HostCalls<'_> {
         }
     }
 
-    /// Asks the network. A wait ends with the run's time: the host answers by then.
+    /// Asks the network. A wait ends with the run's time: the host answers by then. It also ends when the
+    /// guest is interrupted, which has to know of that before it goes on.
     fn network(&mut self, request: NetworkRequest<'_>) -> HostAnswer {
         if let Err(stopped) = self.deadline.check() {
             return HostAnswer::Stopped(stopped);
         }
         let wait = request.wait();
-        let answer = self.account.ask_network(&request.within(self.deadline.remaining()));
+        let answer = self.account.ask_network(&request.within(self.deadline.longest_wait()));
         let answer = answer.map(|reply| self.after_wait(wait, reply));
+        if wait != NetworkWait::None
+            && let Some(timer) = &self.timer
+        {
+            timer.note_wait();
+        }
         if let Err(stopped) = self.deadline.check() {
             return HostAnswer::Stopped(stopped);
         }
@@ -245,6 +252,34 @@ impl HostCalls<'_> {
             self.show(&id, &copy);
         }
         Ok(replies::stored(&id, size_of(content)))
+    }
+
+    /// Answers a request of a cell, whose frame has so many bytes. Blobs of what it displays are not
+    /// mounted: the program has them.
+    fn cell(&mut self, request: &CellRequest<'_>, length: usize) -> HostAnswer {
+        let shown = match request {
+            CellRequest::Clear => {
+                self.account.clear_display();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Reseeded => {
+                self.account.note_reseeded();
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Show { at, parts } => {
+                if let Err(stopped) = self.deadline.check() {
+                    return HostAnswer::Stopped(stopped);
+                }
+                let room = self.room_for_copies();
+                let charged = self.account.charge(length);
+                charged.and_then(|()| self.account.show(*at, parts, room))
+            }
+        };
+        let number = shown.map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        HostAnswer::Bytes(match number {
+            Ok(number) => replies::done(&number.to_le_bytes()),
+            Err(refusal) => replies::refused(&refusal),
+        })
     }
 
     /// Mounts a blob that the run has stored, if its workspace has room for the copy. Without this

@@ -328,7 +328,7 @@ fn a_hundred_thousand_calls_are_answered_and_refused_beyond_the_limit() {
 
 /// Frames of every operation, whole and broken.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let operation = prop_oneof![4 => 0_u8..8, 1 => any::<u8>()];
+    let operation = prop_oneof![4 => 0_u8..15, 1 => any::<u8>()];
     let length = prop_oneof![select(vec![0_u16, 1, 2, 9, 0x7fff, 0xffff]), any::<u16>()];
     let text = prop_oneof![
         select(vec!["", "a/b", "text/plain", "/workspace/x", "../..", "\0", "/blobs", "é"])

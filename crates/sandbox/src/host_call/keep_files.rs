@@ -8,7 +8,7 @@
 //! INVARIANT(named-or-kept): by default each file that is listed is kept or says why not.
 
 use crate::host_call::account::HostCallAccount;
-use crate::vfs::{FileSystem, WorkspaceFile};
+use crate::vfs::{FileSystem, Harvest, WorkspaceFile};
 use wardian_formats::job::outcome::{
     HIDDEN_NOT_KEPT, KeptFile, LeftFile, LeftFiles, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_NOT_KEPT,
 };
@@ -21,15 +21,15 @@ const MAX_FIGURES: usize = 20;
 /// Kind of a file with an unknown ending.
 const ANY_KIND: &str = "application/octet-stream";
 
-/// Lists the files of the workspace, and stores those that `keep` selects. The guest's memory may
-/// still grow by `room` bytes.
+/// Lists the files of the workspace that `harvest` means, and stores those that `keep` selects. The
+/// guest's memory may still grow by `room` bytes.
 pub(crate) fn keep_files(
     files: &FileSystem,
     account: &mut HostCallAccount,
-    keep: &KeepFiles,
+    (keep, harvest): (&KeepFiles, Harvest),
     room: u64,
 ) -> LeftFiles {
-    let (mut found, total) = files.workspace_files(MAX_LEFT_PATH);
+    let (mut found, total) = files.workspace_files(MAX_LEFT_PATH, harvest);
     let before = found.len();
     found.retain(|file| !is_cache(&file.path));
     let caches = u64::try_from(before.saturating_sub(found.len())).unwrap_or(0);

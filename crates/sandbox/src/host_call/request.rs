@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::host_call::cell::CellRequest;
 use crate::host_call::file_request::FileRequest;
 use crate::run::capture::GuestLogLevel;
 use wardian_formats::job::network::NetworkRequest;
@@ -36,6 +37,8 @@ pub(crate) enum Request<'a> {
     NameBlob { id: &'a str, name: &'a str },
     /// Look at the timer of SIGALRM, or set it.
     Timer(TimerRequest),
+    /// Something of a cell.
+    Cell(CellRequest<'a>),
     /// Tell the caller how far the program is.
     Progress { done: f64, total: Option<f64>, message: &'a [u8] },
 }
@@ -76,6 +79,7 @@ impl<'a> Request<'a> {
                 let (id, name) = kind_and_rest(payload)?;
                 Some(Self::NameBlob { id, name: std::str::from_utf8(name).ok()? })
             }
+            0x0e => CellRequest::parse(payload).map(Self::Cell),
             0x0d => TimerRequest::parse(payload).map(Self::Timer),
             _ => None,
         }
@@ -154,6 +158,7 @@ mod tests {
         assert_eq!(Request::parse(&set), Some(expected));
         assert_eq!(Request::parse(b"\x0d\x00"), Some(Request::Timer(TimerRequest::Get)));
         assert_eq!(Request::parse(b"\x0d\x02"), Some(Request::Timer(TimerRequest::Take)));
+        assert_eq!(Request::parse(b"\x0e\x01"), Some(Request::Cell(CellRequest::Clear)));
         let name = NetworkRequest::Resolve { name: "a" };
         assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
@@ -188,6 +193,8 @@ mod tests {
             b"\x0d\x01123456781234567812",
             b"\x0d\x02x",
             b"\x0d\x03",
+            b"\x0e",
+            b"\x0e\x01x",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

@@ -124,6 +124,15 @@ impl ControlPages {
         self.mapping.set_bits(self.place_of(address)?, bits)
     }
 
+    /// Clears bits of the word at an address of the guest.
+    ///
+    /// # Errors
+    ///
+    /// The address is not aligned, or not in the guest's image.
+    pub(crate) fn clear_bits(&self, address: u32, bits: u32) -> Result<(), MemoryError> {
+        self.mapping.clear_bits(self.place_of(address)?, bits)
+    }
+
     /// The offset in the mapping of a word of the guest's image.
     fn place_of(&self, address: u32) -> Result<usize, MemoryError> {
         let outside = MemoryError::Image { problem: "has no such word" };
@@ -193,9 +202,12 @@ mod tests {
         pages.set_bits(4, 6).unwrap();
         assert_eq!(pages.load_word(4).unwrap(), 6);
         assert_eq!(pages.mapping.load_word(12).unwrap(), 6);
+        pages.clear_bits(4, 2).unwrap();
+        assert_eq!(pages.load_word(4).unwrap(), 4);
         for address in [2, u32::try_from(PAGE).unwrap() - 8, u32::try_from(PAGE).unwrap(), u32::MAX]
         {
             assert!(pages.set_bits(address, 1).is_err(), "{address}");
+            assert!(pages.clear_bits(address, 1).is_err(), "{address}");
             assert!(pages.load_word(address).is_err(), "{address}");
         }
     }

@@ -8,11 +8,13 @@ use parking_lot::Mutex;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 use crate::memory::MemoryError;
+use crate::memory::changed::{self, VisitChanged};
 use crate::memory::control_pages::{COUNTER_LENGTH, ControlPages, CounterMemory};
 use crate::memory::dirty::DirtyPages;
 use crate::memory::image::{self, MemoryImage};
 use crate::memory::plain::PlainMemories;
 use crate::memory::slot::Slot;
+use crate::memory::unused;
 
 /// The settings that the slots of all images of a sandbox share.
 #[derive(Debug)]
@@ -107,6 +109,40 @@ impl SlotPool {
                 }
             }
         }
+    }
+
+    /// Calls `visit` with each page of a guest's memory that differs from the image, in order.
+    /// `memory` is the whole memory of a guest in a slot of this pool.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn visit_changed(
+        &self,
+        memory: &[u8],
+        visit: VisitChanged<'_>,
+    ) -> Result<(), MemoryError> {
+        changed::visit_changed(&self.image, &self.rules.dirty, memory, visit)
+    }
+
+    /// Gives `memory`, which is the beginning of a guest's memory in a slot of this pool, the bytes of
+    /// the image again.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn restore(&self, memory: &mut [u8]) -> Result<(), MemoryError> {
+        changed::restore(&self.image, &self.rules.dirty, memory)
+    }
+
+    /// Zeroes the private pages in a part of a guest's memory. The part begins and ends with a page,
+    /// and is zero in the image.
+    ///
+    /// # Errors
+    ///
+    /// The page table cannot be read.
+    pub(crate) fn zero_private(&self, part: &mut [u8]) -> Result<(), MemoryError> {
+        unused::zero_private(&self.rules.dirty, part)
     }
 
     fn next_used(&self) -> Option<Slot> {

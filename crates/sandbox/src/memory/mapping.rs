@@ -58,7 +58,7 @@ impl Mapping {
         let base = unsafe {
             rustix::mm::mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, 0)
         }
-        .map_err(MemoryError::system("map an image"))?;
+        .map_err(MemoryError::system("map a memory file"))?;
         Self::own(base, length)
     }
 
@@ -204,6 +204,12 @@ impl Mapping {
         Ok(())
     }
 
+    /// Clears these bits of the word at `offset`, which must be accessible.
+    pub(super) fn clear_bits(&self, offset: usize, bits: u32) -> Result<(), MemoryError> {
+        self.word(offset)?.fetch_and(!bits, Ordering::SeqCst);
+        Ok(())
+    }
+
     fn word(&self, offset: usize) -> Result<&AtomicU32, MemoryError> {
         let at = self.range(offset, size_of::<AtomicU32>())?.cast::<u32>();
         if !at.is_aligned() {
@@ -261,6 +267,8 @@ mod tests {
         mapping.set_bits(8, 5).unwrap();
         mapping.set_bits(8, 2).unwrap();
         assert_eq!(mapping.load_word(8).unwrap(), 7);
+        mapping.clear_bits(8, 3).unwrap();
+        assert_eq!(mapping.load_word(8).unwrap(), 4);
         for offset in [9, 2 * PAGE - 2, 2 * PAGE, usize::MAX - 3] {
             assert!(mapping.set_bits(offset, 1).is_err(), "{offset}");
             assert!(mapping.load_word(offset).is_err(), "{offset}");

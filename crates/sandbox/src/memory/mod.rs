@@ -12,14 +12,17 @@
 //!
 //! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
 
+mod changed;
 mod control_pages;
 mod creator;
 mod dirty;
 mod image;
 mod mapping;
 mod native_stack;
+mod payload_bytes;
 mod plain;
 mod slot;
+mod unused;
 
 use std::io;
 
@@ -30,11 +33,15 @@ pub(crate) use crate::memory::dirty::DirtyPages;
 pub use crate::memory::image::MemoryImage;
 pub(crate) use crate::memory::image::WASM_PAGE;
 pub use crate::memory::native_stack::GUEST_STACK;
+pub use crate::memory::payload_bytes::PayloadBytes;
 
 /// Size of a page of the host: the unit of protection, of private copies and of images.
 ///
 /// Linux on x86-64 and on most aarch64 machines; [`MemoryImage::open`] refuses others.
 pub const PAGE: usize = 4096;
+
+/// The bytes of one page.
+pub(crate) type PageBytes = [u8; PAGE];
 
 /// The reason why memory could not be allocated or restored.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +58,12 @@ pub enum MemoryError {
     /// A file is not a valid image.
     #[error("a memory image {problem}")]
     Image {
+        /// The problem, as the end of a sentence.
+        problem: &'static str,
+    },
+    /// A payload is not what the gateway has stated.
+    #[error("a payload {problem}")]
+    Payload {
         /// The problem, as the end of a sentence.
         problem: &'static str,
     },

@@ -17,6 +17,16 @@ pub(super) struct FileClock {
 }
 
 impl FileClock {
+    /// A clock whose last change was at this time.
+    pub(super) const fn after(last: Timestamp) -> Self {
+        Self { last }
+    }
+
+    /// The time of the last change.
+    pub(super) const fn last(&self) -> Timestamp {
+        self.last
+    }
+
     /// The time of a change at `clock`, which shows whole steps.
     pub(super) fn next(&mut self, clock: Timestamp, step: Timestamp) -> Timestamp {
         let first = clock.saturating_sub(step);

@@ -104,6 +104,16 @@ impl GuestProcess {
         Self { files, clock_and_random, arguments, environment, file_clock: FileClock::default() }
     }
 
+    /// The time of the last change of the file system.
+    pub(crate) const fn last_change(&self) -> Timestamp {
+        self.file_clock.last()
+    }
+
+    /// Sets the time of the last change of the file system.
+    pub(crate) const fn go_on_after_change(&mut self, last: Timestamp) {
+        self.file_clock = FileClock::after(last);
+    }
+
     /// The time of a change of the file system, later than that of the change before.
     pub(crate) fn now(&mut self) -> Timestamp {
         let step = timestamp(self.clock_and_random.resolution());

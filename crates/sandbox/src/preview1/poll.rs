@@ -6,7 +6,7 @@ use crate::preview1::WasiCall;
 use crate::preview1::layout::{
     self, Awaited, EVENT_SIZE, SUBSCRIPTION_SIZE, Subscription, clockid,
 };
-use crate::run::deadline::Stopped;
+use crate::run::deadline::{Slept, Stopped};
 use crate::vfs::Errno;
 
 /// Most subscriptions of one call: beyond it `EINVAL`. More than there can be open files.
@@ -32,6 +32,14 @@ enum Wait {
     /// The condition holds, or can never hold because of an error.
     None(Option<Errno>),
     For(Duration),
+}
+
+/// The time that was waited.
+#[derive(Debug, Clone, Copy)]
+enum Waited {
+    For(Duration),
+    /// A signal has ended the wait: all clocks count as run out.
+    ToSignal,
 }
 
 impl WasiCall<'_> {
@@ -62,7 +70,7 @@ impl WasiCall<'_> {
     }
 
     /// Waits for the first condition. Returns the time that was waited.
-    fn wait_for_first(&mut self, subscriptions: u32, count: u32) -> Result<Duration, NoEvents> {
+    fn wait_for_first(&mut self, subscriptions: u32, count: u32) -> Result<Waited, NoEvents> {
         let mut shortest = Duration::MAX;
         for index in 0..count {
             let subscription = self.subscription(subscriptions, index)?;
@@ -72,9 +80,12 @@ impl WasiCall<'_> {
             });
         }
         if !shortest.is_zero() && !self.process.clock_and_random.skip(shortest) {
-            self.turn.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
+            let slept = self.turn.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
+            if slept == Slept::ToSignal {
+                return Ok(Waited::ToSignal);
+            }
         }
-        Ok(shortest)
+        Ok(Waited::For(shortest))
     }
 
     /// Writes an event for every condition that holds after `waited`. Returns their number.
@@ -83,15 +94,20 @@ impl WasiCall<'_> {
         subscriptions: u32,
         events: u32,
         count: u32,
-        waited: Duration,
+        waited: Waited,
     ) -> Result<u32, Errno> {
         let mut reported = 0_u32;
         for index in 0..count {
             let subscription = self.subscription(subscriptions, index)?;
             let error = match self.wait_of(&subscription.awaited) {
                 Wait::None(error) => error,
-                Wait::For(time) if is_relative(&subscription.awaited) && time <= waited => None,
-                Wait::For(_) => continue,
+                Wait::For(time) => match waited {
+                    Waited::ToSignal => None,
+                    Waited::For(waited) if is_relative(&subscription.awaited) && time <= waited => {
+                        None
+                    }
+                    Waited::For(_) => continue,
+                },
             };
             let readable = match subscription.awaited {
                 Awaited::Readable(fd) => self.process.files.readable_bytes(fd).unwrap_or(0),

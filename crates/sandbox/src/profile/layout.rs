@@ -73,44 +73,6 @@ pub(crate) struct PythonLayout {
     pub text: TextLayout,
 }
 
-/// Words that tell the interpreter of a signal, as its own signal handler sets them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SignalWords {
-    /// Is 1 until the handler of this signal is called.
-    pub(crate) tripped: u32,
-    /// Is 1 if there is any such signal.
-    pub(crate) any_tripped: u32,
-    /// The bits for which the thread interrupts itself at its next jump back, call or return.
-    pub(crate) breaker: u32,
-}
-
-impl SignalWords {
-    /// The bit of `breaker` that stands for signals.
-    pub(crate) const BREAKER_BIT: u32 = 1 << 1;
-
-    // As `PyErr_SetInterruptEx` and `_PyEval_SignalReceived` of the known version address them.
-    const HANDLERS: u32 = 1_180;
-    const HANDLER_SIZE: u32 = 8;
-    const ANY_TRIPPED: u32 = 1_708;
-    const BREAKER: u32 = 12;
-
-    /// The words of the signal with this number, at most 64. `None` as for [`PythonLayout::find`].
-    pub(crate) fn find(memory: &[u8], signal: u8) -> Option<Self> {
-        let places = Places::find(memory)?;
-        let handler = u32::from(signal.min(64)).checked_mul(Self::HANDLER_SIZE)?;
-        Some(Self {
-            tripped: places.runtime.checked_add(Self::HANDLERS)?.checked_add(handler)?,
-            any_tripped: places.runtime.checked_add(Self::ANY_TRIPPED)?,
-            breaker: places.thread.checked_add(Self::BREAKER)?,
-        })
-    }
-
-    /// The words, each with the bits to set, in the order of the interpreter's own signal handler.
-    pub(crate) const fn bits(self) -> [(u32, u32); 3] {
-        [(self.tripped, 1), (self.any_tripped, 1), (self.breaker, Self::BREAKER_BIT)]
-    }
-}
-
 /// Members of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrameLayout {
@@ -141,8 +103,6 @@ pub(crate) struct TextLayout {
 /// Where the interpreter's state is, with the table of offsets.
 struct Places<'a> {
     table: &'a [[u8; 8]],
-    /// The state of the process, which begins with the cookie.
-    runtime: u32,
     interpreter: u32,
     /// The state of the one thread.
     thread: u32,
@@ -163,7 +123,7 @@ impl<'a> Places<'a> {
     fn read(memory: MemoryView<'a>, runtime: u32) -> Option<Self> {
         let table = memory.bytes(runtime.checked_add(8)?, words::COUNT.checked_mul(8)?)?;
         let (table, _) = table.as_chunks::<8>();
-        let mut places = Self { table, runtime, interpreter: 0, thread: 0 };
+        let mut places = Self { table, interpreter: 0, thread: 0 };
         if places.word(words::VERSION)? != VERSION || places.word(words::IS_FREE_THREADED)? != 0 {
             return None;
         }
@@ -222,22 +182,5 @@ impl PythonLayout {
                 compact: offset(words::COMPACT_SIZE)?,
             },
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::testing::FakePython;
-
-    #[test]
-    fn words_of_signals_are_found_where_the_interpreter_is() {
-        let python = FakePython::new();
-        let words = SignalWords::find(&python.memory, 14).unwrap();
-        // The state of the process is at 4,096, that of the thread at 12,288.
-        assert_eq!(words.tripped, 4_096 + 1_180 + 14 * 8);
-        assert_eq!((words.any_tripped, words.breaker), (4_096 + 1_708, 12_288 + 12));
-        assert_eq!(SignalWords::find(&[0; 65_536], 14), None);
-        assert_eq!(SignalWords::find(COOKIE, 14), None);
     }
 }

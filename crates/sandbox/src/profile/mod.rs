@@ -14,5 +14,4 @@ mod stack;
 mod testing;
 mod tree;
 
-pub(crate) use crate::profile::layout::SignalWords;
 pub(crate) use crate::profile::sampler::Sampler;

@@ -11,6 +11,7 @@ use crate::attached::image::LoadedImage;
 use crate::memory::{ControlPages, MemoryHandle, SlotMemories, WASM_PAGE};
 use crate::run::guest::{Guest, calls};
 use crate::run::interrupter::Interrupter;
+use wardian_engine::SignalPlaces;
 use wardian_engine::code::compile::{self, CodeOptions};
 use wardian_engine::code::instrumentation::{Instrumentation, Variant};
 use wardian_engine::code::polls::Interruption;
@@ -24,6 +25,8 @@ pub struct CodeSpec {
     pub native: File,
     /// Pages of 64 KiB that the module declares.
     pub declared_pages: usize,
+    /// The words by which its interpreter is told of signals.
+    pub signals: SignalPlaces,
 }
 
 /// Code in use, with its own engine.
@@ -35,6 +38,7 @@ pub struct LoadedCode {
     engine: Engine,
     template: InstancePre<Guest>,
     memories: Arc<SlotMemories>,
+    signals: SignalPlaces,
 }
 
 /// A guest that was made.
@@ -45,6 +49,8 @@ pub(crate) struct MadeGuest {
     pub pages: Arc<ControlPages>,
     /// The way to interrupt it.
     pub(crate) interrupter: Interrupter,
+    /// The words by which its interpreter is told of signals.
+    pub(crate) signals: SignalPlaces,
 }
 
 impl fmt::Debug for LoadedCode {
@@ -63,7 +69,7 @@ impl LoadedCode {
         let template = calls::linker(&engine)
             .and_then(|linker| linker.instantiate_pre(&module))
             .map_err(SandboxError::Engine)?;
-        Ok(Self { checks: spec.options.checks, engine, template, memories })
+        Ok(Self { checks: spec.options.checks, engine, template, memories, signals: spec.signals })
     }
 
     pub(crate) const fn variant(&self) -> Variant {
@@ -93,6 +99,6 @@ impl LoadedCode {
             Interruption::Polls => Interrupter::Pages(Arc::clone(&pages)),
             Interruption::Epochs => Interrupter::Epoch(self.engine.clone()),
         };
-        Ok(MadeGuest { instance, pages, interrupter })
+        Ok(MadeGuest { instance, pages, interrupter, signals: self.signals })
     }
 }

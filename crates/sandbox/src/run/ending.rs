@@ -1,6 +1,7 @@
 //! Translates the end of a guest into the failure that its caller sees.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use serde::Deserialize;
 use wasmtime::Trap;
@@ -40,6 +41,32 @@ impl Raised {
     }
 }
 
+/// The class of the exception with which an interrupted program ends.
+const INTERRUPT: &str = "KeyboardInterrupt";
+
+/// The failure of a cell that has ended with this one, if the host had `interrupted` it for a reason. A
+/// program may raise the same exception by itself.
+pub(crate) fn after_interruption(
+    failure: RunFailure,
+    interrupted: Option<Stopped>,
+    limit: Duration,
+) -> RunFailure {
+    match (failure, interrupted) {
+        (RunFailure::Exception { class, traceback, .. }, Some(Stopped::Deadline))
+            if class == INTERRUPT =>
+        {
+            RunFailure::Timeout { limit, traceback }
+        }
+        (RunFailure::Exception { class, message, traceback }, Some(Stopped::Interrupted))
+            if class == INTERRUPT && message.is_empty() =>
+        {
+            let message = "the cell was interrupted".to_owned();
+            RunFailure::Exception { class, message, traceback }
+        }
+        (failure, _) => failure,
+    }
+}
+
 /// The reason why a call into the guest ended, if it did not return by itself.
 pub(crate) fn failure_of(
     error: &wasmtime::Error,
@@ -58,8 +85,8 @@ pub(crate) fn failure_of(
     }
     if let Some(stopped) = error.downcast_ref::<Stopped>() {
         return match stopped {
-            Stopped::Deadline => RunFailure::Timeout { limit: limits.wall_time },
-            Stopped::Cancelled => RunFailure::Cancelled,
+            Stopped::Deadline => RunFailure::Timeout { limit: limits.wall_time, traceback: None },
+            Stopped::Cancelled | Stopped::Interrupted => RunFailure::Cancelled,
         };
     }
     let trap = error.downcast_ref::<Trap>();
@@ -182,6 +209,7 @@ mod tests {
             (Error::new(Exited { code: SIGNALLED + 15 }), "SystemExit"),
             (Error::new(Stopped::Deadline), "Timeout"),
             (Error::new(Stopped::Cancelled), "Cancelled"),
+            (Error::new(Stopped::Interrupted), "Cancelled"),
             (Error::new(Trap::OutOfFuel), "FuelExhausted"),
             (Error::new(Trap::StackOverflow), "StackOverflow"),
             (Error::new(Trap::MemoryOutOfBounds), "SandboxCrash"),
@@ -191,6 +219,26 @@ mod tests {
         ];
         for (error, expected) in cases {
             assert_eq!(failure_of(&error, &LIMITS, false).error_type(), expected, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn an_interrupted_cell_ends_as_what_has_interrupted_it() {
+        let limit = Duration::from_secs(3);
+        let raised = |class: &str, message: &str| RunFailure::Exception {
+            class: class.to_owned(),
+            message: message.to_owned(),
+            traceback: Some("t".to_owned()),
+        };
+        let own = raised(INTERRUPT, "");
+        let late = after_interruption(own.clone(), Some(Stopped::Deadline), limit);
+        assert_eq!(late, RunFailure::Timeout { limit, traceback: Some("t".to_owned()) });
+        let asked = after_interruption(own.clone(), Some(Stopped::Interrupted), limit);
+        assert_eq!(asked, raised(INTERRUPT, "the cell was interrupted"));
+        assert_eq!(after_interruption(own.clone(), None, limit), own, "it has raised it itself");
+        for reason in [Stopped::Deadline, Stopped::Interrupted] {
+            let other = raised("ValueError", "");
+            assert_eq!(after_interruption(other.clone(), Some(reason), limit), other);
         }
     }
 

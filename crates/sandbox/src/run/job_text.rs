@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::{
     BlobMount, Entrypoint, LayerMount, LayerPlace, Program, Setup, SkillMount, Turn,
 };
@@ -26,6 +27,8 @@ struct GuestJob<'a> {
     environment: &'a BTreeMap<String, SecretText>,
     seed: u64,
     strict_output: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<CellOrder>,
 }
 
 #[derive(Serialize)]
@@ -88,5 +91,6 @@ pub(crate) fn job_text(
         environment: &setup.environment,
         seed,
         strict_output: turn.strict_output,
+        cell: turn.cell,
     })
 }

@@ -9,6 +9,7 @@ pub(crate) mod interrupter;
 pub(crate) mod job_text;
 pub mod meter;
 pub(crate) mod profiling;
+pub(crate) mod signal_words;
 pub mod stopwatch;
 pub(crate) mod timer;
 pub mod turn;

@@ -12,21 +12,25 @@ use crate::loaded::Sandbox;
 use crate::preview1::TurnIo;
 use crate::run::capture::Capture;
 use crate::run::code::MadeGuest;
-use crate::run::deadline::watchdog::{Watchdog, Watched};
+use crate::run::deadline::watchdog::{WatchEnd, Watchdog, Watched};
 use crate::run::deadline::{Deadline, Stopped};
-use crate::run::ending::{crash, failure_of, is_stop};
+use crate::run::ending::{after_interruption, crash, failure_of, is_stop};
 use crate::run::guest::calls;
 use crate::run::guest::open::OpenGuest;
 use crate::run::guest::state::{Guest, TurnState};
 use crate::run::job_text::job_text;
 use crate::run::meter::FuelMeter;
 use crate::run::profiling;
+use crate::run::signal_words::{SIGALRM, SIGINT, SignalWords};
 use crate::run::stopwatch::Stopwatch;
+use crate::run::timer::interval_timer::IntervalTimer;
 use crate::run::timer::run_timer::{FueledTimer, RunTimer};
+use crate::vfs::Harvest;
 use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
-use wardian_formats::job::{Setup, Turn};
+use wardian_formats::job::session::cell::{CellOutcome, INTERRUPT_GRACE};
+use wardian_formats::job::{KeepFiles, Setup, Turn};
 use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
@@ -41,7 +45,7 @@ pub struct TurnEnd {
     /// JSON text of the returned value, as the guest sent it; empty if the turn did not complete.
     pub output: Vec<u8>,
     /// True if the guest is whole and can have another turn: its program has returned or raised, and
-    /// nothing has stopped it.
+    /// nothing has stopped it. To be interrupted is not to be stopped.
     pub can_go_on: bool,
 }
 
@@ -117,16 +121,33 @@ fn prepare(
         capture.tell(listener);
     }
     let job = job_text((setup, turn), &shown_id, seed).map_err(SandboxError::Job)?;
-    let account = HostCallAccount::new(host, &job, &turn.limits);
-    let deadline = Deadline::at(watch.started() + turn.limits.wall_time);
+    let account = HostCallAccount::new(host, &job, &turn.limits).for_cell(turn.cell);
+    guest.store()?.data_mut().lasting.process.files.begin_turn();
+    let mut deadline = Deadline::at(watch.started() + turn.limits.wall_time);
+    if is_soft(&guest.setup, turn) {
+        deadline = deadline.with_grace(INTERRUPT_GRACE);
+    }
     Ok(TurnState::new(TurnIo::new(capture, deadline), account))
+}
+
+/// True if a turn is interrupted before it is stopped, so that its state can be kept: a cell, unless it has
+/// to repeat. Where a signal arrives depends on the machine.
+const fn is_soft(setup: &Setup, turn: &Turn) -> bool {
+    turn.cell.is_some() && setup.reproducible.is_none()
 }
 
 /// The end of the call into a guest.
 struct CallEnd {
     result: wasmtime::Result<i32>,
-    /// True if the watchdog has stopped the guest, which it may have noticed or not.
-    was_stopped: bool,
+    /// What the watchdog has done to the guest, which it may have noticed or not.
+    watch: WatchEnd,
+}
+
+impl CallEnd {
+    /// The end of a call that was not begun.
+    fn unbegun(error: wasmtime::Error) -> Self {
+        Self { result: Err(error), watch: WatchEnd::default() }
+    }
 }
 
 /// Runs the guest while the watchdog watches it.
@@ -137,39 +158,62 @@ fn execute(
     watchdog: &Watchdog,
 ) -> Result<CallEnd, SandboxError> {
     let (made, unmade) = (guest.made.clone(), guest.unmade.take());
+    let keeps_state = is_soft(&guest.setup, turn);
     let store = guest.store()?;
     let Some(made) = made else {
         store.data_mut().turn = Some(state);
         let unknown = || wasmtime::Error::msg("the guest was not made");
-        return Ok(CallEnd { result: Err(unmade.unwrap_or_else(unknown)), was_stopped: false });
+        return Ok(CallEnd::unbegun(unmade.unwrap_or_else(unknown)));
     };
     if let Some(order) = turn.profile {
         profiling::begin(store, &mut state, &made.instance, order);
     }
-    state.timer = if store.data().lasting.process.clock_and_random.counts_fuel() {
-        RunTimer::Fueled(FueledTimer::default())
-    } else {
-        RunTimer::Live(watchdog.timer())
+    let words = |signal| SignalWords::find(&made.signals, calls::memory_of(store), signal);
+    let (alarm, interrupt) = (words(SIGALRM), words(SIGINT));
+    let counts_fuel = store.data().lasting.process.clock_and_random.counts_fuel();
+    state.timer = match alarm {
+        None => RunTimer::Absent,
+        Some(words) if counts_fuel => {
+            RunTimer::Fueled(FueledTimer { timer: IntervalTimer::default(), words })
+        }
+        Some(_) => RunTimer::Live(watchdog.timer()),
     };
-    Ok(call(store, made, (state, turn.limits.fuel), watchdog)
-        .unwrap_or_else(|error| CallEnd { result: Err(error), was_stopped: false }))
+    let signals = GuestSignals { alarm, interrupt: interrupt.filter(|_| keeps_state) };
+    Ok(call(store, made, (state, turn.limits.fuel), (watchdog, signals))
+        .unwrap_or_else(CallEnd::unbegun))
+}
+
+/// The words by which the watchdog sends signals.
+struct GuestSignals {
+    alarm: Option<SignalWords>,
+    interrupt: Option<SignalWords>,
 }
 
 /// The call into the guest. Errors are those of its beginning.
 fn call(
     store: &mut Store<Guest>,
-    MadeGuest { instance, pages, interrupter }: MadeGuest,
+    MadeGuest { instance, pages, interrupter, .. }: MadeGuest,
     (state, budget): (TurnState, Option<Fuel>),
-    watchdog: &Watchdog,
+    (watchdog, signals): (&Watchdog, GuestSignals),
 ) -> wasmtime::Result<CallEnd> {
     let is_cancelled = state.account.is_cancelled();
+    let is_interrupted = state.account.is_interrupted();
     let deadline = state.io.deadline.clone();
     calls::begin_turn(store, (&instance, &pages), state, budget)?;
     let meter = store.data().meter().cloned();
-    let watched = Watched { interrupter, is_cancelled, meter: meter.clone(), pages };
+    let watched = Watched {
+        interrupter,
+        is_cancelled,
+        is_interrupted,
+        meter: meter.clone(),
+        pages,
+        words: signals.alarm,
+        soft: signals.interrupt,
+    };
     let armed = watchdog.arm(watched, &deadline);
     let end = calls::turn(store, START);
-    let stopped = armed.disarm();
+    let watch = armed.disarm();
+    let stopped = watch.stopped;
     let is_exceeded = meter.as_ref().is_some_and(FuelMeter::is_exceeded);
     let result = match end {
         // A turn may reach its deadline before somebody looks at its fuel.
@@ -184,19 +228,22 @@ fn call(
         _ if is_exceeded => Err(Trap::OutOfFuel.into()),
         end => end,
     };
-    Ok(CallEnd { result, was_stopped: stopped.is_some() })
+    Ok(CallEnd { result, watch })
 }
 
 /// Stores the files that the turn left, and gathers its outcome.
 fn finish(
     guest: &mut OpenGuest,
     turn: &Turn,
-    CallEnd { result, was_stopped }: CallEnd,
+    CallEnd { result, watch: WatchEnd { stopped, interrupted } }: CallEnd,
     watch: Stopwatch,
 ) -> Result<TurnEnd, SandboxError> {
     let wall_time = watch.wall_time();
     let limits = RunLimits::of(guest.setup.limits, turn.limits);
-    let can_go_on = matches!(result, Ok(0)) && !was_stopped;
+    let can_go_on = matches!(result, Ok(0)) && stopped.is_none();
+    if turn.cell.is_some() && can_go_on {
+        guest.clear_stack()?;
+    }
     let store = guest.store()?;
     let fuel = used_fuel(store.data(), turn);
     let profile = profiling::finish(store, fuel);
@@ -206,7 +253,12 @@ fn finish(
     let refused = lasting.ceiling.take_refusal();
     let room = lasting.ceiling.room();
     let files = &lasting.process.files;
-    let files = keep_files(files, &mut state.account, &turn.keep_files, room);
+    let wish = (&turn.keep_files, harvest(turn));
+    let files = keep_files(files, &mut state.account, wish, room);
+    let reason = interrupted.or(stopped);
+    let is_interrupted = matches!(reason, Some(Stopped::Interrupted | Stopped::Deadline));
+    let cell = state.account.take_cell();
+    let cell = cell.map(|cell| Box::new(CellOutcome { interrupted: is_interrupted, ..cell }));
     let blob_names = state.account.take_names();
     let (report, host_calls) = state.account.take_report();
     let mut conversions = Conversions::default();
@@ -216,7 +268,8 @@ fn finish(
             (Ok(()), output)
         }
         (Ok(0), Some(ProgramReport::Raised(raised))) => {
-            (Err(raised.into_failure(&limits, refused)), Vec::new())
+            let failure = raised.into_failure(&limits, refused);
+            (Err(after_interruption(failure, interrupted, limits.wall_time)), Vec::new())
         }
         (Ok(_), _) => (Err(silent_end(refused, limits.memory)), Vec::new()),
         (Err(error), _) => (Err(failure_of(&error, &limits, refused)), Vec::new()),
@@ -230,8 +283,20 @@ fn finish(
     let cpu_time = Some(watch.cpu_time());
     let last_reset = None;
     let usage = RunUsage { wall_time, cpu_time, fuel, memory_peak, host_calls, last_reset };
-    let outcome = RunOutcome { end, logs, files, blob_names, conversions, usage, profile };
+    let outcome = RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell };
     Ok(TurnEnd { outcome, output, can_go_on })
+}
+
+/// The files that a turn leaves: a cell those that it has made or changed. Patterns that a call chooses
+/// are for all.
+const fn harvest(turn: &Turn) -> Harvest {
+    match (turn.cell, &turn.keep_files) {
+        (
+            Some(_),
+            KeepFiles::Nothing | KeepFiles::All | KeepFiles::Figures | KeepFiles::Usual(_),
+        ) => Harvest::OfTurn,
+        (Some(_), KeepFiles::Matching(_)) | (None, _) => Harvest::All,
+    }
 }
 
 /// The fuel that a turn has used, if it was counted. A turn never uses more than its limit.

@@ -69,6 +69,11 @@ impl Offset {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Tells apart all positions that exist: only duplicates of a descriptor have the same.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     pub(super) fn set(&self, offset: u64) {
         self.0.store(offset, Ordering::Relaxed);
     }

@@ -46,6 +46,8 @@ pub struct FileSystem {
     pub(super) descriptors: Descriptors,
     pub(super) quota: Quota,
     pub(super) workspace: Place,
+    /// The files that were mounted since the start, in order.
+    pub(super) shown: Vec<Mount>,
 }
 
 impl FileSystem {
@@ -95,7 +97,7 @@ impl FileSystem {
             }
         }
         descriptors.allow_more(limits.open_files);
-        Ok(Self { names, descriptors, quota, workspace })
+        Ok(Self { names, descriptors, quota, workspace, shown: Vec::new() })
     }
 
     /// The number of names that were looked up on paths since the last call.
@@ -173,7 +175,9 @@ impl FileSystem {
         self.mount(mount).map_err(|_taken| {
             self.quota.release(cost);
             Errno::Exists
-        })
+        })?;
+        self.shown.push(mount.clone());
+        Ok(())
     }
 
     /// Bytes that the workspace takes up, bookkeeping included, and its entries.

@@ -26,6 +26,7 @@
 
 pub mod errno;
 pub(crate) mod operations;
+pub(crate) mod parked;
 pub mod tree;
 
 mod descriptor;
@@ -34,7 +35,7 @@ mod limits;
 mod path;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::vfs::descriptor::{Access, Fd};
 pub use crate::vfs::errno::Errno;
@@ -43,7 +44,7 @@ pub use crate::vfs::file_system::{At, FileSystem, timestamp};
 pub(crate) use crate::vfs::limits::MAX_PATH;
 pub use crate::vfs::limits::{MAX_DEPTH, MAX_LINKS, MAX_NAME};
 pub use crate::vfs::operations::duplicate::Usage;
-pub(crate) use crate::vfs::operations::harvest::{OpenedFile, WorkspaceFile};
+pub(crate) use crate::vfs::operations::harvest::{Harvest, OpenedFile, WorkspaceFile};
 pub use crate::vfs::operations::image::ImageDescriptors;
 #[cfg(test)]
 pub(crate) use crate::vfs::operations::image::OpenDescriptor;

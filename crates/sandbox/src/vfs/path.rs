@@ -356,7 +356,7 @@ impl Names {
 const BLOB_PREFIX: &str = "blob:";
 
 /// The folder of the root where blobs are.
-const BLOBS: &str = "blobs";
+pub(crate) const BLOBS: &str = "blobs";
 
 /// Refuses an invalid path.
 pub(crate) fn check_path(path: &str) -> Result<(), Errno> {

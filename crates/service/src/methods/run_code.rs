@@ -34,6 +34,10 @@ impl Service {
         params: RunCodeParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
+        let mut params = params;
+        if let Some(session) = params.session.take() {
+            return Box::pin(self.run_cell(caller, params, session.into_order(), listener)).await;
+        }
         let pieces = CallPieces {
             method: "run_code",
             program: &params.code,

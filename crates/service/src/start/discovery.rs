@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::Runs;
 use crate::runs::history::RunHistory;
+use crate::sessions::room::SessionRoom;
 use crate::transfers::{BlobTransfers, Transfers};
 use wardian_formats::protocol::methods::execution::{ExecuteSkillParams, RunCodeParams};
 use wardian_formats::protocol::openrpc::OpenRpcDocument;
@@ -18,7 +19,7 @@ use wardian_skills::registry::publishing::PublishedStore;
 use wardian_stores::blobs::Blobs;
 use wardian_vocabulary::quotas::CallRates;
 
-/// The part of a [`Service`](crate::Service) that finds and reads skills, blobs and records.
+/// The part of a [`Service`](crate::Service) that finds and reads skills, blobs, records and sessions.
 /// It is there as soon as the skills are read.
 pub struct Discovery {
     pub(crate) registry: Arc<Registry>,
@@ -26,6 +27,7 @@ pub struct Discovery {
     pub(crate) rates: Arc<CallRates>,
     pub(crate) transfers: BlobTransfers,
     pub(crate) runs: RunHistory,
+    pub(crate) sessions: SessionRoom,
     /// The skills that callers have published; `None` if they may publish none.
     pub published: Option<Arc<PublishedStore>>,
 }
@@ -52,7 +54,8 @@ impl Discovery {
         let DiscoveryParts { registry, blobs, rates, max_transfers, published } = parts;
         let transfers = BlobTransfers::new(blobs.clone(), max_transfers);
         let (rates, runs) = (Arc::new(rates), RunHistory::default());
-        Arc::new(Self { registry, blobs, rates, transfers, runs, published })
+        let sessions = SessionRoom::default();
+        Arc::new(Self { registry, blobs, rates, transfers, runs, sessions, published })
     }
 
     /// The same skills and rates, with other blobs and without the records.
@@ -60,13 +63,20 @@ impl Discovery {
         let (registry, rates) = (Arc::clone(&self.registry), Arc::clone(&self.rates));
         let transfers = BlobTransfers::new(blobs.clone(), max_transfers);
         let runs = RunHistory::default();
-        Arc::new(Self { registry, blobs, rates, transfers, runs, published: None })
+        let sessions = SessionRoom::default();
+        Arc::new(Self { registry, blobs, rates, transfers, runs, sessions, published: None })
     }
 
     /// The skills.
     #[must_use]
     pub const fn registry(&self) -> &Arc<Registry> {
         &self.registry
+    }
+
+    /// The sessions.
+    #[must_use]
+    pub const fn sessions(&self) -> &SessionRoom {
+        &self.sessions
     }
 
     /// The blobs.

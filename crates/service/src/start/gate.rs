@@ -12,6 +12,10 @@ use crate::run::execute::log_stream::LogListener;
 use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
+use crate::sessions::calls::SessionCalls;
+use crate::sessions::order::NewSessionOrder;
+use crate::sessions::room::SessionRoom;
+use crate::sessions::views::SessionView;
 use crate::start::discovery::{Discovery, NotDiscovery};
 use crate::start::preparation::{Preparation, PreparationStep};
 use crate::status::Status;
@@ -138,6 +142,20 @@ impl Methods for Gate {
                 self.service()?.execute(caller, call, listener).await
             }
         }
+    }
+}
+
+impl SessionCalls for Gate {
+    fn sessions(&self) -> &SessionRoom {
+        self.discovery.sessions()
+    }
+
+    async fn create_session(
+        &self,
+        caller: &Caller,
+        order: NewSessionOrder,
+    ) -> Result<SessionView, ServiceError> {
+        self.service()?.create_session(caller, order).await
     }
 }
 

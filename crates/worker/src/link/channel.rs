@@ -4,7 +4,6 @@ use std::io::{self, BufRead};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
 
 use crate::link::error::ChannelError;
@@ -113,16 +112,41 @@ impl Channel {
         }
     }
 
-    /// True if a part of a message was received with the last one.
+    /// What was received with the last message, and is not taken yet.
     #[must_use]
-    pub(crate) fn holds_more(&self) -> bool {
-        !self.incoming.is_empty()
+    pub(crate) fn holds(&self) -> Unasked {
+        if self.incoming.is_empty() {
+            return Unasked::Nothing;
+        }
+        Unasked::of(self.incoming.untaken())
     }
 
     /// A view of the socket for another thread.
     #[must_use]
     pub(crate) fn peek(&self) -> SocketPeek {
         SocketPeek(Arc::clone(&self.socket))
+    }
+}
+
+/// What a gateway sends during a turn without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unasked {
+    /// Nothing.
+    Nothing,
+    /// [`ToWorker::Interrupt`]. A gateway sends it once in a turn at most.
+    Interruption,
+    /// [`ToWorker::Cancel`], also after an interruption, or the end of the gateway.
+    Cancellation,
+}
+
+/// The bytes of [`ToWorker::Interrupt`] as a frame.
+const INTERRUPTION: &[u8] = b"\x0b\0\0\0\0\0\0\0\0\0\0\0\"interrupt\"";
+
+impl Unasked {
+    /// What these bytes are. An interruption is so short that the kernel moves it in one piece, so a part
+    /// of a message is one of a cancellation.
+    fn of(bytes: &[u8]) -> Self {
+        if bytes == INTERRUPTION { Self::Interruption } else { Self::Cancellation }
     }
 }
 
@@ -148,12 +172,33 @@ fn send_all(
 pub(crate) struct SocketPeek(Arc<OwnedFd>);
 
 impl SocketPeek {
-    /// True if something has arrived that was not received yet, or the gateway is gone. Costs
-    /// one system call.
+    /// What has arrived and was not received yet. Costs one system call.
     #[must_use]
-    pub(crate) fn sees_something(&self) -> bool {
-        let mut socket = [PollFd::new(&*self.0, PollFlags::IN)];
-        // A failed call counts as nothing seen; the next call may succeed.
-        rustix::event::poll(&mut socket, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    pub(crate) fn look(&self) -> Unasked {
+        // One byte more tells whether something follows.
+        let mut bytes = [0; INTERRUPTION.len() + 1];
+        match socket::peek(self.0.as_fd(), &mut bytes) {
+            Ok(length) => Unasked::of(bytes.get(..length).unwrap_or_default()),
+            // A failed call counts as nothing seen; the next call may succeed.
+            Err(_) => Unasked::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interruption_is_told_from_everything_else() {
+        let frame = |message: &ToWorker| frame::encode(message, &[], false).unwrap();
+        let interrupt = frame(&ToWorker::Interrupt);
+        assert_eq!(interrupt, INTERRUPTION);
+        assert_eq!(Unasked::of(&interrupt), Unasked::Interruption);
+        let cancel = frame(&ToWorker::Cancel);
+        for bytes in [&[], &interrupt[..5], &cancel, &[interrupt.clone(), cancel.clone()].concat()]
+        {
+            assert_eq!(Unasked::of(bytes), Unasked::Cancellation, "{bytes:?}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::link::error::ChannelError;
 use wardian_formats::job::socket::IMMUTABLE;
@@ -27,6 +28,8 @@ pub(super) struct Outbox {
     placeholder: Option<OwnedFd>,
     /// Occupy lower numbers, which the kernel would assign first.
     fillers: Vec<OwnedFd>,
+    /// The largest file that this process may write. The system would end it at a larger one.
+    most: u64,
 }
 
 impl Outbox {
@@ -38,7 +41,8 @@ impl Outbox {
     pub(super) fn open() -> io::Result<Self> {
         let placeholder = memory_file()?;
         let number = placeholder.as_raw_fd();
-        Ok(Self { number, placeholder: Some(placeholder), fillers: Vec::new() })
+        let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+        Ok(Self { number, placeholder: Some(placeholder), fillers: Vec::new(), most })
     }
 
     /// The number, for the filter on system calls.
@@ -50,13 +54,17 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Content`] if the file cannot be made, or the error of `post`.
+    /// [`ChannelError::Content`] if the file cannot be made or would be too large, or the error of
+    /// `post`.
     pub(super) fn share(
         &mut self,
         size: u64,
         content: &mut dyn BufRead,
         post: impl FnOnce(BorrowedFd<'_>) -> Result<(), ChannelError>,
     ) -> Result<(), ChannelError> {
+        if size > self.most {
+            return Err(ChannelError::Content(io::ErrorKind::FileTooLarge.into()));
+        }
         drop(self.placeholder.take());
         let file = self.next()?;
         let filled = fill(file, size, content).map_err(ChannelError::Content);
@@ -112,4 +120,22 @@ fn memory_file() -> io::Result<OwnedFd> {
         other => other,
     };
     Ok(file?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_the_system_would_end_the_process_for_is_refused() {
+        let mut outbox = Outbox { most: 10, ..Outbox::open().unwrap() };
+        let mut is_posted = false;
+        let post = |_: BorrowedFd<'_>| {
+            is_posted = true;
+            Ok(())
+        };
+        let refused = outbox.share(11, &mut &[0; 11][..], post);
+        assert!(matches!(refused, Err(ChannelError::Content(_))), "{refused:?}");
+        assert!(!is_posted && outbox.placeholder.is_some());
+    }
 }

@@ -50,9 +50,18 @@ pub(crate) fn remote_of(
     api_key: Option<&str>,
 ) -> Result<Option<Remote>, Failed> {
     let Some(url) = at.server.as_deref() else { return Ok(None) };
-    let of_file = at.key_file.as_deref().map(read_key).transpose()?;
+    remote_at(url, at.key_file.as_deref(), api_key).map(Some)
+}
+
+/// The server at an address. A key in a file goes before `api_key`.
+pub(crate) fn remote_at(
+    url: &str,
+    key_file: Option<&Path>,
+    api_key: Option<&str>,
+) -> Result<Remote, Failed> {
+    let of_file = key_file.map(read_key).transpose()?;
     let key = of_file.as_ref().map(|key| key.as_str()).or(api_key);
-    Remote::at(url, key).map(Some)
+    Remote::at(url, key)
 }
 
 /// Executes a command on blobs. `api_key` is for a server.

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use data_encoding::BASE64;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder, SendBody};
 
@@ -46,6 +46,14 @@ impl fmt::Debug for Remote {
     }
 }
 
+/// The answer to a call.
+pub(crate) struct CallAnswer {
+    /// True for server-sent events, of which the last one is the response. Otherwise the content is
+    /// the response.
+    pub(crate) has_events: bool,
+    pub(crate) content: Box<dyn Read + Send>,
+}
+
 /// What is known of content before it is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Announced<'a> {
@@ -64,7 +72,7 @@ pub(super) struct RemotePage {
 }
 
 /// A blob in a list.
-#[derive(Debug, Clone, Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(super) struct RemoteBlob {
     pub(super) blob_id: BlobId,
     pub(super) kind: Option<String>,
@@ -212,9 +220,7 @@ impl Remote {
     /// The answer of JSON at a path of the server, query included.
     pub(crate) fn find_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
         let text = self.find_text(path)?;
-        serde_json::from_str(&text).map_err(|_malformed| {
-            Failed::because(format!("{} does not answer as a Wardian server does", self.url))
-        })
+        serde_json::from_str(&text).map_err(|_malformed| self.misread())
     }
 
     /// The answer of text at a path of the server.
@@ -236,6 +242,41 @@ impl Remote {
         let address = format!("{}{path}", self.url);
         let answer = self.repeated(|| self.authorized(self.agent.post(&address)).send_empty())?;
         self.json(answer)
+    }
+
+    /// The answer of JSON to content of JSON.
+    pub(crate) fn post_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        content: &impl Serialize,
+    ) -> Result<T, Failed> {
+        let address = format!("{}{path}", self.url);
+        let content = content_of(content)?;
+        let answer = self.repeated(|| {
+            let request = self.authorized(self.agent.post(&address));
+            request.header("content-type", "application/json").send(content.as_slice())
+        })?;
+        self.json(answer)
+    }
+
+    /// Calls a method of the protocol whose answer may be events. A refusal is an answer, too.
+    pub(crate) fn call(&self, call: &impl Serialize) -> Result<CallAnswer, Failed> {
+        let address = format!("{}/rpc", self.url);
+        let content = content_of(call)?;
+        let answer = self.called(|| {
+            let request = self.authorized(self.agent.post(&address));
+            let request = request.header("content-type", "application/json");
+            request.header("accept", "text/event-stream").send(content.as_slice())
+        })?;
+        let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let has_events = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let content = Box::new(answer.into_body().into_reader());
+        Ok(CallAnswer { has_events, content })
+    }
+
+    /// The failure of a server whose answer is not that of a Wardian server.
+    pub(crate) fn misread(&self) -> Failed {
+        Failed::because(format!("{} does not answer as a Wardian server does", self.url))
     }
 
     /// The answer of JSON to a `PUT` without content.
@@ -292,14 +333,16 @@ impl Remote {
 
     fn json<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, Failed> {
         let text = text_of(answer).map_err(|error| Failed::at("read the answer", &error))?;
-        serde_json::from_str(&text).map_err(|_malformed| {
-            Failed::because(format!("{} does not answer as a Wardian server does", self.url))
-        })
+        serde_json::from_str(&text).map_err(|_malformed| self.misread())
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failed {
         Failed::because(format!("could not call {}: {error}", self.url))
     }
+}
+
+fn content_of(value: &impl Serialize) -> Result<Vec<u8>, Failed> {
+    serde_json::to_vec(value).map_err(|fault| Failed::at("write the request", &fault))
 }
 
 /// The pause before another attempt, if the server is busy and there may be one.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::task::JoinError;
 use tokio::time::sleep;
 
-use crate::assembly::{MeteredCode, Provision, ReadStores, Runtime, SkillsRead, Stores};
+use crate::assembly::{self, MeteredCode, Provision, ReadStores, Runtime, SkillsRead, Stores};
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
 use crate::cli::commands::mcp::folders::local_folders;
@@ -55,6 +55,10 @@ pub(crate) fn mcp(
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
         let stores = Stores::open(&config, SkillsRead::Once)?.read()?;
+        // Several of these processes share a data folder, and a client begins its own sessions.
+        if let Some(sessions) = assembly::open_own_sessions(&config, folder.path()).await? {
+            stores.discovery.sessions().open(sessions);
+        }
         let gate = Gate::closed(Arc::clone(&stores.discovery), Preparation::of("the engine"));
         let input = io::BufReader::new(io::stdin());
         let served = serve_lines(Arc::clone(&gate), protocol, limits, input, io::stdout());

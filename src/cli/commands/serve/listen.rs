@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, JoinSet, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
@@ -28,6 +28,7 @@ use wardian_edges::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals}
 use wardian_edges::mcp;
 use wardian_engine::progress::StepReport;
 use wardian_service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
+use wardian_sessions::Sessions;
 use wardian_stores::blobs::BlobIdKeyTable;
 use wardian_stores::database::KeyDatabase;
 use wardian_stores::tenants::KeyTable;
@@ -53,6 +54,9 @@ fn warn_of_long_turns(config: &Config) {
 
 /// The interval of checking for memory to release to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The interval of looking for sessions whose time is over.
+const EXPIRY_CHECKS: Duration = Duration::from_secs(60);
 
 /// The least freed memory that is released to the system.
 const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
@@ -146,24 +150,28 @@ async fn listen(
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
-    let KeyDatabase { keys, blob_ids } = assembly::open_key_database(config).await?;
+    let KeyDatabase { keys, blob_ids, sessions } = assembly::open_key_database(config).await?;
+    let sessions = assembly::open_sessions(config, sessions).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
     let pages = config.http.serves_console.then(console::pages);
     let server = pages.into_iter().fold(server, Server::with_pages);
-    note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
-    warn_of_settings(config, &authentication);
-    let following = tokio::spawn(follow_keys(authentication.clone()));
-    let sampling = tokio::spawn(take_samples(Arc::clone(server.metrics())));
+    note_settings(config, &authentication);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follow_keys(authentication.clone()));
+    tasks.spawn(take_samples(Arc::clone(server.metrics())));
+    tasks.spawn(trim(Arc::clone(server.budget())));
+    if let Some(sessions) = sessions.clone() {
+        tasks.spawn(end_expired(sessions));
+    }
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
-    let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
-    let reloading = tokio::spawn(reloader.run(hangups));
+    tasks.spawn(reloader.run(hangups));
     let administering = admin.map(|admin| {
         info!("metrics are at http://{}/metrics", admin.address());
         tokio::spawn(admin.serve_admin(Arc::clone(&readiness), stop.clone()))
@@ -177,14 +185,11 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
-    trimming.abort();
-    sampling.abort();
-    reloading.abort();
-    following.abort();
+    tasks.abort_all();
     administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     keys.close().await;
@@ -195,8 +200,9 @@ async fn listen(
     Ok(exit)
 }
 
-/// Warns of settings that work and do not keep what a server promises.
-fn warn_of_settings(config: &Config, authentication: &Authentication) {
+/// Notes the memory that settings allow, and warns of those that work and do not keep what a server promises.
+fn note_settings(config: &Config, authentication: &Authentication) {
+    note_memory(config);
     if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
     }
@@ -255,6 +261,20 @@ async fn write_last_uses(authentication: &Authentication) {
     }
 }
 
+/// Ends sessions whose time is over, from time to time.
+async fn end_expired(sessions: Sessions) {
+    let mut clock = tokio::time::interval(EXPIRY_CHECKS);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        match sessions.end_expired().await {
+            Ok(0) => {}
+            Ok(count) => info!(count, "sessions expired: {count}"),
+            Err(cause) => warn!("expired sessions cannot be removed: {}", CauseChain(&cause)),
+        }
+    }
+}
+
 /// Releases memory to the system after bursts.
 async fn trim(budget: Arc<MemoryBudget>) {
     let mut clock = tokio::time::interval(TRIM_INTERVAL);
@@ -272,7 +292,12 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock, blob_ids): (&Config, Option<SkillsLock>, BlobIdKeyTable),
+    (config, lock, blob_ids, sessions): (
+        &Config,
+        Option<SkillsLock>,
+        BlobIdKeyTable,
+        Option<Sessions>,
+    ),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
@@ -283,9 +308,12 @@ async fn start(
     let skills = if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed };
     let lock = Arc::new(lock);
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
-    let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal());
+    let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal(), sessions);
     let stores = Stores::open_with(config, blob_ids, skills, move |discovery| {
-        let (announced, lock, journal) = opening;
+        let (announced, lock, journal, sessions) = opening;
+        if let Some(sessions) = sessions {
+            discovery.sessions().open(sessions);
+        }
         open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;
     let preparing = Arc::clone(&announced);

@@ -94,7 +94,13 @@ impl<'a> BlobRequest<'a> {
 /// have status 200; here the status is the answer.
 pub(crate) const fn status_of(kind: ErrorKind) -> u16 {
     match kind {
-        ErrorKind::BlobNotFound | ErrorKind::RunNotFound => 404,
+        ErrorKind::BlobNotFound
+        | ErrorKind::RunNotFound
+        | ErrorKind::SkillNotFound
+        | ErrorKind::VersionNotFound
+        | ErrorKind::SessionNotFound
+        | ErrorKind::CheckpointNotFound => 404,
+        ErrorKind::SessionExpired => 410,
         ErrorKind::InvalidParams => 400,
         ErrorKind::TooLarge => 413,
         ErrorKind::QuotaExceeded => 507,

@@ -24,7 +24,8 @@ use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::schema::{Bounds, LimitBounds};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, RunHistory, Runs, ServiceError,
+    SessionCalls, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::budget::CallMemory;
@@ -49,6 +50,7 @@ pub(crate) struct Fake {
     pub folder: Arc<Mutex<Option<TempDir>>>,
     /// No records are kept.
     pub runs: Arc<RunHistory>,
+    pub(crate) sessions: Arc<SessionRoom>,
 }
 
 impl Default for Fake {
@@ -62,6 +64,7 @@ impl Default for Fake {
             transfers: Arc::default(),
             folder: Arc::default(),
             runs: Arc::default(),
+            sessions: Arc::default(),
         }
     }
 }
@@ -134,6 +137,21 @@ impl Transfers for Fake {
 }
 
 impl wardian_service::Publishing for Fake {}
+
+/// It keeps no sessions.
+impl SessionCalls for Fake {
+    fn sessions(&self) -> &SessionRoom {
+        &self.sessions
+    }
+
+    async fn create_session(
+        &self,
+        _: &Caller,
+        _: NewSessionOrder,
+    ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+}
 
 impl Runs for Fake {
     fn runs(&self) -> &RunHistory {

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::protocol::methods::cells::{DisplayedObject, SessionParam, SessionResult};
 use crate::protocol::params_error::ParamsError;
 use wardian_vocabulary::ids::{BlobId, RunId};
 use wardian_vocabulary::units::ByteCount;
@@ -123,6 +124,8 @@ pub struct RunCodeParams {
     pub reproducible: Option<ReproducibleParam>,
     /// The title of the run.
     pub label: Option<String>,
+    /// The session in which the code is a cell.
+    pub session: Option<SessionParam>,
     /// True if the call returns while the run is in progress.
     #[serde(default)]
     pub detach: bool,
@@ -299,6 +302,12 @@ pub struct RunResult {
     /// True if the result was kept from an earlier run with the same inputs, and nothing was executed.
     #[serde(skip_serializing_if = "is_false")]
     pub cached: bool,
+    /// What a cell displayed, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub display: Vec<DisplayedObject>,
+    /// What has become of the session, if the run was a cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionResult>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
@@ -460,6 +469,8 @@ mod tests {
             memory_peak_bytes: 1 << 20,
             fuel: None,
             cached: false,
+            display: Vec::new(),
+            session: None,
         }
     }
 

@@ -3,5 +3,6 @@
 pub mod blob_members;
 pub mod blobs;
 pub mod bootstrap;
+pub mod cells;
 pub mod discovery;
 pub mod execution;

@@ -25,6 +25,10 @@ pub(super) const OF_ALL: [ErrorKind; 6] = [
 pub(super) const OF_RUNS: [ErrorKind; 3] =
     [ErrorKind::QuotaExceeded, ErrorKind::SecretUnavailable, ErrorKind::PackagesMissing];
 
+/// Further ones of code that runs in a session.
+pub(super) const OF_SESSIONS: [ErrorKind; 3] =
+    [ErrorKind::SessionBusy, ErrorKind::SessionConflict, ErrorKind::SessionDamaged];
+
 /// A reference to a component of the document.
 #[derive(Serialize)]
 pub(super) struct Reference {
@@ -60,7 +64,7 @@ struct Errors;
 
 impl Serialize for Errors {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kinds = OF_ALL.iter().chain(&OF_RUNS);
+        let kinds = OF_ALL.iter().chain(&OF_RUNS).chain(&OF_SESSIONS);
         serializer.collect_map(kinds.map(|kind| {
             let WireError { code, label, .. } = WireError::of(*kind);
             let data = Kind { kind: label };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use crate::protocol::openrpc::components::{OF_ALL, OF_RUNS, Reference};
+use crate::protocol::openrpc::components::{OF_ALL, OF_RUNS, OF_SESSIONS, Reference};
 use crate::protocol::schema::{LimitBounds, Parameter, Presence, Published, Tool};
 use wardian_vocabulary::error::ErrorKind;
 
@@ -47,7 +47,8 @@ fn errors_of(method: &str) -> impl Iterator<Item = ErrorKind> {
         "create_blob" => &OF_STORING,
         _ => &[],
     };
-    OF_ALL.into_iter().chain(further.iter().copied())
+    let of_sessions: &[ErrorKind] = if method == "run_code" { &OF_SESSIONS } else { &[] };
+    OF_ALL.into_iter().chain(further.iter().chain(of_sessions).copied())
 }
 
 /// One parameter of a method.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
+use crate::protocol::methods::cells::{CellFate, DisplayedForm, DisplayedObject, SessionResult};
 use crate::protocol::methods::discovery::{
     DescribeSkillResult, DescribedSkill, ListSkillsResult, ListedKind, ListedSkill,
     ReadSkillFileResult, SkillSummary,
@@ -19,7 +20,9 @@ use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
-use wardian_vocabulary::ids::{BlobId, BlobName, RunId, SkillName, SkillVersion};
+use wardian_vocabulary::ids::{
+    BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,
+};
 
 use super::*;
 
@@ -219,6 +222,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         memory_peak_bytes: 1,
         fuel,
         cached: fuel.is_some(),
+        display: fuel.map(|_| displayed()).into_iter().collect(),
+        session: fuel.map(|_| session_result(None)),
     };
     let full = run(
         RunStatus::Failed,
@@ -229,7 +234,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
     );
     let truncated =
         TruncatedOutput { truncated: true, blob_id: blob_id(), size_bytes: 1, preview: text() };
-    let mut all = vec![
+    let mut all = session_samples();
+    all.extend([
         ("RunResult", true, sample(&full)),
         ("RunResult", false, sample(run(RunStatus::Completed, Vec::new(), None, None, None))),
         ("RunFile", true, sample(&full_file)),
@@ -237,11 +243,31 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         ("RunError", true, sample(error(Some(text())))),
         ("RunError", false, sample(error(None))),
         ("TruncatedOutput", true, sample(truncated)),
-    ];
+    ]);
     for status in [RunProgress::Queued, RunProgress::Running, RunProgress::Ended] {
         all.push(("DetachedRun", true, sample(DetachedRun { status, run_id: run_id() })));
     }
     all
+}
+
+fn session_samples() -> Vec<(&'static str, bool, Value)> {
+    let reasons = [Some("text".to_owned()), None];
+    let samples =
+        reasons.map(|reason| ("SessionState", reason.is_some(), sample(session_result(reason))));
+    samples.to_vec()
+}
+
+fn displayed() -> DisplayedObject {
+    DisplayedObject(vec![
+        ("text/plain".to_owned(), DisplayedForm::Text("text".to_owned())),
+        ("image/png".to_owned(), DisplayedForm::Blob(blob_id())),
+    ])
+}
+
+fn session_result(reason: Option<String>) -> SessionResult {
+    let checkpoint = Some(CheckpointId::new(3, &Digest::of(b"state")));
+    let id = SessionId::of_random(&[7; 16]);
+    SessionResult { id, cell: 3, checkpoint, state: CellFate::Kept, reason }
 }
 
 fn discovery_samples() -> Vec<(&'static str, bool, Value)> {

@@ -172,7 +172,7 @@ fn a_sleeping_guest_can_be_cancelled() {
     let deadline = Deadline::after(Duration::from_secs(3600));
     let canceller = deadline.canceller();
     let mut guest = Guest::new(wasi(ClockAndRandomMode::Live, deadline));
-    let other = std::thread::spawn(move || canceller.cancel());
+    let other = std::thread::spawn(move || canceller.cancel(Stopped::Cancelled));
     let error = poll(&mut guest, &[clock(1, 0, u64::MAX, 0)]).unwrap_err();
     other.join().unwrap();
     assert_eq!(error.downcast_ref::<Stopped>(), Some(&Stopped::Cancelled));

@@ -1,5 +1,5 @@
-//! The thread that stops a guest at its deadline, or when its fuel is used up, and that sends it the
-//! signals of its timer.
+//! The thread that stops a guest at its deadline, or when its fuel is used up, and that sends it
+//! signals: those of its timer, and the one that interrupts a cell.
 
 use std::fmt;
 use std::io;
@@ -11,12 +11,13 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::host_call::request::TimerRequest;
 use crate::memory::ControlPages;
-use crate::profile::SignalWords;
+use crate::run::deadline::soft_stop::SoftStop;
 use crate::run::deadline::{Canceller, Deadline, Stopped};
 use crate::run::interrupter::Interrupter;
 use crate::run::meter::{CounterWatch, FuelMeter};
+use crate::run::signal_words::SignalWords;
 use crate::run::timer::interval_timer::IntervalTimer;
-use wardian_formats::job::host::IsCancelled;
+use wardian_formats::job::host::{IsCancelled, IsInterrupted};
 
 /// A thread that interrupts a run at its deadline, when its caller is gone, or when it has used more
 /// fuel than it had and does not notice by itself.
@@ -27,8 +28,8 @@ use wardian_formats::job::host::IsCancelled;
 /// a host call executes no code, so a cancellation also wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
-/// INVARIANT(only-the-armed): a guest is interrupted only while its alarm is set. After that its
-/// pages, or the epoch, may belong to another guest. Interrupting and disarming happen under one lock.
+/// INVARIANT(only-the-armed): a guest is interrupted and stopped only while its alarm is set. After that
+/// its pages, or the epoch, may belong to another guest. Both and disarming happen under one lock.
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -54,8 +55,11 @@ struct Alarm {
     next: Instant,
     deadline: Instant,
     is_cancelled: IsCancelled,
+    is_interrupted: IsInterrupted,
     canceller: Canceller,
     interrupter: Interrupter,
+    /// Interrupts the guest before it is stopped; `None` for one that is stopped at once.
+    soft: Option<SoftStop>,
     counter: Option<CounterWatch>,
     bell: Bell,
     stopped: Option<Stopped>,
@@ -112,11 +116,11 @@ impl Alarm {
     /// gateway kills the process.
     fn look(&mut self, now: Instant) {
         self.next = now + BEAT;
-        if now >= self.deadline {
-            self.stopped.get_or_insert(Stopped::Deadline);
-        } else if self.stopped.is_none() && (self.is_cancelled)() {
-            self.stopped = Some(Stopped::Cancelled);
-            self.canceller.cancel();
+        if self.stopped.is_none() {
+            self.stopped = self.reason_to_stop(now);
+            if let Some(reason) = self.stopped {
+                self.canceller.cancel(reason);
+            }
         }
         let is_used_up = self.counter.as_ref().is_some_and(CounterWatch::is_used_up);
         if self.stopped.is_some() || is_used_up {
@@ -127,10 +131,35 @@ impl Alarm {
         }
     }
 
+    /// The reason to stop the guest for good at `now`, if there is one. A cell that nobody waits for any
+    /// more has no grace.
+    fn reason_to_stop(&mut self, now: Instant) -> Option<Stopped> {
+        let is_late = now >= self.deadline;
+        let Some(soft) = &mut self.soft else {
+            if is_late {
+                return Some(Stopped::Deadline);
+            }
+            if (self.is_cancelled)() {
+                return Some(Stopped::Cancelled);
+            }
+            return (self.is_interrupted)().then_some(Stopped::Interrupted);
+        };
+        if (self.is_cancelled)() {
+            return Some(Stopped::Cancelled);
+        }
+        if is_late {
+            soft.begin(Stopped::Deadline, now, &self.canceller);
+        } else if (self.is_interrupted)() {
+            soft.begin(Stopped::Interrupted, now, &self.canceller);
+        }
+        soft.look(now, &self.canceller)
+    }
+
     /// Sets the time of the next check, if there was no reason to stop at `now`.
     fn set_next(&mut self, now: Instant) {
         let pause = self.counter.as_mut().map_or(BEAT, |counter| counter.next().min(BEAT));
-        self.next = self.deadline.min(now + pause);
+        let last = self.soft.as_ref().and_then(SoftStop::next).unwrap_or(self.deadline);
+        self.next = last.min(now + pause);
         if let Some(next) = self.bell.next(now) {
             self.next = self.next.min(next);
         }
@@ -152,26 +181,29 @@ impl Watchdog {
 
     /// The timer of the guest that is watched next.
     pub(crate) fn timer(&self) -> LiveTimer {
-        LiveTimer { shared: Arc::clone(&self.shared), has_words: false }
+        LiveTimer { shared: Arc::clone(&self.shared) }
     }
 
     /// Stops a guest at `deadline`, or once there is another reason, unless the alarm is disarmed
     /// before.
     pub(crate) fn arm(&self, watched: Watched, deadline: &Deadline) -> Armed<'_> {
-        let Watched { interrupter, is_cancelled, meter, pages } = watched;
+        let Watched { interrupter, is_cancelled, is_interrupted, meter, pages, words, soft } =
+            watched;
         let now = Instant::now();
         let mut alarm = Alarm {
             next: now,
             deadline: deadline.instant(),
             is_cancelled,
+            is_interrupted,
             canceller: deadline.canceller(),
             interrupter,
+            soft: soft.map(|words| SoftStop::new(Arc::clone(&pages), words)),
             counter: meter.map(CounterWatch::new),
             bell: Bell {
                 timer: IntervalTimer::default(),
                 started: now,
                 pages,
-                words: None,
+                words,
                 is_ringing: false,
             },
             stopped: None,
@@ -190,20 +222,14 @@ impl Watchdog {
 /// The timer of the guest that is watched.
 pub(crate) struct LiveTimer {
     shared: Arc<Shared>,
-    has_words: bool,
 }
 
 impl LiveTimer {
-    /// True until the words are known that a signal has to set.
-    pub(crate) const fn needs_words(&self) -> bool {
-        !self.has_words
-    }
-
-    /// Tells which words a signal has to set.
-    pub(crate) fn set_words(&mut self, words: SignalWords) {
+    /// Lets the watchdog look at once. A guest that waited in a host call may have been interrupted there,
+    /// and must not begin another wait before it knows.
+    pub(crate) fn look(&self) {
         if let Some(alarm) = &mut self.shared.state.lock().alarm {
-            alarm.bell.words = Some(words);
-            self.has_words = true;
+            alarm.look(Instant::now());
         }
     }
 
@@ -226,7 +252,7 @@ impl LiveTimer {
 
 impl fmt::Debug for LiveTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveTimer").field("has_words", &self.has_words).finish_non_exhaustive()
+        f.debug_struct("LiveTimer").finish_non_exhaustive()
     }
 }
 
@@ -236,20 +262,41 @@ pub(crate) struct Watched {
     pub(crate) interrupter: Interrupter,
     /// True if nobody waits for its run any more.
     pub is_cancelled: IsCancelled,
+    /// True if its caller wants it to end.
+    pub(crate) is_interrupted: IsInterrupted,
     /// Its fuel, if it has any.
     pub(crate) meter: Option<FuelMeter>,
     /// The pages that control it.
     pub(crate) pages: Arc<ControlPages>,
+    /// The words by which it is told that its timer has run out; `None` for one without a timer.
+    pub(crate) words: Option<SignalWords>,
+    /// The words that interrupt it, with its state kept; `None` for one that is stopped at once.
+    pub(crate) soft: Option<SignalWords>,
+}
+
+/// What the watchdog has done to a guest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WatchEnd {
+    /// The reason why the guest was stopped, if it was. It may have completed before it noticed.
+    pub(crate) stopped: Option<Stopped>,
+    /// The reason why it was interrupted before, if it was.
+    pub(crate) interrupted: Option<Stopped>,
 }
 
 /// Keeps the alarm set.
 pub(crate) struct Armed<'a>(&'a Watchdog);
 
 impl Armed<'_> {
-    /// Ends the watch. Returns the reason why the guest was interrupted, if it was. The guest may
-    /// have completed before it noticed.
-    pub(crate) fn disarm(self) -> Option<Stopped> {
-        self.0.shared.state.lock().alarm.take().and_then(|alarm| alarm.stopped)
+    /// Ends the watch. A signal that the guest has not noticed does not last until its next turn.
+    pub(crate) fn disarm(self) -> WatchEnd {
+        let Some(alarm) = self.0.shared.state.lock().alarm.take() else {
+            return WatchEnd::default();
+        };
+        let Alarm { stopped, soft, .. } = alarm;
+        if let Some(soft) = &soft {
+            soft.settle();
+        }
+        WatchEnd { stopped, interrupted: soft.and_then(|soft| soft.reason()) }
     }
 }
 
@@ -303,11 +350,15 @@ mod tests {
     use crate::memory::{
         DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
     };
+    use crate::run::deadline::Slept;
     use crate::run::ending::is_stop;
+    use crate::run::signal_words::SIGINT;
+    use crate::run::signal_words::TEST_PLACES;
     use wardian_engine::code::compile::{self, MAX_WASM_STACK};
     use wardian_engine::code::instrumentation::{Instrumentation, Variant};
     use wardian_engine::code::metering::transform::MARK_EXPORT;
     use wardian_engine::code::polls::Interruption;
+    use wardian_formats::job::session::cell::INTERRUPT_GRACE;
     use wardian_vocabulary::units::Fuel;
 
     /// Functions that never end by themselves and never access memory. `tree` makes exponentially
@@ -326,7 +377,8 @@ mod tests {
                 (call $tree (i32.sub (local.get 0) (i32.const 1)))
                 (call $tree (i32.sub (local.get 0) (i32.const 1))))))
         (func (export "tree") (call $tree (i32.const 100)))
-        (func (export "ends")))"#;
+        (func (export "ends"))
+        (func (export "looks") (loop (br_if 0 (i32.eqz (i32.load (i32.const 272)))))))"#;
 
     /// Code on slots of an empty image, as a sandbox has it.
     struct Fixture {
@@ -384,7 +436,11 @@ mod tests {
             } else {
                 Interrupter::from(Arc::clone(&pages))
             };
-            (instance, Watched { interrupter, is_cancelled, meter, pages })
+            let is_interrupted = Box::new(|| false);
+            let (words, soft) = (None, None);
+            let watched =
+                Watched { interrupter, is_cancelled, is_interrupted, meter, pages, words, soft };
+            (instance, watched)
         }
 
         fn store(&self) -> Store<()> {
@@ -404,7 +460,7 @@ mod tests {
             let armed = self.watchdog.arm(watched, &deadline);
             let end = export.call(&mut store, ());
             let trap = end.err().map(|error| *error.downcast_ref::<Trap>().unwrap());
-            (trap, armed.disarm())
+            (trap, armed.disarm().stopped)
         }
 
         fn trap(&self) -> Trap {
@@ -469,7 +525,7 @@ mod tests {
                     let trap = export.call(&mut store, ()).unwrap_err();
                     assert_eq!(trap.downcast_ref::<Trap>(), Some(&fixture.trap()));
                     assert!(is_stop(&trap), "{trap:?}");
-                    assert_eq!(armed.disarm(), None, "neither late nor cancelled");
+                    assert_eq!(armed.disarm(), WatchEnd::default(), "neither late nor cancelled");
                     assert!(meter.is_surely_exceeded());
                     assert_eq!(meter.used(), Fuel(1_000_000), "never more than the budget");
                 }
@@ -491,6 +547,103 @@ mod tests {
         }
     }
 
+    /// The words of SIGINT, in a memory whose thread is at 64. `looks` ends once the first one is set.
+    fn interrupt_words() -> SignalWords {
+        let mut memory = [0; 256];
+        memory[128] = 64;
+        SignalWords::find(&TEST_PLACES, &memory, SIGINT).unwrap()
+    }
+
+    /// Runs a cell that is interrupted after a beat, and returns its trap, the end of the watch, whether
+    /// a signal is left, and the time that it took.
+    fn interrupt(fixture: &Fixture, export: &str) -> (Option<Trap>, WatchEnd, bool, Duration) {
+        let mut store = fixture.store();
+        let started = Instant::now();
+        let (instance, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
+        let export = instance.get_typed_func::<(), ()>(&mut store, export).unwrap();
+        let deadline = Deadline::after(HOUR).with_grace(INTERRUPT_GRACE);
+        let pages = Arc::clone(&watched.pages);
+        let soft = Some(interrupt_words());
+        let is_interrupted = Box::new(move || started.elapsed() >= BEAT);
+        let armed = fixture.watchdog.arm(Watched { soft, is_interrupted, ..watched }, &deadline);
+        let end = export.call(&mut store, ());
+        let trap = end.err().map(|error| *error.downcast_ref::<Trap>().unwrap());
+        let end = armed.disarm();
+        let is_left = pages.load_word(interrupt_words().tripped).unwrap() != 0;
+        (trap, end, is_left, started.elapsed())
+    }
+
+    #[test]
+    fn an_interrupted_cell_ends_by_itself_or_after_its_grace() {
+        for checks in all_checks() {
+            with_fixture(checks, |fixture| {
+                let interrupted = Some(Stopped::Interrupted);
+                let (trap, end, is_left, took) = interrupt(fixture, "looks");
+                assert_eq!((trap, end), (None, WatchEnd { stopped: None, interrupted }));
+                assert!(!is_left, "the signal would be that of the next turn");
+                assert!(took < INTERRUPT_GRACE, "{took:?}");
+
+                let (trap, end, is_left, took) = interrupt(fixture, "spins");
+                let stopped = interrupted;
+                assert_eq!((trap, end), (Some(fixture.trap()), WatchEnd { stopped, interrupted }));
+                assert!(!is_left && took >= INTERRUPT_GRACE, "{took:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_turn_that_is_no_cell_is_stopped_at_once_by_an_interruption() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = fixture.store();
+            let (instance, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
+            let spins = instance.get_typed_func::<(), ()>(&mut store, "spins").unwrap();
+            let is_interrupted = Box::new(|| true);
+            let deadline = Deadline::after(HOUR);
+            let armed = fixture.watchdog.arm(Watched { is_interrupted, ..watched }, &deadline);
+            spins.call(&mut store, ()).unwrap_err();
+            let stopped = Some(Stopped::Interrupted);
+            assert_eq!(armed.disarm(), WatchEnd { stopped, interrupted: None });
+        });
+    }
+
+    #[test]
+    fn a_cell_is_interrupted_at_its_deadline_and_while_it_sleeps() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = fixture.store();
+            let started = Instant::now();
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
+            let deadline = Deadline::after(Duration::from_millis(20)).with_grace(INTERRUPT_GRACE);
+            let soft = Some(interrupt_words());
+            let armed = fixture.watchdog.arm(Watched { soft, ..watched }, &deadline);
+            assert_eq!(deadline.sleep(HOUR), Ok(Slept::ToSignal));
+            assert!(started.elapsed() < INTERRUPT_GRACE / 2);
+            let stopped = loop {
+                if let Err(stopped) = deadline.sleep(HOUR) {
+                    break stopped;
+                }
+            };
+            assert!(started.elapsed() >= INTERRUPT_GRACE);
+            // A sleep ends by itself at the end of the grace; the watchdog may not have looked yet.
+            let end = armed.disarm();
+            assert_eq!((stopped, end.interrupted), (Stopped::Deadline, Some(Stopped::Deadline)));
+            assert!(end.stopped.is_none_or(|stopped| stopped == Stopped::Deadline), "{end:?}");
+        });
+    }
+
+    #[test]
+    fn a_cell_that_nobody_waits_for_has_no_grace() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = fixture.store();
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| true));
+            let deadline = Deadline::after(HOUR).with_grace(INTERRUPT_GRACE);
+            let soft = Some(interrupt_words());
+            let armed = fixture.watchdog.arm(Watched { soft, ..watched }, &deadline);
+            assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
+            let stopped = Some(Stopped::Cancelled);
+            assert_eq!(armed.disarm(), WatchEnd { stopped, interrupted: None });
+        });
+    }
+
     #[test]
     fn a_sleeping_guest_is_woken_when_its_run_is_abandoned() {
         with_fixture(Variant::Timed, |fixture| {
@@ -504,7 +657,7 @@ mod tests {
             assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
 
             assert!(started.elapsed() >= 3 * BEAT, "stopped while a caller waited");
-            assert_eq!(armed.disarm(), Some(Stopped::Cancelled));
+            assert_eq!(armed.disarm().stopped, Some(Stopped::Cancelled));
         });
     }
 

@@ -6,7 +6,7 @@ use wasmtime::{Caller, Engine, Instance, Linker, Store, Trap};
 
 use crate::host_call::host_calls::HostAnswer;
 use crate::host_call::request::TimerRequest;
-use crate::memory::ControlPages;
+use crate::memory::{ControlPages, WASM_PAGE};
 use crate::preview1::{self, Preview1};
 use crate::run::guest::state::{Exports, Guest, TurnState};
 use crate::run::meter::FuelMeter;
@@ -48,7 +48,7 @@ fn call_host(
     let frame = slice(memory, frame, frame_length);
     let is_about_timer = frame.is_some_and(|frame| frame.starts_with(&[TimerRequest::OPERATION]));
     let (answer, left) = match frame {
-        Some(frame) => guest.answer(frame, memory, fuel),
+        Some(frame) => guest.answer(frame, memory.len(), fuel),
         None => (HostAnswer::Fault, fuel),
     };
     if is_about_timer {
@@ -100,7 +100,7 @@ fn ring_if_due(caller: &mut Caller<'_, Guest>, meter: &FuelMeter) {
     let clocks = &mut lasting.process.clock_and_random;
     clocks.note_fuel(meter.left());
     let is_due = fueled.timer.take(clocks.monotonic());
-    let words = fueled.words.filter(|_| is_due);
+    let words = is_due.then_some(fueled.words);
     let memory = lasting.exports.as_ref().map(|exports| exports.memory);
     let Some((words, memory)) = words.zip(memory) else { return };
     let memory = memory.data_mut(caller);
@@ -217,6 +217,29 @@ pub(crate) fn preset(store: &mut Store<Guest>, at: u32, bytes: &[u8]) -> wasmtim
 /// The guest's whole memory.
 pub(crate) fn memory_of(store: &Store<Guest>) -> &[u8] {
     store.data().lasting.exports.as_ref().map_or(&[], |exports| exports.memory.data(store))
+}
+
+/// As [`memory_of`], to change it.
+pub(crate) fn memory_mut(store: &mut Store<Guest>) -> &mut [u8] {
+    match store.data().lasting.exports.as_ref().map(|exports| exports.memory) {
+        Some(memory) => memory.data_mut(store),
+        None => &mut [],
+    }
+}
+
+/// Makes the guest's memory this long, a multiple of a wasm page.
+///
+/// # Errors
+///
+/// Its limit is lower.
+pub(crate) fn grow_to(store: &mut Store<Guest>, length: usize) -> wasmtime::Result<()> {
+    let detached = || wasmtime::Error::msg("the guest is not attached");
+    let memory = store.data().lasting.exports.as_ref().ok_or_else(detached)?.memory;
+    let more = length.saturating_sub(memory.data_size(&*store)) / WASM_PAGE;
+    if more > 0 {
+        memory.grow(store, u64::try_from(more)?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ use crate::preview1::GuestProcess;
 use crate::run::code::MadeGuest;
 use crate::run::guest::calls;
 use crate::run::guest::state::Guest;
+use crate::session::Parking;
 use crate::vfs::{Errno, FileSystem, Mount, NameInWorkspace, timestamp};
+use wardian_engine::C_STACK_END;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::job::{BlobMount, FuelRules, Setup, SetupLimits};
 use wardian_vocabulary::ids::BlobName;
@@ -29,17 +31,19 @@ use wardian_vocabulary::units::ByteCount;
 /// slot is lost; only [`Sandbox::check`] knows then whether its reset failed.
 pub struct OpenGuest {
     pub(in crate::run) setup: Arc<Setup>,
-    pub(in crate::run) image: Arc<LoadedImage>,
+    pub(crate) image: Arc<LoadedImage>,
     /// `None` once it is closed.
     store: Option<Store<Guest>>,
     /// The guest; `None` if it could not be made.
-    pub(in crate::run) made: Option<MadeGuest>,
+    pub(crate) made: Option<MadeGuest>,
     /// The reason why it could not be made, which is the end of its first turn.
-    pub(in crate::run) unmade: Option<wasmtime::Error>,
+    pub(crate) unmade: Option<wasmtime::Error>,
     /// Bytes of the longest piece that came with a host call of any turn.
     pub(in crate::run) largest: usize,
     /// False from the end of a turn on that did not leave the guest whole.
-    pub(in crate::run) can_go_on: bool,
+    pub(crate) can_go_on: bool,
+    /// What is known of its last checkpoint.
+    pub(crate) parking: Parking,
 }
 
 impl fmt::Debug for OpenGuest {
@@ -59,8 +63,28 @@ impl OpenGuest {
         &self.setup
     }
 
-    pub(in crate::run) fn store(&mut self) -> Result<&mut Store<Guest>, SandboxError> {
+    /// The guest's whole memory between two turns, for proofs that two guests are in the same state.
+    #[must_use]
+    pub fn memory(&self) -> &[u8] {
+        self.store.as_ref().map_or(&[], calls::memory_of)
+    }
+
+    /// Lets the next checkpoint be a whole one, because the packs so far are of no use any more.
+    pub fn begin_chain(&mut self) {
+        self.parking.chain = None;
+    }
+
+    pub(crate) fn store(&mut self) -> Result<&mut Store<Guest>, SandboxError> {
         self.store.as_mut().ok_or(SandboxError::Over)
+    }
+
+    /// Zeroes what earlier calls left on the guest's stack, so that a copy of its memory is smaller.
+    pub(in crate::run) fn clear_stack(&mut self) -> Result<(), SandboxError> {
+        let pool = Arc::clone(self.image.pool());
+        let memory = calls::memory_mut(self.store()?);
+        let end = usize::try_from(C_STACK_END).unwrap_or(0).min(memory.len());
+        let (stack, _) = memory.split_at_mut(end);
+        pool.zero_private(stack).map_err(SandboxError::Memory)
     }
 
     /// Drops everything of the guest and resets its slot. On the thread of the guest, it also
@@ -125,7 +149,8 @@ impl Sandbox {
             Ok(made) => (Some(made), None),
             Err(error) => (None, Some(error)),
         };
-        Ok(OpenGuest { setup, image, store, made, unmade, largest: 0, can_go_on: true })
+        let (largest, can_go_on, parking) = (0, true, Parking::default());
+        Ok(OpenGuest { setup, image, store, made, unmade, largest, can_go_on, parking })
     }
 
     /// Ends a guest: drops all that it had, and gives the memory of its slot the bytes of its image

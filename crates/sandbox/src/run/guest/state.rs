@@ -81,22 +81,21 @@ impl Guest {
         self.turn.as_ref()?.meter.as_ref()
     }
 
-    /// Answers the frame of a host call of a guest with this memory and this rest of its fuel. Also
-    /// returns the fuel that is left after the answer.
+    /// Answers the frame of a host call of a guest with so many bytes of memory and this rest of its
+    /// fuel. Also returns the fuel that is left after the answer.
     pub(super) fn answer(
         &mut self,
         frame: &[u8],
-        memory: &[u8],
+        memory: usize,
         fuel: Option<u64>,
     ) -> (HostAnswer, Option<u64>) {
         let Self { lasting, turn: Some(turn) } = self else { return (HostAnswer::Fault, fuel) };
-        let room = lasting.ceiling.limit.saturating_sub(memory.len());
+        let room = lasting.ceiling.limit.saturating_sub(memory);
         let GuestProcess { files, clock_and_random: clocks, .. } = &mut lasting.process;
         let TurnState { io, account, timer, .. } = turn;
         let TurnIo { capture, deadline, .. } = io;
         let timer = Some(timer);
-        let mut calls =
-            HostCalls { account, files, capture, deadline, clocks, timer, memory, room, fuel };
+        let mut calls = HostCalls { account, files, capture, deadline, clocks, timer, room, fuel };
         let answer = calls.answer(frame);
         (answer, calls.fuel)
     }

@@ -13,17 +13,14 @@
 use std::time::Duration;
 
 use crate::host_call::request::TimerRequest;
-use crate::profile::SignalWords;
 use crate::run::deadline::watchdog::LiveTimer;
+use crate::run::signal_words::SignalWords;
 use crate::run::timer::interval_timer::IntervalTimer;
-
-/// The number of the signal.
-const SIGALRM: u8 = 14;
 
 /// The timer of a guest.
 #[derive(Debug, Default)]
 pub(crate) enum RunTimer {
-    /// There is none: an image is made.
+    /// There is none: an image is made, or the guest has no interpreter.
     #[default]
     Absent,
     /// On the time of the machine.
@@ -33,33 +30,16 @@ pub(crate) enum RunTimer {
 }
 
 /// A timer on the clock of a reproducible run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FueledTimer {
     pub(crate) timer: IntervalTimer,
-    pub(crate) words: Option<SignalWords>,
+    /// The words by which the guest is told that it has run out.
+    pub(crate) words: SignalWords,
 }
-
-/// The part of the memory in which the interpreter's state is looked for. It is in the module's data,
-/// which ends before.
-const SEARCHED: usize = 64 << 20;
 
 impl RunTimer {
     /// Answers a request at `now` on the guest's clock. `None` without a timer.
-    ///
-    /// The first request that sets the timer searches `memory` for the interpreter. If it is not found,
-    /// the guest has no timer from then on.
-    pub(crate) fn answer(
-        &mut self,
-        request: TimerRequest,
-        now: Duration,
-        memory: &[u8],
-    ) -> Option<Vec<u8>> {
-        if matches!(request, TimerRequest::Set { .. }) && self.needs_words() {
-            match SignalWords::find(memory.get(..SEARCHED).unwrap_or(memory), SIGALRM) {
-                Some(words) => self.set_words(words),
-                None => *self = Self::Absent,
-            }
-        }
+    pub(crate) fn answer(&mut self, request: TimerRequest, now: Duration) -> Option<Vec<u8>> {
         match self {
             Self::Absent => None,
             Self::Live(timer) => timer.answer(request),
@@ -67,35 +47,10 @@ impl RunTimer {
         }
     }
 
-    const fn needs_words(&self) -> bool {
-        match self {
-            Self::Absent => false,
-            Self::Live(timer) => timer.needs_words(),
-            Self::Fueled(timer) => timer.words.is_none(),
+    /// Lets the watchdog look at once, for a guest that may have been interrupted while it waited.
+    pub(crate) fn note_wait(&self) {
+        if let Self::Live(timer) = self {
+            timer.look();
         }
-    }
-
-    fn set_words(&mut self, words: SignalWords) {
-        match self {
-            Self::Absent => {}
-            Self::Live(timer) => timer.set_words(words),
-            Self::Fueled(timer) => timer.words = Some(words),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guest_without_an_interpreter_has_no_timer() {
-        let mut timer = RunTimer::Fueled(FueledTimer::default());
-        let (now, memory) = (Duration::ZERO, vec![0; 1 << 16]);
-        assert!(timer.answer(TimerRequest::Get, now, &memory).is_some());
-        let first = Duration::from_secs(1);
-        let set = TimerRequest::Set { first, interval: Duration::ZERO };
-        assert_eq!(timer.answer(set, now, &memory), None);
-        assert_eq!(timer.answer(TimerRequest::Get, now, &memory), None, "it was given up");
     }
 }

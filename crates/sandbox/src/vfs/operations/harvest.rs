@@ -21,6 +21,15 @@ pub(crate) struct WorkspaceFile {
     pub size: u64,
 }
 
+/// The files of the workspace that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harvest {
+    /// All that the guest has made or changed.
+    All,
+    /// Those that got their path or their content since the turn began.
+    OfTurn,
+}
+
 /// A file that the host reads from its start to its end, piece by piece.
 pub(crate) struct OpenedFile<'a> {
     /// Length of the content.
@@ -54,23 +63,36 @@ impl Read for MountReader<'_> {
 }
 
 impl FileSystem {
-    /// The regular files in the workspace that the run has made or changed, whose paths have at most `max_path` bytes, sorted by
-    /// path within each folder, and the number of all regular files. Links are not followed.
+    /// Marks the beginning of a turn, which [`Harvest::OfTurn`] refers to.
+    pub(crate) const fn begin_turn(&mut self) {
+        self.names.nodes.begin_turn();
+    }
+
+    /// The regular files in the workspace that the guest has made or changed, whose paths have at most
+    /// `max_path` bytes, sorted by path within each folder, and the number of all of them. Links are
+    /// not followed.
     #[must_use]
-    pub(crate) fn workspace_files(&self, max_path: usize) -> (Vec<WorkspaceFile>, u64) {
+    pub(crate) fn workspace_files(
+        &self,
+        max_path: usize,
+        harvest: Harvest,
+    ) -> (Vec<WorkspaceFile>, u64) {
         let (mut files, mut total) = (Vec::new(), 0_u64);
         let Place::Own(root) = self.workspace else { return (files, total) };
-        let mut pending = vec![(String::new(), root, 0_usize)];
-        while let Some((prefix, index, depth)) = pending.pop() {
+        let mut pending = vec![(String::new(), root, 0_usize, harvest == Harvest::All)];
+        while let Some((prefix, index, depth, is_all)) = pending.pop() {
             let Ok(folder) = self.names.nodes.folder(index) else { continue };
             let mut below = Vec::new();
             for (name, entry) in &folder.entries {
                 let Place::Own(index) = entry.place else { continue };
                 let Ok(node) = self.names.nodes.find(index) else { continue };
+                // What lies in a folder with a new name has a new path.
+                let is_wanted = is_all || self.names.nodes.is_of_turn(node);
                 // A path that is too long is not built: nothing below it is listed.
                 let is_short = prefix.len().saturating_add(name.len()) <= max_path;
                 let path = is_short.then(|| format!("{prefix}{name}"));
                 match (&node.kind, path) {
+                    (NodeKind::File(_) | NodeKind::Mounted { .. }, _) if !is_wanted => {}
                     (kind @ (NodeKind::File(_) | NodeKind::Mounted { .. }), path) => {
                         let below = path.as_deref();
                         let is_still =
@@ -83,7 +105,7 @@ impl FileSystem {
                     (NodeKind::Folder(_), path) if depth < MAX_DEPTH => {
                         let too_long = || "/".repeat(max_path.saturating_add(1));
                         let prefix = path.map_or_else(too_long, |path| format!("{path}/"));
-                        below.push((prefix, index, depth.saturating_add(1)));
+                        below.push((prefix, index, depth.saturating_add(1), is_wanted));
                     }
                     _ => {}
                 }

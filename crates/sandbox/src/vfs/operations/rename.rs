@@ -60,9 +60,8 @@ impl FileSystem {
         let place = Place::Own(moving.node);
         nodes.folder_mut(moving.old_folder)?.entries.remove(moving.old_name);
         nodes.folder_mut(moving.new_folder)?.insert(moving.new_name, place);
-        let node = nodes.find_mut(moving.node)?;
-        node.times.changed = now;
-        if let NodeKind::Folder(folder) = &mut node.kind {
+        nodes.rename(moving.node, now)?;
+        if let NodeKind::Folder(folder) = &mut nodes.find_mut(moving.node)?.kind {
             folder.parent = Place::Own(moving.new_folder);
         }
         if let Some(replaced) = moving.replaced {

@@ -17,7 +17,7 @@ pub enum Whence {
 }
 
 /// Largest position: positions are signed in C.
-const MAX_OFFSET: u64 = i64::MAX.cast_unsigned();
+pub(crate) const MAX_OFFSET: u64 = i64::MAX.cast_unsigned();
 
 impl FileSystem {
     /// Reads at the descriptor's position and advances it. Returns the number of bytes, zero at the

@@ -4,7 +4,7 @@ mod duplicates;
 mod folders;
 mod mounts;
 mod names;
-mod operations;
+pub(crate) mod operations;
 mod paths;
 mod quotas;
 mod reference;
@@ -25,13 +25,13 @@ pub(crate) const WORKSPACE: Fd = 4;
 
 pub(crate) const ZIP: &str = "/usr/local/lib/python315.zip";
 pub(crate) const FONTS: &str = "/usr/local/lib/python315.zip/matplotlib/mpl-data";
-pub(super) const BLOB: &str = "/blobs/blob:abc";
+pub(crate) const BLOB: &str = "/blobs/blob:abc";
 
-pub(super) fn bytes(text: &str) -> Arc<dyn Content> {
+pub(crate) fn bytes(text: &str) -> Arc<dyn Content> {
     Arc::new(SharedBytes::new(text.as_bytes().to_vec()))
 }
 
-pub(super) fn mounts() -> Vec<Mount> {
+pub(crate) fn mounts() -> Vec<Mount> {
     let skill = [("SKILL.md", bytes("# Report")), ("code/main.py", bytes("def main(args): ..."))];
     let fonts = [("fonts/a.ttf", bytes("glyphs"))];
     vec![

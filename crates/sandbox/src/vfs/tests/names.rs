@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 
-use crate::vfs::tests::{BLOB, at, files, limited, names_in_steps, read, write};
-use crate::vfs::{Access, Errno, FileSystem, NameInWorkspace, OpenHow};
+use crate::vfs::tests::{BLOB, WRITE, at, files, limited, names_in_steps, read, write};
+use crate::vfs::{Access, Errno, FileSystem, Harvest, LastLink, NameInWorkspace, OpenHow};
 use wardian_formats::job::SetupLimits;
 use wardian_vocabulary::units::ByteCount;
 
@@ -17,7 +17,11 @@ fn named() -> FileSystem {
 }
 
 fn left(files: &FileSystem) -> Vec<String> {
-    files.workspace_files(512).0.into_iter().map(|file| file.path).collect()
+    paths(files, Harvest::All)
+}
+
+fn paths(files: &FileSystem, harvest: Harvest) -> Vec<String> {
+    files.workspace_files(512, harvest).0.into_iter().map(|file| file.path).collect()
 }
 
 #[test]
@@ -125,7 +129,7 @@ proptest! {
                 0 => drop(write(&mut files, path, b"new")),
                 1 => drop(files.remove_file(at(path), 9)),
                 2 => drop(files.rename(at(path), at(other), 9)),
-                3 => drop(files.add_name(at(path), crate::vfs::LastLink::Keep, at(other), 9)),
+                3 => drop(files.add_name(at(path), LastLink::Keep, at(other), 9)),
                 4 => drop(files.open(at(path), OpenHow::READ, 9).and_then(|fd| files.close(fd))),
                 _ => {
                     let how = OpenHow { access: Access { read: true, write: true }, ..OpenHow::READ };
@@ -145,6 +149,113 @@ proptest! {
             if is_new {
                 prop_assert!(listed.iter().any(|one| one == name), "{name} is lost");
             }
+        }
+    }
+}
+
+#[test]
+fn the_files_of_a_turn_are_those_that_it_has_made_changed_or_named() {
+    let mut files = named();
+    let of_turn = |files: &FileSystem| paths(files, Harvest::OfTurn);
+    write(&mut files, "/workspace/before", b"1").unwrap();
+    files.make_folder(at("/workspace/folder"), 2).unwrap();
+    for name in ["deep", "other"] {
+        write(&mut files, &format!("/workspace/folder/{name}"), b"1").unwrap();
+    }
+    let open = files.open(at("/workspace/before"), WRITE, 3).unwrap();
+    assert_eq!(of_turn(&files), left(&files));
+
+    files.begin_turn();
+    assert_eq!(of_turn(&files), Vec::<String>::new());
+    let _files = files.workspace_files(512, Harvest::OfTurn);
+    write(&mut files, "/workspace/new", b"1").unwrap();
+    write(&mut files, "/workspace/folder/deep", b"2").unwrap();
+    write(&mut files, "/workspace/sales.csv", b"2").unwrap();
+    assert_eq!(read(&files, "/workspace/before").unwrap(), b"");
+    assert_eq!(of_turn(&files), ["new", "sales.csv", "folder/deep"]);
+    assert_eq!(files.workspace_files(512, Harvest::OfTurn).1, 3);
+
+    files.begin_turn();
+    files.write(open, b"through a descriptor of an earlier turn", 4).unwrap();
+    assert_eq!(of_turn(&files), ["before"]);
+    files.set_size(open, 1, 5).unwrap();
+
+    files.begin_turn();
+    files.rename(at("/workspace/new"), at("/workspace/renamed"), 6).unwrap();
+    let (from, to) = (at("/workspace/before"), at("/workspace/link"));
+    files.add_name(from, LastLink::Keep, to, 6).unwrap();
+    assert_eq!(of_turn(&files), ["before", "link", "renamed"]);
+
+    files.begin_turn();
+    files.rename(at("/workspace/folder"), at("/workspace/moved"), 7).unwrap();
+    assert_eq!(of_turn(&files), ["moved/deep", "moved/other"], "they have new paths");
+
+    files.begin_turn();
+    write(&mut files, "/workspace/moved/third", b"").unwrap();
+    files.remove_file(at("/workspace/moved/other"), 8).unwrap();
+    assert_eq!(of_turn(&files), ["moved/third"], "a folder that has changed is not a new one");
+    let all = ["before", "link", "renamed", "sales.csv", "moved/deep", "moved/third"];
+    assert_eq!(left(&files), all);
+}
+
+/// What a turn does to one of a few files.
+#[derive(Debug, Clone)]
+enum Act {
+    Write(u8),
+    Rename(u8, u8),
+    Remove(u8),
+    Begin,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let name = 0..5_u8;
+    prop::collection::vec(
+        prop_oneof![
+            name.clone().prop_map(Act::Write),
+            (name.clone(), name.clone()).prop_map(|(one, other)| Act::Rename(one, other)),
+            name.prop_map(Act::Remove),
+            Just(Act::Begin),
+        ],
+        0..40,
+    )
+}
+
+proptest! {
+    #[test]
+    fn the_files_of_a_turn_are_those_of_a_model(acts in acts()) {
+        use std::collections::BTreeMap;
+        let path = |name: u8| format!("/workspace/{name}");
+        let mut files = files();
+        // Whether a file is of the turn.
+        let mut model: BTreeMap<u8, bool> = BTreeMap::new();
+        for act in acts {
+            match act {
+                Act::Write(name) => {
+                    write(&mut files, &path(name), b"x").unwrap();
+                    model.insert(name, true);
+                }
+                Act::Rename(from, to) => {
+                    let renamed = files.rename(at(&path(from)), at(&path(to)), 3);
+                    prop_assert_eq!(renamed.is_ok(), model.contains_key(&from));
+                    if from != to && model.remove(&from).is_some() {
+                        model.insert(to, true);
+                    }
+                }
+                Act::Remove(name) => {
+                    let removed = files.remove_file(at(&path(name)), 3);
+                    prop_assert_eq!(removed.is_ok(), model.remove(&name).is_some());
+                }
+                Act::Begin => {
+                    files.begin_turn();
+                    model.values_mut().for_each(|of_turn| *of_turn = false);
+                }
+            }
+            let names = |wanted: bool| -> Vec<String> {
+                let wanted = model.iter().filter(|(_, of_turn)| **of_turn || !wanted);
+                wanted.map(|(name, _)| name.to_string()).collect()
+            };
+            prop_assert_eq!(paths(&files, Harvest::OfTurn), names(true));
+            prop_assert_eq!(paths(&files, Harvest::All), names(false));
         }
     }
 }

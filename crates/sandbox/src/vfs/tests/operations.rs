@@ -36,7 +36,7 @@ pub(crate) enum Operation {
     List { slot: usize },
 }
 
-pub(super) fn path() -> impl Strategy<Value = String> {
+pub(crate) fn path() -> impl Strategy<Value = String> {
     let length = prop_oneof![4 => Just(1_usize), 3 => Just(2), 1 => Just(3)];
     let segments = length.prop_flat_map(|length| prop::collection::vec(segment(), length));
     (segments, 0_u32..12).prop_map(|(segments, slashes)| {
@@ -53,7 +53,7 @@ pub(crate) fn segment() -> impl Strategy<Value = &'static str> {
 }
 
 /// Flags for opening, most of which give a usable descriptor.
-pub(super) fn how() -> impl Strategy<Value = OpenHow> {
+pub(crate) fn how() -> impl Strategy<Value = OpenHow> {
     let access = prop_oneof![
         4 => Just(Access { read: true, write: true }),
         2 => Just(Access { read: true, write: false }),
@@ -74,7 +74,7 @@ pub(super) fn how() -> impl Strategy<Value = OpenHow> {
     )
 }
 
-pub(super) fn operation() -> impl Strategy<Value = Operation> {
+pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     use Operation as O;
     let slot = || 0_usize..3;
     let bytes = || prop::collection::vec(any::<u8>(), 0..40);
@@ -112,7 +112,7 @@ pub(super) fn operation() -> impl Strategy<Value = Operation> {
 
 /// The part of an answer that can be compared.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Done,
     Count(u64),
     Bytes(Vec<u8>),

@@ -111,6 +111,11 @@ impl Folder {
         self.next_cookie
     }
 
+    /// Sets the cookie of the entry that is added next.
+    pub(crate) const fn go_on_at(&mut self, next_cookie: u64) {
+        self.next_cookie = next_cookie;
+    }
+
     /// Adds or replaces an entry.
     pub(crate) fn insert(&mut self, name: &str, place: Place) {
         let cookie = self.next_cookie;
@@ -173,6 +178,8 @@ pub(crate) struct Node {
     pub open: u32,
     pub inode: u64,
     pub times: Times,
+    /// The turn in which it last got a name, or, if it is a file, other content.
+    turn: u32,
 }
 
 impl Node {
@@ -201,6 +208,7 @@ pub(crate) struct Nodes {
     slots: Vec<Option<Node>>,
     free: Vec<NodeIndex>,
     last_inode: u64,
+    turn: u32,
 }
 
 impl Nodes {
@@ -212,8 +220,18 @@ impl Nodes {
         now: Timestamp,
     ) -> Result<NodeIndex, Errno> {
         self.last_inode = self.last_inode.saturating_add(1);
-        let inode = self.last_inode;
-        let node = Node { kind, region, links: 0, open: 0, inode, times: Times::all(now) };
+        self.add_numbered(kind, region, self.last_inode, Times::all(now))
+    }
+
+    /// Adds a node that has no name yet, under a number that no other has.
+    pub(crate) fn add_numbered(
+        &mut self,
+        kind: NodeKind,
+        region: Region,
+        inode: u64,
+        times: Times,
+    ) -> Result<NodeIndex, Errno> {
+        let node = Node { kind, region, links: 0, open: 0, inode, times, turn: self.turn };
         if let Some(index) = self.free.pop() {
             if let Some(slot) = usize::try_from(index).ok().and_then(|i| self.slots.get_mut(i)) {
                 *slot = Some(node);
@@ -228,6 +246,37 @@ impl Nodes {
     /// The number that the next node gets; no number is ever used twice.
     pub(crate) const fn next_inode(&self) -> u64 {
         self.last_inode.saturating_add(1)
+    }
+
+    /// Begins a turn: what was made or changed before is not [of the turn](Self::is_of_turn).
+    pub(crate) const fn begin_turn(&mut self) {
+        self.turn = self.turn.wrapping_add(1);
+    }
+
+    /// True for a node that got a name in this turn, and for a file whose content has changed in it.
+    pub(crate) const fn is_of_turn(&self, node: &Node) -> bool {
+        node.turn == self.turn
+    }
+
+    /// Lets numbers go on after this one.
+    pub(crate) const fn number_after(&mut self, last_inode: u64) {
+        self.last_inode = last_inode;
+    }
+
+    /// All nodes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        (0..).zip(&self.slots).filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
+    }
+
+    /// Forgets the nodes of the workspace, but for the workspace itself. Nothing may lead to them any
+    /// more.
+    pub(crate) fn forget_workspace(&mut self, workspace: NodeIndex) {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            let is_forgotten = |node: &mut Node| node.region == Region::Workspace;
+            if index != workspace && slot.take_if(is_forgotten).is_some() {
+                self.free.push(index);
+            }
+        }
     }
 
     /// The node of that index; a node that is pointed at always exists.
@@ -268,9 +317,13 @@ impl Nodes {
 
     /// Notes that the content of a file, or the entries of a folder, have changed.
     pub(crate) fn touch(&mut self, index: NodeIndex, now: Timestamp) -> Result<(), Errno> {
+        let turn = self.turn;
         let node = self.find_mut(index)?;
         node.times.modified = now;
         node.times.changed = now;
+        if node.file_kind() == FileKind::File {
+            node.turn = turn;
+        }
         Ok(())
     }
 
@@ -278,7 +331,15 @@ impl Nodes {
     pub(crate) fn add_link(&mut self, index: NodeIndex, now: Timestamp) -> Result<(), Errno> {
         let node = self.find_mut(index)?;
         node.links = node.links.saturating_add(1);
+        self.rename(index, now)
+    }
+
+    /// Notes that another name stands for the node.
+    pub(crate) fn rename(&mut self, index: NodeIndex, now: Timestamp) -> Result<(), Errno> {
+        let turn = self.turn;
+        let node = self.find_mut(index)?;
         node.times.changed = now;
+        node.turn = turn;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The bytes of a file in the workspace, kept in chunks so that holes and growth cost little.
 
 use std::io::{self, BufRead, Read};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::vfs::errno::Errno;
@@ -62,6 +63,32 @@ pub(crate) struct Storage {
     size: u64,
     /// The path of the mount that has the same bytes, until something is written.
     mounted: Option<Arc<str>>,
+    /// The number of changes of the bytes or the length.
+    edits: u64,
+}
+
+/// The lengths of a file and of the memory that holds it, without the bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StorageShape {
+    /// Length of the file.
+    pub(crate) size: u64,
+    /// Chunks that the table has room for.
+    pub(crate) table: usize,
+    /// All chunks.
+    pub(crate) chunks: Vec<ChunkRun>,
+    /// The path of the mount that has the same bytes.
+    pub(crate) mounted: Option<Arc<str>>,
+}
+
+/// Chunks in a row that are alike. Most chunks of a large file are full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChunkRun {
+    /// Their number.
+    pub(crate) count: usize,
+    /// The length of each.
+    pub(crate) length: usize,
+    /// The capacity of each.
+    pub(crate) capacity: usize,
 }
 
 impl Storage {
@@ -117,6 +144,107 @@ impl Storage {
         chunks.saturating_add(self.table_size())
     }
 
+    /// The number of changes since the file was made. While it stays, so do the bytes.
+    pub(crate) const fn edits(&self) -> u64 {
+        self.edits
+    }
+
+    /// The ranges of bytes that have memory, in order. All others are zero.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = Range<u64>> {
+        let starts = (0_u64..).step_by(CHUNK);
+        let chunks = starts.zip(&self.chunks).filter(|(_, chunk)| !chunk.is_empty());
+        chunks.map(|(start, chunk)| start..start.saturating_add(count(chunk.len())))
+    }
+
+    /// The lengths of the file and its memory.
+    pub(crate) fn shape(&self) -> StorageShape {
+        let like = |one: &Vec<u8>, next: &Vec<u8>| {
+            one.len() == next.len() && one.capacity() == next.capacity()
+        };
+        let chunks = self.chunks.chunk_by(like).map(|run| {
+            let (length, capacity) = run.first().map_or((0, 0), |it| (it.len(), it.capacity()));
+            ChunkRun { count: run.len(), length, capacity }
+        });
+        let chunks = chunks.collect();
+        let (size, table, mounted) = (self.size, self.chunks.capacity(), self.mounted.clone());
+        StorageShape { size, table, chunks, mounted }
+    }
+
+    /// A file of zeros with these lengths, which holds as much memory as the one that had them.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for lengths that no file has, `ENOSPC` if the quota does not suffice.
+    pub(crate) fn of_shape(shape: &StorageShape, quota: &mut Quota) -> Result<Self, Errno> {
+        let chunks = shape.chunks.iter().map(|run| run.count).fold(0, usize::saturating_add);
+        if shape.size > quota.max_bytes() {
+            return Err(Errno::NoSpace);
+        }
+        if chunks > shape.table {
+            return Err(Errno::Invalid);
+        }
+        let mut made = Self { size: shape.size, ..Self::default() };
+        let table = count(shape.table.saturating_mul(size_of::<Vec<u8>>()));
+        if table > quota.free_bytes() {
+            return Err(Errno::NoSpace);
+        }
+        made.chunks.try_reserve_exact(shape.table).ok().ok_or(Errno::NoSpace)?;
+        quota.charge(made.table_size())?;
+        for run in &shape.chunks {
+            for _ in 0..run.count {
+                made.add_zeros(*run, quota)?;
+            }
+        }
+        made.mounted.clone_from(&shape.mounted);
+        Ok(made)
+    }
+
+    /// Appends a chunk of zeros.
+    fn add_zeros(&mut self, run: ChunkRun, quota: &mut Quota) -> Result<(), Errno> {
+        let ChunkRun { length, capacity, .. } = run;
+        let end = self.chunks.len().saturating_mul(CHUNK).saturating_add(length);
+        let is_within = length == 0 || count(end) <= self.size;
+        if length > capacity || capacity > CHUNK || !is_within {
+            return Err(Errno::Invalid);
+        }
+        if count(capacity) > quota.free_bytes() {
+            return Err(Errno::NoSpace);
+        }
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(capacity).ok().ok_or(Errno::NoSpace)?;
+        quota.charge(count(chunk.capacity()))?;
+        chunk.resize(length, 0);
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    /// Puts bytes into the memory that a file [has](Self::filled) from `offset` on, as a copy of
+    /// another file. Zeros may lie beyond that memory.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if anything else lies beyond it.
+    pub(crate) fn fill(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let (mut rest, mut position) = (bytes, offset);
+        while !rest.is_empty() {
+            let (index, inside) = place(position);
+            let length = rest.len().min(CHUNK.saturating_sub(inside));
+            let (part, later) = rest.split_at_checked(length).unwrap_or_default();
+            let chunk = self.chunks.get_mut(index).map(Vec::as_mut_slice).unwrap_or_default();
+            let room = chunk.get_mut(inside..).unwrap_or_default();
+            let (within, beyond) = part.split_at(part.len().min(room.len()));
+            if let Some(to) = room.get_mut(..within.len()) {
+                to.copy_from_slice(within);
+            }
+            if beyond.iter().any(|byte| *byte != 0) {
+                return Err(Errno::Invalid);
+            }
+            position = position.saturating_add(count(length));
+            rest = later;
+        }
+        Ok(())
+    }
+
     /// Reads from `offset`. Returns the number of bytes, zero at the end.
     pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -152,6 +280,7 @@ impl Storage {
             return Ok(0);
         }
         self.mounted = None;
+        self.edits = self.edits.saturating_add(1);
         let room = quota.max_bytes().saturating_sub(offset);
         if room == 0 {
             return Err(Errno::FileTooBig);
@@ -189,6 +318,7 @@ impl Storage {
             return Err(Errno::FileTooBig);
         }
         self.mounted = None;
+        self.edits = self.edits.saturating_add(1);
         if size < self.size {
             let before = self.allocated();
             let (index, inside) = place(size);

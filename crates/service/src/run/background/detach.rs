@@ -55,7 +55,7 @@ impl Service {
         if form.key.is_some() {
             return Box::pin(self.perform_once(caller, plan, form)).await;
         }
-        Ok(MethodResult::Run(self.perform(caller, plan).await?.result))
+        Ok(MethodResult::Run(Box::new(self.perform(caller, plan).await?.result)))
     }
 
     /// Begins a run in the background.
@@ -100,7 +100,7 @@ impl Service {
                 let before = self.run_before(caller, &key).await?;
                 self.answer_of(caller, before.run_id).await
             }
-            (answered, _) => Ok(MethodResult::Run(answered?.result)),
+            (answered, _) => Ok(MethodResult::Run(Box::new(answered?.result))),
         }
     }
 
@@ -134,7 +134,7 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         Ok(match self.runs.result_after_end(caller, &run_id).await? {
             Some(result) => MethodResult::Repeated(result),
-            None => MethodResult::Run(Answered::crashed(run_id).result),
+            None => MethodResult::Run(Box::new(Answered::crashed(run_id).result)),
         })
     }
 

@@ -38,11 +38,13 @@ use crate::run::result::log_line::RunLog;
 use crate::run::result::make_answer::ResultForm;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::service::Service;
+use crate::sessions::cell::{EndedCell, PlannedCell};
 use wardian_dispatch::{FinishedRun, GuestSpec, Job};
 use wardian_formats::job::{Program, Setup, Turn};
 use wardian_formats::provenance::RunInputs;
 use wardian_stores::records::{Recorder, RunKind};
 use wardian_vocabulary::ids::{Digest, RunId};
+use wardian_vocabulary::units::ByteCount;
 
 /// A run that has its id, from its plan on. It goes on as long as `run` lives.
 #[derive(Debug)]
@@ -75,6 +77,8 @@ struct Prepared {
     form: ResultForm,
     /// The key under which its result is kept, if it is.
     key: Option<Digest>,
+    /// Its turn in a session, if it is a cell.
+    cell: Option<PlannedCell>,
     held: Held,
 }
 
@@ -88,6 +92,7 @@ struct Granted {
     /// The inputs that its document names, if it leaves one.
     inputs: Option<Box<RunInputs>>,
     key: Option<Digest>,
+    cell: Option<PlannedCell>,
     held: Held,
 }
 
@@ -101,6 +106,7 @@ struct Ended {
     form: ResultForm,
     inputs: Option<Box<RunInputs>>,
     key: Option<Digest>,
+    cell: Option<EndedCell>,
     held: Held,
 }
 
@@ -258,12 +264,12 @@ impl Service {
         let inputs = open_inputs(&self.blobs.files, caller, blobs, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
-        let (skills, contents) = mounts_and_contents(planned.skills);
+        let (mounted, skills) = mounts_and_contents(planned.skills);
         let (lasting, limits) = planned.limits.split();
-        let setup = Setup {
+        let setup = Box::new(Setup {
             tenant: caller.tenant.clone(),
             image: image.digest(),
-            skills,
+            skills: mounted,
             layers: layers.mounts,
             blobs: mounts,
             hides_modules: matches!(planned.program, Program::Skill { .. }),
@@ -271,7 +277,7 @@ impl Service {
             reproducible: planned.reproducible,
             counts_fuel: planned.limits.fuel.is_some(),
             limits: lasting,
-        };
+        });
         let turn = Turn {
             id: run.id.clone(),
             program: planned.program,
@@ -282,10 +288,10 @@ impl Service {
             // Reports of progress are sent with them.
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
             profile: planned.profile,
+            cell: planned.cell.as_ref().map(PlannedCell::order),
             limits,
         };
-        let (setup, layers, used) = (Box::new(setup), layers.contents, layers.used);
-        let guest = GuestSpec { setup, image, skills: contents, layers, blobs: sources };
+        let guest = GuestSpec { setup, image, skills, layers: layers.contents, blobs: sources };
         let job = Job { guest, turn: Box::new(turn) };
         let (key, kept) = self.answers.kept_for(caller, takes_kept, &job).await?;
         if let Some(kept) = kept {
@@ -302,7 +308,8 @@ impl Service {
             document: planned.document,
             form,
             key,
-            held: Held { _blobs: held, _layers: used },
+            cell: planned.cell,
+            held: Held { _blobs: held, _layers: layers.used },
         }))
     }
 
@@ -316,7 +323,7 @@ impl Service {
     ) -> Result<Granted, ServiceError> {
         let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
             prepared;
-        let Prepared { mut form, key, held, .. } = prepared;
+        let Prepared { mut form, key, cell, held, .. } = prepared;
         let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
         form.whole_logs |= inputs.is_some();
         log.note_prepared();
@@ -329,6 +336,7 @@ impl Service {
                 }
             }
         }
+        let cell = cell.map(|cell| cell.of_run(&run));
         let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));
         log.watch(&network);
         let parts = HostParts {
@@ -339,7 +347,7 @@ impl Service {
             longest_wait: detach.and_then(|order| self.policy.detach.longest_wait_of(&order)),
         };
         let host = self.execution.host_of(caller, parts);
-        Ok(Granted { purpose, job, host, form, inputs, key, held })
+        Ok(Granted { purpose, job, host, form, inputs, key, cell, held })
     }
 
     /// Granted: waits for a worker and for the end of the run there.
@@ -349,19 +357,28 @@ impl Service {
         granted: Granted,
         log: &mut RunLog,
     ) -> Result<Ended, ServiceError> {
-        let Granted { purpose, job, mut host, form, inputs, key, held } = granted;
-        let finished = match purpose {
-            RunPurpose::SelfTest => self.execution.pool.run_own(&job, &mut host).await?,
-            RunPurpose::Call | RunPurpose::Compilation => {
-                self.execution.pool.run(&job, &mut host).await?
+        let Granted { purpose, job, mut host, form, inputs, key, cell, held } = granted;
+        let run_id = job.turn.id.clone();
+        let pool = &self.execution.pool;
+        // The answer needs no content of the order, which is dropped here.
+        let (finished, cell) = match (cell, purpose) {
+            (Some(cell), _) => {
+                let place = (&**pool, &self.sessions);
+                let (finished, cell) = Box::pin(cell.run(place, caller, job, &mut host)).await?;
+                (finished, Some(cell))
+            }
+            (None, purpose) => {
+                let finished = match purpose {
+                    RunPurpose::SelfTest => pool.run_own(&job, &mut host).await?,
+                    RunPurpose::Call | RunPurpose::Compilation => pool.run(&job, &mut host).await?,
+                };
+                drop(job);
+                (finished, None)
             }
         };
-        let run_id = job.turn.id.clone();
-        // The answer needs no content of the order.
-        drop(job);
         let finished = covered(caller, host.masks(), finished).await.map_err(after_run)?;
         log.note(&finished);
-        Ok(Ended { run_id, finished, host, form, inputs, key, held })
+        Ok(Ended { run_id, finished, host, form, inputs, key, cell, held })
     }
 
     /// Ended: makes the answer of the call, and the document if the run leaves one.
@@ -371,8 +388,13 @@ impl Service {
         ended: Ended,
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
-        let Ended { run_id, finished, host, form, inputs, key, held: _held } = ended;
-        let answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
+        let Ended { run_id, finished, host, form, inputs, key, cell, held: _held } = ended;
+        let mut answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
+        if let Some(cell) = cell {
+            // A state is read with the memory for clients, which others need too.
+            let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
+            answered = Box::pin(cell.settle((&self.sessions, most), answered)).await;
+        }
         let answered =
             with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
         self.answers.keep_result(caller, key, &answered);

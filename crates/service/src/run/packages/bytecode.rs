@@ -135,6 +135,7 @@ impl Compiler {
             strict_output: true,
             stream_logs: false,
             profile: None,
+            cell: None,
             limits: turn_limits,
         };
         let (setup, skills) = (Box::new(setup), vec![Arc::clone(&skill.content)]);

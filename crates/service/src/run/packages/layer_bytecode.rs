@@ -201,6 +201,7 @@ impl Compiler {
             strict_output: true,
             stream_logs: false,
             profile: None,
+            cell: None,
             limits: turn_limits,
         };
         let (setup, layers) = (Box::new(setup), vec![content]);

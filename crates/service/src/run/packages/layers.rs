@@ -16,7 +16,7 @@ use wardian_formats::job::{LayerMount, LayerPlace};
 use wardian_skills::packages::SkillNeeds;
 use wardian_skills::packages::guest::PackageVersion;
 use wardian_skills::packages::layer::LayerKey;
-use wardian_vocabulary::ids::SkillName;
+use wardian_vocabulary::ids::{Digest, SkillName};
 
 /// The layers of a run, as they are mounted, with the content for workers.
 #[derive(Debug, Default)]
@@ -36,6 +36,18 @@ impl RunLayers {
         self.mounts.push(mount);
         self.contents.extend(contents);
         self.used.push(layer);
+    }
+}
+
+impl RunLayers {
+    /// Keeps the layers that a session began with.
+    ///
+    /// # Errors
+    ///
+    /// One of them is not on this server any more.
+    pub(crate) fn keep_those_of_session(&mut self, begun: &[Digest]) -> Result<(), ServiceError> {
+        self.mounts.retain(|layer| begun.contains(&layer.digest));
+        if self.mounts.len() == begun.len() { Ok(()) } else { Err(PackagesError::OfSession.into()) }
     }
 }
 

@@ -59,6 +59,12 @@ pub enum PackagesError {
         /// The package.
         package: String,
     },
+    /// A session began with packages that are not on this machine any more.
+    #[error(
+        "the session began with packages that this server no longer has; restore them, or begin a new \
+        session"
+    )]
+    OfSession,
     /// The layers cannot be read.
     #[error("packages cannot be read")]
     Store(#[from] StoreError),
@@ -72,7 +78,8 @@ impl PackagesError {
             Self::Unknown { .. }
             | Self::NotSynced { .. }
             | Self::NoBatteries { .. }
-            | Self::NotReproducible => ErrorKind::PackagesMissing,
+            | Self::NotReproducible
+            | Self::OfSession => ErrorKind::PackagesMissing,
             Self::BatteriesOnTheirWay => ErrorKind::Overloaded,
             Self::Conflict { .. } => ErrorKind::InvalidParams,
             Self::Store(_) => ErrorKind::Internal,

@@ -16,6 +16,7 @@ use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::mounted_skill::MountedSkill;
 use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
+use crate::sessions::cell::PlannedCell;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::profile::ProfileOrder;
 use wardian_formats::job::{FuelRules, KeepFiles, Program, Reproducible};
@@ -61,6 +62,8 @@ pub(crate) struct Planned {
     pub listener: Option<LogListener>,
     /// Present if the run continues in the background.
     pub detach: Option<DetachOrder>,
+    /// Present if the run is a cell of a session.
+    pub(crate) cell: Option<PlannedCell>,
     /// Present if the run leaves a document.
     pub document: Option<DocumentOrder>,
     /// True if the caller wants the whole logs, not only the preview.
@@ -92,6 +95,7 @@ impl Planned {
             takes_kept: false,
             listener: None,
             detach: None,
+            cell: None,
             document: None,
             whole_logs: false,
             purpose: RunPurpose::Call,

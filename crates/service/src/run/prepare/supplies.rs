@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::warn;
+
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::find::duplicate;
@@ -15,9 +17,11 @@ use crate::run::prepare::mounted_skill::{Contents, MountedSkill};
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::prepare::run_images::RunImages;
+use crate::sessions::cell::PlannedCell;
 use crate::start::Discovery;
 use wardian_formats::job::image::ImageContent;
 use wardian_skills::registry::SeenSkill;
+use wardian_vocabulary::error::CauseChain;
 
 /// The longest time that a reproducible run waits for its image, which is made in seconds, and for
 /// the batteries, which are fetched in seconds.
@@ -92,6 +96,9 @@ impl Supplies {
             self.packages.await_batteries(PATIENCE).await?;
         }
         let mut layers = self.packages.layers_of(caller, &planned.skills).await?;
+        if let Some(cell) = &planned.cell {
+            layers.keep_those_of_session(&cell.layers)?;
+        }
         match planned.bytecode() {
             Bytecode::Never => layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None),
             Bytecode::Compiled => self.compiler.compile_beside(&layers.used),
@@ -110,7 +117,32 @@ impl Supplies {
         if planned.reproducible.is_some() {
             return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
         }
+        if let Some(cell) = &planned.cell {
+            return self.image_of_session(caller, cell).await;
+        }
         let images = self.images.of(&caller.tenant);
         Ok(images.pick(planned.packages(), planned.limits.memory))
+    }
+
+    /// The image that a session began as. If it is not in memory, it is loaded from the disk.
+    async fn image_of_session(
+        &self,
+        caller: &Caller,
+        cell: &PlannedCell,
+    ) -> Result<Arc<ImageContent>, ServiceError> {
+        let digest = cell.image;
+        if let Some(present) = self.images.of(&caller.tenant).find_present(digest) {
+            return Ok(present);
+        }
+        let (images, tenant) = (self.images.clone(), caller.tenant.clone());
+        let loaded = caller.memory.on_thread(move || images.of(&tenant).find(digest)).await;
+        match loaded.map_err(ServiceError::Interrupted)? {
+            Ok(Some(image)) => Ok(image),
+            Ok(None) => Err(cell.unusable("the memory image that it began as was replaced")),
+            Err(fault) => {
+                warn!("an image cannot be loaded: {}", CauseChain(&*fault));
+                Err(cell.unusable("the memory image that it began as cannot be read"))
+            }
+        }
     }
 }

@@ -356,6 +356,8 @@ fn kept_result(result: &RunResult) -> Option<String> {
         files_total: result.files_total.or(Some(total)).filter(|total| *total > 0),
         logs_preview: result.logs_preview.clone(),
         error: result.error.clone(),
+        display: Vec::new(),
+        session: result.session.clone(),
         ..*result
     };
     serde_json::to_string(&cut).ok().filter(|text| text.len() <= MAX_RESULT)

@@ -61,6 +61,8 @@ impl Answered {
             memory_peak_bytes: 0,
             fuel: None,
             cached: false,
+            display: Vec::new(),
+            session: None,
         };
         let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));
         Self { result, logs, output_blob: None, document: None, unrepeatable, profile: None }

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn types_not_forged_by_a_guest_that_names_its_exceptions_like_stops() {
         let stops = [
-            RunFailure::Timeout { limit: Duration::ZERO },
+            RunFailure::Timeout { limit: Duration::ZERO, traceback: None },
             RunFailure::FuelExhausted { limit: Fuel(0) },
             RunFailure::MemoryLimit { limit: ByteCount::bytes(0), traceback: None },
             RunFailure::StackOverflow,

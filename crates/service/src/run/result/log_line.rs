@@ -340,6 +340,7 @@ mod tests {
             usage,
             conversions: Conversions::default(),
             profile: None,
+            cell: None,
         };
         let mut host_time = HostTime::default();
         host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
@@ -352,6 +353,7 @@ mod tests {
             host_time,
             is_worker_lost: false,
             is_guest_kept: false,
+            pack: None,
         }
     }
 

@@ -19,6 +19,8 @@ use crate::run::result::{converted, left_files, logs};
 use wardian_dispatch::{CheckedPayload, FinishedRun};
 use wardian_formats::job::KeepFiles;
 use wardian_formats::job::outcome::{Logs, RunFailure, RunOutcome};
+use wardian_formats::job::session::cell::{CellOutcome, DisplayContent, DisplayPart};
+use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
 use wardian_formats::protocol::methods::execution::{
     FileResult, MAX_OUTPUT, RunError, RunResult, RunStatus,
 };
@@ -148,7 +150,7 @@ impl Answers {
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
-        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile } =
+        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell } =
             finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
@@ -171,6 +173,7 @@ impl Answers {
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
+        let display = displayed(cell, &output_blobs);
         let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
         output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
         let ended_by = error.as_ref().map(|error| error.error_type.as_str());
@@ -196,6 +199,8 @@ impl Answers {
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
             cached: false,
+            display,
+            session: None,
         };
         Ok(Answered { result, logs, output_blob: stored, document: None, unrepeatable, profile })
     }
@@ -261,4 +266,20 @@ impl Answers {
             Err(error) => Returned::NotStored { error },
         })
     }
+}
+
+/// What a cell displayed. A form that names a blob which the run did not write is left out: a program
+/// can reach no other blobs, so a worker that names one is not believed.
+fn displayed(cell: Option<Box<CellOutcome>>, written: &[BlobId]) -> Vec<DisplayedObject> {
+    let form = |part: DisplayPart| match part.content {
+        DisplayContent::Text(text) => Some((part.kind, DisplayedForm::Text(text))),
+        DisplayContent::Blob(id) if written.contains(&id) => {
+            Some((part.kind, DisplayedForm::Blob(id)))
+        }
+        DisplayContent::Blob(_) => None,
+    };
+    let bundles = cell.map(|cell| cell.display).unwrap_or_default().into_iter();
+    bundles
+        .map(|bundle| DisplayedObject(bundle.parts.into_iter().filter_map(form).collect()))
+        .collect()
 }

@@ -226,6 +226,32 @@ fn used(metadata: &fs::Metadata) -> Duration {
     modified.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// Creates a private folder, or removes the rights of other users on it.
+#[expect(clippy::missing_errors_doc, reason = "it fails as the operating system does")]
+pub fn ensure_private_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
+    ensure_folder(disk, path)?;
+    disk.restrict_folder(path)
+}
+
+/// Creates a folder and its parents, and makes them durable.
+#[expect(clippy::missing_errors_doc, reason = "it fails as the operating system does")]
+pub fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
+    let is_new = match (disk.create_folder(path), path.parent()) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            ensure_folder(disk, parent)?;
+            disk.create_folder(path)?
+        }
+        (made, _) => made?,
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match disk.sync_folder(parent.unwrap_or(Path::new("."))) {
+        // Another user made it in a folder that this process may not read, and is responsible for
+        // it.
+        Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

@@ -4,6 +4,13 @@
 //! its own, a rename is two changes, and unsynced content survives in part, with zeros, or not at
 //! all.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test may panic; that is how it fails"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +23,7 @@ use crate::blobs::local::disk::{Disk, FileStamp, FolderEntry};
 
 /// The ways in which a disk fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The call fails and does nothing.
     Once(i32),
     /// The call has its effect and reports a failure nevertheless.
@@ -78,11 +85,11 @@ struct State {
 
 /// The disk. Clones share its state.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct FaultyDisk(Arc<Mutex<State>>);
+pub struct FaultyDisk(Arc<Mutex<State>>);
 
 /// An open file.
 #[derive(Debug)]
-pub(crate) struct FaultyFile {
+pub struct FaultyFile {
     disk: FaultyDisk,
     inode: usize,
     lock: Option<PathBuf>,
@@ -102,30 +109,30 @@ fn failure(code: i32) -> io::Error {
 
 impl FaultyDisk {
     /// Lets the `at`-th call from now on fail, counted from 0.
-    pub(crate) fn fail_at(&self, at: u64, fault: Fault) {
+    pub fn fail_at(&self, at: u64, fault: Fault) {
         let mut state = self.0.lock();
         state.fault = Some((state.calls + at, fault));
     }
 
     /// Ends all faults.
-    pub(crate) fn heal(&self) {
+    pub fn heal(&self) {
         self.0.lock().fault = None;
     }
 
     /// How many calls there were.
-    pub(crate) fn calls(&self) -> u64 {
+    pub fn calls(&self) -> u64 {
         self.0.lock().calls
     }
 
     /// Names of the files in a folder.
-    pub(crate) fn files(&self, folder: &Path) -> Vec<String> {
+    pub fn files(&self, folder: &Path) -> Vec<String> {
         let state = self.0.lock();
         let inside = state.names.keys().filter(|path| path.parent() == Some(folder));
         inside.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
     }
 
     /// The disk after a loss of power: `choose` decides about each change that was not synced.
-    pub(crate) fn after_power_loss(&self, mut choose: impl FnMut(usize) -> usize) -> Self {
+    pub fn after_power_loss(&self, mut choose: impl FnMut(usize) -> usize) -> Self {
         let state = self.0.lock();
         let mut names = state.durable.clone();
         for change in &state.pending {

@@ -4,7 +4,7 @@ pub mod catalogue;
 pub mod disk;
 #[cfg(test)]
 pub(crate) mod failure_tests;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub mod faulty_disk;
 pub(crate) mod id_scheme;
 pub(crate) mod integrity;

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use crate::blobs::config::BlobStoreConfig;
 use crate::blobs::error::BlobError;
 use crate::blobs::id_keys::{BlobIdKeys, NoIdKeys};
-use crate::blobs::local::disk::{Disk, LocalDisk};
-use crate::blobs::local::tenant_folder::{self, TenantFolder};
+use crate::blobs::local::disk::{self, Disk, LocalDisk};
+use crate::blobs::local::tenant_folder::TenantFolder;
 use crate::blobs::local::verified_cache::Verified;
 use crate::blobs::pin::PinnedBlobs;
 use crate::blobs::store::TenantUsage;
@@ -71,12 +71,12 @@ impl<D: Disk> LocalBlobStore<D> {
         clock: Clock,
     ) -> Result<Self, BlobError> {
         let root = &config.root;
-        let lock = tenant_folder::ensure_folder(&disk, root)
+        let lock = disk::ensure_folder(&disk, root)
             .and_then(|()| disk.lock(&root.join("lock")))
             .map_err(BlobError::from_disk("open"))?
             .ok_or(BlobError::InUse)?;
         for folder in ["drafts", "tenants", "quarantine"] {
-            tenant_folder::ensure_private_folder(&disk, &root.join(folder))
+            disk::ensure_private_folder(&disk, &root.join(folder))
                 .map_err(BlobError::from_disk("open"))?;
         }
         let store = Self::over(disk, config, clock, Some(lock));

@@ -1,14 +1,14 @@
 //! One tenant's folder: its usage, and reservations for blobs that are being written.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::blobs::content::blob_id::IdScheme;
 use crate::blobs::content::trailer::TRAILER;
-use crate::blobs::local::disk::{Disk, FolderEntry};
+use crate::blobs::local::disk::{Disk, FolderEntry, ensure_private_folder};
 use crate::blobs::{BlobError, BlobStoreConfig, TenantUsage};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -237,32 +237,10 @@ fn count(entries: &[FolderEntry]) -> TenantUsage {
         .fold(TenantUsage::default(), |sum, entry| sum.plus(usage_of(entry.size)))
 }
 
-/// Creates a private folder, or removes the rights of other users on it.
-pub(crate) fn ensure_private_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
-    ensure_folder(disk, path)?;
-    disk.restrict_folder(path)
-}
-
-/// Creates a folder and its parents, and makes them durable.
-pub(crate) fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
-    let is_new = match (disk.create_folder(path), path.parent()) {
-        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
-            ensure_folder(disk, parent)?;
-            disk.create_folder(path)?
-        }
-        (made, _) => made?,
-    };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    match disk.sync_folder(parent.unwrap_or(Path::new("."))) {
-        // Another user made it in a folder that this process may not read, and is responsible for
-        // it.
-        Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        synced => synced,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::blobs::local::faulty_disk::FaultyDisk;
 

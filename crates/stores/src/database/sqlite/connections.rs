@@ -41,6 +41,11 @@ impl SqliteFile {
     pub(super) async fn open(path: &Path, schema: &Schema) -> Result<Self, DatabaseError> {
         let unusable = |cause| DatabaseError::Unusable { path: path.to_owned(), cause };
         file::prepare(path).map_err(unusable)?;
+        // Keys are among what is deleted where changes survive a loss of power: they are overwritten.
+        let secure_delete = match schema.durability {
+            Durability::SurvivesKill => "OFF",
+            Durability::SurvivesPowerLoss => "ON",
+        };
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(false)
@@ -50,6 +55,7 @@ impl SqliteFile {
                 Durability::SurvivesPowerLoss => SqliteSynchronous::Full,
             })
             .pragma("journal_size_limit", MAX_LOG)
+            .pragma("secure_delete", secure_delete)
             .busy_timeout(BUSY_TIMEOUT)
             .disable_statement_logging();
         let failed = |cause| error::of_file(path, schema.content, cause);

@@ -1,7 +1,7 @@
 //! SQLite: the files in the data folder, and all statements on their tables.
 //!
 //! INVARIANT(committed-is-durable): a change that was committed survives a kill of any process that
-//! has the file open. In the database of keys it survives a loss of power too.
+//! has the file open. In the databases of keys and of sessions it survives a loss of power too.
 //!
 //! INVARIANT(newer-schema-is-refused): a file whose schema is newer than this program is refused
 //! and not changed.
@@ -19,6 +19,7 @@ mod keys;
 mod numbers;
 mod records;
 mod schema;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,8 +29,11 @@ use crate::database::sqlite::blob_id_keys::SqliteIdKeys;
 use crate::database::sqlite::connections::SqliteFile;
 use crate::database::sqlite::keys::SqliteKeys;
 use crate::database::sqlite::records::SqliteRecords;
+use crate::database::sqlite::sessions::SqliteSessions;
+use crate::database::sqlite::sessions::tenant_keys::SqliteTenantKeys;
 use crate::database_error::DatabaseError;
 use crate::records::RecordTable;
+use crate::sessions::{SessionStore, TenantSessionKeys};
 use crate::tenants::KeyTable;
 use wardian_vocabulary::clock::Clock;
 
@@ -40,6 +44,8 @@ pub struct KeyDatabase {
     pub keys: KeyTable,
     /// The keys of tenants' blob ids.
     pub blob_ids: BlobIdKeyTable,
+    /// The keys of tenants, under which the keys of their sessions are kept.
+    pub sessions: TenantSessionKeys,
 }
 
 /// Opens the database of keys at `path`, which is made if it does not exist.
@@ -51,8 +57,9 @@ pub struct KeyDatabase {
 pub async fn open_key_database(path: &Path) -> Result<KeyDatabase, DatabaseError> {
     let file = SqliteFile::open(path, &schema::KEYS).await?;
     let keys = KeyTable::new(Arc::new(SqliteKeys::new(file.clone())));
-    let blob_ids = BlobIdKeyTable::new(Arc::new(SqliteIdKeys::Open(file)));
-    Ok(KeyDatabase { keys, blob_ids })
+    let blob_ids = BlobIdKeyTable::new(Arc::new(SqliteIdKeys::Open(file.clone())));
+    let sessions = TenantSessionKeys::new(Arc::new(SqliteTenantKeys::new(file)));
+    Ok(KeyDatabase { keys, blob_ids, sessions })
 }
 
 /// Opens the keys of callers at `path`: see [`open_key_database`].
@@ -79,6 +86,16 @@ pub fn blob_id_keys_at(path: PathBuf) -> BlobIdKeyTable {
 pub async fn open_records(path: &Path) -> Result<RecordTable, DatabaseError> {
     let file = SqliteFile::open(path, &schema::RECORDS).await?;
     Ok(RecordTable::new(Arc::new(SqliteRecords::new(file, Clock::System))))
+}
+
+/// Opens the database of sessions at `path`, which is made if it does not exist.
+///
+/// # Errors
+///
+/// As [`open_key_database`].
+pub async fn open_sessions(path: &Path) -> Result<Arc<dyn SessionStore>, DatabaseError> {
+    let file = SqliteFile::open(path, &schema::SESSIONS).await?;
+    Ok(Arc::new(SqliteSessions::new(file)))
 }
 
 #[cfg(test)]

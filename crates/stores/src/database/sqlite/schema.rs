@@ -29,7 +29,7 @@ pub(super) enum Durability {
 
 /// The schema of the database of keys.
 pub(super) const KEYS: Schema = Schema {
-    scripts: &[include_str!("keys.sql")],
+    scripts: &[include_str!("keys.sql"), include_str!("sessions/tenant_keys.sql")],
     content: "keys",
     durability: Durability::SurvivesPowerLoss,
 };
@@ -40,6 +40,14 @@ pub(super) const RECORDS: Schema = Schema {
     scripts: &[include_str!("records/schema.sql")],
     content: "records of runs",
     durability: Durability::SurvivesKill,
+};
+
+/// The schema of the database of sessions. The state after a cell is durable before its caller is
+/// answered.
+pub(super) const SESSIONS: Schema = Schema {
+    scripts: &[include_str!("sessions/schema.sql")],
+    content: "sessions",
+    durability: Durability::SurvivesPowerLoss,
 };
 
 impl Schema {

@@ -8,13 +8,18 @@
 //! | `in_progress.rs` | runs in the background, their names, and the servers that have them      |
 //! | `keys.rs`        | keys of the API                                                          |
 //! | `model_tests.rs` | any order of statements has the same answers in all databases            |
+//! | `sessions.rs`    | sessions, their cells, checkpoints and packs                             |
+//! | `session_model_tests.rs`, `memory_sessions.rs` | the same for sessions                        |
 
 mod in_progress;
 mod keys;
 mod lists;
 mod memory;
+mod memory_sessions;
 mod model_tests;
 mod retention;
+mod session_model_tests;
+mod sessions;
 
 use std::path::PathBuf;
 use std::sync::Arc;

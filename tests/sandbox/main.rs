@@ -1,9 +1,11 @@
 //! The sandbox with the real engine. The whole memory is compared with the image after every run.
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
-#[path = "it/support/cache.rs"]
+#[path = "../it/support/cache.rs"]
 #[expect(dead_code, reason = "these tests start no commands")]
 mod cache;
+mod cells;
+mod interrupts;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -58,7 +60,8 @@ fn paranoid_sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new(library, config);
     let (variant, declared_pages) = (Variant::Timed, declared(&engine));
     let native = copy(&engine.native.file);
-    sandbox.add_code(CodeSpec { options: variant.into(), native, declared_pages }).unwrap();
+    let (options, signals) = (variant.into(), engine.signals);
+    sandbox.add_code(CodeSpec { options, native, declared_pages, signals }).unwrap();
     let memory = image.content.memory().try_clone_to_owned().unwrap();
     let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
     let key = AttachmentKey::shared(AttachedName::Image(base_digest()));
@@ -103,6 +106,7 @@ fn order(source: &str, limits: RunLimits) -> (Setup, Turn) {
         strict_output: false,
         stream_logs: false,
         profile: None,
+        cell: None,
         limits: turn_limits,
     };
     (setup, turn)

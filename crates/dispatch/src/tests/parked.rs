@@ -1,0 +1,323 @@
+//! Guests that go on from their packs, in real processes.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+use tokio::time::{sleep, timeout};
+
+use crate::tests::held::{ensure_lost, ensure_unhurt, holding};
+use crate::tests::leaving::Leave;
+use crate::tests::{WrittenBlobs, config, error_type, image, job, logs, run_script, start, until};
+use crate::{
+    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, NotParked, PackContent,
+};
+use wardian_formats::job::message::INLINE_MAX;
+use wardian_formats::job::session::cell::CellOrder;
+use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
+use wardian_vocabulary::ids::Digest;
+
+fn cell(source: &str) -> Job {
+    let mut job = job(source);
+    job.turn.cell = Some(CellOrder { number: 1, reseed: false });
+    job
+}
+
+async fn try_cell(guest: &mut HeldGuest, source: &str) -> Result<FinishedRun, DispatchError> {
+    guest.turn(&cell(source).turn, &mut WrittenBlobs::default()).await
+}
+
+/// Runs a cell, and adds its pack to those that a guest is resumed from.
+async fn run_cell(
+    guest: &mut HeldGuest,
+    source: &str,
+    packs: &mut Vec<CheckedPack>,
+) -> FinishedRun {
+    let mut finished = try_cell(guest, source).await.unwrap();
+    let pack = finished.pack.take().expect("nothing is said of a pack").unwrap();
+    assert_eq!(
+        (pack.facts.digest, pack.facts.size),
+        (Digest::of(&pack.bytes), pack.bytes.len().into())
+    );
+    if pack.facts.is_whole() {
+        packs.clear();
+    }
+    packs.push(pack);
+    finished
+}
+
+fn guest() -> GuestSpec {
+    job("").guest
+}
+
+fn contents(packs: &[CheckedPack]) -> Vec<PackContent> {
+    packs.iter().map(|pack| PackContent::new(pack.bytes.clone()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_guest_goes_on_from_its_packs_in_another_worker() {
+    let [first, second] = [start(holding(1, 1)).await, start(holding(1, 2)).await];
+    let (mut packs, long) = (Vec::new(), "x".repeat(INLINE_MAX));
+    let mut kept = first.open(guest());
+    let turn =
+        kept.turn(&job("keep one\nreturn 1").turn, &mut WrittenBlobs::default()).await.unwrap();
+    assert!(turn.pack.is_none() && turn.is_guest_kept, "it was no cell");
+    let ended = run_cell(&mut kept, &format!("keep {long}\nreturn 2"), &mut packs).await;
+    assert!(ended.is_guest_kept && packs[0].bytes.len() > INLINE_MAX);
+    assert_eq!(ended.output.unwrap().into_bytes().unwrap(), b"2");
+    // A cell that raises leaves its guest whole.
+    let raised = run_cell(&mut kept, "keep three\nblob forbidden x", &mut packs).await;
+    assert_eq!((error_type(&raised), raised.is_guest_kept), ("QuotaExceeded", true));
+    drop(kept);
+    drop(first);
+
+    let all = format!("one {long} three");
+    let mut forks = [(); 2].map(|()| second.resume(guest(), contents(&packs)));
+    assert_eq!(second.report().guests, 0, "its first turn resumes it");
+    for (number, fork) in forks.iter_mut().enumerate() {
+        let mut sequence = 2;
+        for round in 0..2 {
+            let mut more = Vec::new();
+            let source = format!("kept\nkeep {number}{round}");
+            let ended = run_cell(fork, &source, &mut more).await;
+            let own_part = if round == 0 { String::new() } else { format!(" {number}0") };
+            assert!(logs(&ended)[0] == [all.clone(), own_part].concat(), "{number} {round}");
+            sequence += 1;
+            assert_eq!(more[0].facts.sequence, sequence);
+            assert!(ended.is_guest_kept);
+        }
+    }
+    assert_eq!(logs(&run_script(&second, "kept\nreturn {}").await), [""]);
+    assert_eq!(second.report().counters.ended, 0);
+}
+
+/// Each cell is resumed, runs, and leaves nothing but its pack.
+#[tokio::test]
+async fn whole_sessions_live_from_packs_alone() {
+    let pool = start(config(1)).await;
+    let (mut packs, mut expected) = (Vec::new(), Vec::<String>::new());
+    let mut wholes = 0;
+    for number in 0..MOST_IN_CHAIN + 3 {
+        let mut guest = match packs.is_empty() {
+            true => pool.open(guest()),
+            false => pool.resume(guest(), contents(&packs)),
+        };
+        let ended = run_cell(&mut guest, &format!("kept\nkeep {number}"), &mut packs).await;
+        assert_eq!(logs(&ended), [expected.join(" ")]);
+        assert!(!ended.is_guest_kept, "no guest may be kept");
+        ensure_lost(&mut guest).await;
+        expected.push(number.to_string());
+        wholes += usize::from(packs.len() == 1);
+    }
+    assert_eq!((wholes, packs.len()), (2, 3), "a chain that is full is followed by a new one");
+    let report = pool.report();
+    assert_eq!((report.guests, report.counters.ended), (0, 0), "{report:?}");
+}
+
+#[tokio::test]
+async fn packs_that_are_refused_cost_no_worker_and_are_not_sent_again() {
+    let pool = start(holding(1, 1)).await;
+    let mut packs = Vec::new();
+    let mut kept = pool.open(guest());
+    for source in ["keep one", "keep two"] {
+        run_cell(&mut kept, source, &mut packs).await;
+    }
+    kept.close();
+    let chain = contents(&packs);
+    let mut damaged = packs[0].bytes.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let other = image("another image");
+    let other_guest = || {
+        let mut guest = GuestSpec { image: other.clone(), ..guest() };
+        guest.setup.image = other.digest();
+        guest
+    };
+    let refused: [(GuestSpec, Vec<PackContent>, &str); 6] = [
+        (guest(), vec![], "there is no pack"),
+        (guest(), vec![PackContent::new(damaged).unwrap()], "a pack is damaged"),
+        (guest(), chain[1..].to_vec(), "the pack that pack 2 continues is missing"),
+        (guest(), vec![chain[0].clone(), chain[0].clone()], "pack 1 does not continue"),
+        (guest(), vec![chain[0].clone(); MOST_IN_CHAIN + 1], "at most 32 packs"),
+        (other_guest(), chain.clone(), "a pack belongs to the image"),
+    ];
+    for (spec, packs, expected) in refused {
+        let mut guest = pool.resume(spec, packs);
+        let refused = try_cell(&mut guest, "kept").await;
+        let Err(DispatchError::NotResumed { reason }) = refused else { panic!("{refused:?}") };
+        assert!(reason.contains(expected), "{reason}");
+        ensure_lost(&mut guest).await;
+        assert_eq!((pool.report().guests, pool.report().running), (0, 0), "{reason}");
+        let mut whole = pool.resume(self::guest(), chain.clone());
+        assert_eq!(logs(&try_cell(&mut whole, "kept").await.unwrap()), ["one two"]);
+    }
+    let counters = pool.report().counters;
+    assert_eq!((counters.ended, counters.repeated), (0, 0), "{counters:?}");
+}
+
+#[tokio::test]
+async fn a_guest_that_cannot_be_parked_is_closed_and_the_cell_has_its_answer() {
+    let pool = start(holding(1, 1)).await;
+    let mut guest = pool.open(guest());
+    let first = try_cell(&mut guest, "keep x\nreturn 1").await.unwrap();
+    assert!(first.is_guest_kept && matches!(first.pack, Some(Ok(_))));
+    let ended = try_cell(&mut guest, "unparkable\nreturn 2").await.unwrap();
+    assert_eq!((error_type(&ended), ended.is_guest_kept), ("completed", false));
+    assert_eq!(ended.output.unwrap().into_bytes().unwrap(), b"2");
+    let Some(Err(NotParked::Unparkable { reason })) = ended.pack else {
+        panic!("{:?}", ended.pack)
+    };
+    assert!(reason.contains("cannot be parked"), "{reason}");
+    ensure_lost(&mut guest).await;
+    // Nothing is said of the state of a guest that its cell has ended.
+    let mut guest = pool.open(self::guest());
+    let trapped = try_cell(&mut guest, "trap").await.unwrap();
+    assert!(trapped.pack.is_none() && !trapped.is_guest_kept && !trapped.is_worker_lost);
+    ensure_unhurt(&pool).await;
+}
+
+#[tokio::test]
+async fn a_cell_in_a_run_of_its_own_is_not_parked() {
+    let pool = start(holding(1, 1)).await;
+    for _ in 0..2 {
+        let ended =
+            pool.run(&cell("keep x\nreturn 1"), &mut WrittenBlobs::default()).await.unwrap();
+        assert!(ended.pack.is_none() && ended.outcome.cell.is_some());
+    }
+    ensure_unhurt(&pool).await;
+}
+
+/// The first turn arrives before the cleaning up fails, during it, or afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn packs_are_sent_again_to_a_worker_that_begins_the_first_turn() {
+    let pool = start(holding(1, 1)).await;
+    let mut packs = Vec::new();
+    let mut kept = pool.open(guest());
+    for text in ["one".to_owned(), "x".repeat(INLINE_MAX), "three".to_owned()] {
+        run_cell(&mut kept, &format!("keep {text}"), &mut packs).await;
+    }
+    kept.close();
+    let chain = contents(&packs);
+    for milliseconds in [0, 5, 30, 100] {
+        for pause in [0, 10, 60] {
+            run_script(&pool, &format!("spoil {milliseconds}\nreturn 1")).await;
+            sleep(Duration::from_millis(pause)).await;
+            let mut guest = pool.resume(guest(), chain.clone());
+            let first = try_cell(&mut guest, "kept\nreturn {}").await.unwrap();
+            assert_eq!((error_type(&first), first.is_guest_kept), ("completed", true));
+            assert!(logs(&first)[0].ends_with("x three"), "{milliseconds} {pause}");
+        }
+    }
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.violations), (0, 0), "{counters:?}");
+    assert!(counters.repeated > 0, "no turn was sent to a worker that had to decline it");
+}
+
+/// Leaves after the first poll of a cell, after the second, and so on, until a cell ends before that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_that_leaves_a_resumed_cell_at_any_poll_costs_no_worker() {
+    let pool = start(holding(1, 1)).await;
+    let mut packs = Vec::new();
+    let mut kept = pool.open(guest());
+    for text in ["one".to_owned(), "x".repeat(300_000)] {
+        run_cell(&mut kept, &format!("keep {text}"), &mut packs).await;
+    }
+    kept.close();
+    let chain = contents(&packs);
+    let order =
+        cell(&format!("kept\nkeep {}\nblob-of a/b 90000\nreturn-of 90000", "y".repeat(300_000)));
+    let mut left = 0;
+    for polls in 1.. {
+        let mut guest = pool.resume(guest(), chain.clone());
+        let mut host = WrittenBlobs::default();
+        let future = Box::pin(guest.turn(&order.turn, &mut host));
+        let ended = Leave { future, polls }.await;
+        if let Some(ended) = ended {
+            let ended = ended.unwrap();
+            assert!(ended.is_guest_kept && ended.pack.unwrap().unwrap().bytes.len() > 300_000);
+            break;
+        }
+        left += 1;
+        until(&pool, "settled", |report| report.running == 0).await;
+        assert_eq!(pool.report().guests, 0, "a guest outlived its turn");
+        // Whatever the turn that was left has done, the next one begins at the packs.
+        let again = try_cell(&mut guest, "kept\nreturn {}").await.unwrap();
+        assert!(logs(&again)[0].len() == 300_004, "{polls}");
+        drop(guest);
+        ensure_unhurt(&pool).await;
+    }
+    assert!(left > 2, "only {left} moments were tried");
+    ensure_unhurt(&pool).await;
+}
+
+/// A step in the life of a session.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A cell, whose caller leaves after so many microseconds.
+    Cell(Option<u64>),
+    /// The guest is dropped.
+    Close,
+    /// The session goes back to where it was so many cells ago.
+    Restore(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        5 => Just(Step::Cell(None)),
+        2 => (0_u64..3_000).prop_map(|time| Step::Cell(Some(time))),
+        3 => Just(Step::Close),
+        1 => (0_usize..4).prop_map(Step::Restore),
+    ];
+    prop::collection::vec(step, 1..16)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// The state of a session is always that of the last cell whose pack has arrived.
+    #[test]
+    fn a_session_is_at_its_last_pack_whatever_becomes_of_its_guests(steps in steps()) {
+        Runtime::new().unwrap().block_on(async {
+            let pool = start(holding(1, 1)).await;
+            // What was kept by each cell, and the chain of its pack.
+            let mut states: Vec<(Vec<String>, Vec<PackContent>)> = vec![(Vec::new(), Vec::new())];
+            let mut guest: Option<HeldGuest> = None;
+            for (number, step) in steps.into_iter().enumerate() {
+                let patience = match step {
+                    Step::Cell(time) => time.map(Duration::from_micros).unwrap_or(Duration::MAX),
+                    Step::Close => {
+                        drop(guest.take());
+                        continue;
+                    }
+                    Step::Restore(back) => {
+                        drop(guest.take());
+                        states.truncate(states.len().saturating_sub(back).max(1));
+                        continue;
+                    }
+                };
+                let (kept, chain) = states.last().cloned().unwrap();
+                let open = || match chain.is_empty() {
+                    true => pool.open(self::guest()),
+                    false => pool.resume(self::guest(), chain.clone()),
+                };
+                let open = guest.get_or_insert_with(open);
+                let source = format!("kept\nkeep {number}\nreturn {{}}");
+                let Ok(ended) = timeout(patience, try_cell(open, &source)).await else {
+                    drop(guest.take());
+                    continue;
+                };
+                let ended = ended.unwrap();
+                assert_eq!(logs(&ended), [kept.join(" ")]);
+                if !ended.is_guest_kept {
+                    // One that was left may still be on its way out.
+                    drop(guest.take());
+                }
+                let pack = ended.pack.unwrap().unwrap();
+                let whole = if pack.facts.is_whole() { Vec::new() } else { chain };
+                let chain = [whole, vec![PackContent::new(pack.bytes).unwrap()]].concat();
+                states.push(([kept, vec![number.to_string()]].concat(), chain));
+            }
+            drop(guest);
+            ensure_unhurt(&pool).await;
+        });
+    }
+}

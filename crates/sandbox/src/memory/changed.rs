@@ -1,0 +1,134 @@
+//! The pages of a guest's memory that differ from its image, in the middle of the guest's life.
+//!
+//! INVARIANT(all-changes): every page that differs is found. As for a reset, the kernel's page table
+//! says which pages are private; a page that is not has the image's bytes, or zeros past its end.
+
+use std::ops::Range;
+
+use crate::memory::dirty::DirtyPages;
+use crate::memory::image::MemoryImage;
+use crate::memory::{MemoryError, PAGE, PageBytes};
+
+/// What is done with a page that differs: its number, its bytes, and those of the image, which has
+/// none past its end.
+pub(crate) type VisitChanged<'a> = &'a mut dyn FnMut(u32, &PageBytes, Option<&PageBytes>);
+
+/// Calls `visit` with each page of `memory` that differs from `image`, in order. `memory` is all that a
+/// guest has, from its address zero on, in a slot of the image.
+pub(super) fn visit_changed(
+    image: &MemoryImage,
+    dirty: &DirtyPages,
+    memory: &[u8],
+    visit: VisitChanged<'_>,
+) -> Result<(), MemoryError> {
+    let private = private_pages(dirty, memory)?;
+    let (pages, _) = memory.as_chunks::<PAGE>();
+    image.pristine().with_bytes(0, image.length(), |pristine| {
+        let (pristine, _) = pristine.as_chunks::<PAGE>();
+        for page in private.into_iter().flatten() {
+            let Some(now) = pages.get(page) else { break };
+            let then = pristine.get(page);
+            if now != then.unwrap_or(&[0; PAGE]) {
+                visit(u32::try_from(page).unwrap_or(u32::MAX), now, then);
+            }
+        }
+    })
+}
+
+/// Gives `memory`, which is the beginning of what a guest has, the bytes of the image again.
+pub(super) fn restore(
+    image: &MemoryImage,
+    dirty: &DirtyPages,
+    memory: &mut [u8],
+) -> Result<(), MemoryError> {
+    let private = private_pages(dirty, memory)?;
+    let (pages, _) = memory.as_chunks_mut::<PAGE>();
+    image.pristine().with_bytes(0, image.length(), |pristine| {
+        let (pristine, _) = pristine.as_chunks::<PAGE>();
+        for page in private.into_iter().flatten() {
+            let then = pristine.get(page).unwrap_or(&[0; PAGE]);
+            // Reading costs less than making a shared page private.
+            if let Some(now) = pages.get_mut(page).filter(|now| *now != then) {
+                now.copy_from_slice(then);
+            }
+        }
+    })
+}
+
+/// The numbers of the pages that are private; all if they are unknown.
+fn private_pages(dirty: &DirtyPages, memory: &[u8]) -> Result<Vec<Range<usize>>, MemoryError> {
+    let first = memory.as_ptr().addr();
+    let end = first.saturating_add(memory.len());
+    let mut private: Vec<Range<usize>> = Vec::new();
+    let are_known = dirty.visit(first..end, &mut |run| {
+        private.push(run.start.saturating_sub(first) / PAGE..run.end.saturating_sub(first) / PAGE);
+        Ok(())
+    })?;
+    if are_known {
+        return Ok(private);
+    }
+    Ok(std::iter::once(0..memory.len() / PAGE).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::memory::WASM_PAGE;
+
+    const IMAGE: usize = WASM_PAGE / PAGE;
+    const ALL: usize = IMAGE + 9;
+
+    fn pristine() -> Vec<u8> {
+        (0..WASM_PAGE).map(|at| u8::try_from(at / PAGE * 7 % 256).unwrap()).collect()
+    }
+
+    /// Some memory at the beginning of a page of the host. All of it is private.
+    fn with_memory(bytes: &[u8], look: impl FnOnce(&mut [u8])) {
+        let mut memory = vec![0; bytes.len() + PAGE];
+        let start = memory.as_ptr().addr().next_multiple_of(PAGE) - memory.as_ptr().addr();
+        let memory = &mut memory[start..start + bytes.len()];
+        memory.copy_from_slice(bytes);
+        look(memory);
+    }
+
+    proptest! {
+        #[test]
+        fn all_changes_are_found_and_nothing_else(
+            changes in prop::collection::vec((0..ALL * PAGE, any::<u8>()), 0..30)
+        ) {
+            let image = MemoryImage::seal(pristine().as_slice()).and_then(MemoryImage::open).unwrap();
+            let mut bytes = pristine();
+            bytes.resize(ALL * PAGE, 0);
+            let before = bytes.clone();
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            let differ = |page: &usize| {
+                let range = page * PAGE..(page + 1) * PAGE;
+                bytes[range.clone()] != before[range]
+            };
+            let expected: Vec<usize> = (0..ALL).filter(differ).collect();
+            for dirty in [DirtyPages::best(), DirtyPages::without_scan(), DirtyPages::Unknown] {
+                with_memory(&bytes, |memory| {
+                    let mut found = Vec::new();
+                    visit_changed(&image, &dirty, memory, &mut |page, now, then| {
+                        let page = usize::try_from(page).unwrap();
+                        let range = page * PAGE..(page + 1) * PAGE;
+                        assert_eq!(now[..], bytes[range.clone()]);
+                        let then = then.map(|then| then.to_vec());
+                        assert_eq!(then, (page < IMAGE).then(|| before[range].to_vec()));
+                        found.push(page);
+                    })
+                    .unwrap();
+                    assert_eq!(found, expected, "with {}", dirty.name());
+                    let part = 7 * PAGE;
+                    restore(&image, &dirty, &mut memory[..part]).unwrap();
+                    assert_eq!(memory[..part], before[..part], "with {}", dirty.name());
+                    assert_eq!(memory[part..], bytes[part..], "with {}", dirty.name());
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is kept beside a guest of its last checkpoint, so that the next one has only what changed.
+
+use crate::session::files::contents::FilePages;
+use crate::session::pages::list::PageList;
+use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PackFacts};
+use wardian_vocabulary::ids::Digest;
+
+/// Bytes that a chain may have beyond twice its first pack.
+const SLACK: u64 = 4 << 20;
+
+/// What is known of a guest's last checkpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Parking {
+    /// Its number; zero before the first one.
+    pub(crate) sequence: u32,
+    /// The chain that the next pack continues; `None` if it is a whole one.
+    pub(crate) chain: Option<Chain>,
+}
+
+/// A chain of packs, and the state at its end.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    /// The digest of the last pack.
+    pub(crate) last: Digest,
+    /// The number of packs.
+    pub(crate) length: usize,
+    /// Bytes of the first pack, which is whole.
+    pub(crate) whole: u64,
+    /// Bytes of all packs.
+    pub(crate) total: u64,
+    /// The pages of memory that differ from the image.
+    pub(crate) memory: PageList,
+    /// The pages of files that are not zero.
+    pub(crate) files: FilePages,
+}
+
+impl Chain {
+    /// The chain of these packs, oldest first, with the state at its end. `None` without a pack.
+    pub(crate) fn of(
+        mut packs: impl Iterator<Item = PackFacts>,
+        memory: PageList,
+        files: FilePages,
+    ) -> Option<Self> {
+        let first = packs.next()?;
+        let whole = first.size.as_u64();
+        let begun = Self { last: first.digest, length: 1, whole, total: whole, memory, files };
+        Some(packs.fold(begun, |chain, pack| Self {
+            last: pack.digest,
+            length: chain.length.saturating_add(1),
+            total: chain.total.saturating_add(pack.size.as_u64()),
+            ..chain
+        }))
+    }
+
+    /// True if it can have another pack.
+    pub(crate) const fn has_place(&self) -> bool {
+        self.length < MOST_IN_CHAIN
+    }
+
+    /// True if most of it is dead: a whole pack takes less than these, or not much more. Whoever resumes
+    /// the guest has to hold the whole chain.
+    pub(crate) const fn is_mostly_dead(&self) -> bool {
+        self.length > 1 && self.total > self.whole.saturating_mul(2).saturating_add(SLACK)
+    }
+}

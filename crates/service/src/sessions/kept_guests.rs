@@ -1,0 +1,120 @@
+//! The guests of sessions that workers keep, by session.
+//!
+//! A kept guest is a cache: its session goes on from its last checkpoint without it. The pool decides how
+//! many guests workers keep and which of them it gives up; here is only the way to those that may be left.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use wardian_dispatch::HeldGuest;
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
+
+/// Guests that are remembered at most. Most of them may be lost already.
+const MOST: usize = 1_024;
+
+/// The kept guests, each at a checkpoint of its session.
+#[derive(Debug)]
+pub(crate) struct KeptGuests<G = HeldGuest>(Mutex<Table<G>>);
+
+#[derive(Debug)]
+struct Table<G> {
+    guests: HashMap<SessionId, Kept<G>>,
+    /// Counts guests that were added.
+    added: u64,
+}
+
+#[derive(Debug)]
+struct Kept<G> {
+    guest: G,
+    /// The checkpoint of its session at which it is.
+    at: CheckpointId,
+    /// Its number among all that were added.
+    added: u64,
+}
+
+impl<G> Default for KeptGuests<G> {
+    fn default() -> Self {
+        Self(Mutex::new(Table { guests: HashMap::new(), added: 0 }))
+    }
+}
+
+impl<G> KeptGuests<G> {
+    /// Keeps the guest of a session, which is at this checkpoint.
+    pub(crate) fn put(&self, session: SessionId, at: CheckpointId, guest: G) {
+        let mut table = self.0.lock();
+        table.added = table.added.saturating_add(1);
+        let added = table.added;
+        let before = table.guests.insert(session, Kept { guest, at, added });
+        let oldest = table.guests.iter().min_by_key(|(_, kept)| kept.added);
+        let oldest = oldest.filter(|_| table.guests.len() > MOST).map(|(id, _)| id.clone());
+        let surplus = oldest.and_then(|id| table.guests.remove(&id));
+        drop(table);
+        // Guests are closed outside of the lock.
+        drop((before, surplus));
+    }
+
+    /// Takes the guest of a session out, if it is at this checkpoint. One that is at another is closed:
+    /// its session has been restored.
+    pub(crate) fn take(&self, session: &SessionId, at: &CheckpointId) -> Option<G> {
+        let kept = self.0.lock().guests.remove(session)?;
+        (kept.at == *at).then_some(kept.guest)
+    }
+
+    /// Closes the guest of a session, if there is one.
+    pub(crate) fn close(&self, session: &SessionId) {
+        let kept = self.0.lock().guests.remove(session);
+        drop(kept);
+    }
+
+    /// True if a guest of the session was kept at this checkpoint. It may be lost.
+    pub(crate) fn has(&self, session: &SessionId, at: &CheckpointId) -> bool {
+        self.0.lock().guests.get(session).is_some_and(|kept| kept.at == *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use wardian_vocabulary::ids::Digest;
+
+    fn session(number: u128) -> SessionId {
+        SessionId::of_random(&number.to_le_bytes())
+    }
+
+    fn checkpoint(cell: u32) -> CheckpointId {
+        CheckpointId::new(cell, &Digest::of(&cell.to_le_bytes()))
+    }
+
+    #[test]
+    fn a_guest_is_taken_at_its_checkpoint_and_closed_at_any_other() {
+        let (kept, guest) = (KeptGuests::default(), Arc::new(()));
+        kept.put(session(1), checkpoint(1), Arc::clone(&guest));
+        assert!(kept.has(&session(1), &checkpoint(1)) && !kept.has(&session(1), &checkpoint(2)));
+        assert!(kept.take(&session(2), &checkpoint(1)).is_none());
+        assert!(kept.take(&session(1), &checkpoint(1)).is_some());
+        assert!(kept.take(&session(1), &checkpoint(1)).is_none(), "it was taken");
+
+        kept.put(session(1), checkpoint(2), Arc::clone(&guest));
+        assert!(kept.take(&session(1), &checkpoint(1)).is_none());
+        assert_eq!(Arc::strong_count(&guest), 1, "it was closed");
+        kept.put(session(1), checkpoint(2), Arc::clone(&guest));
+        kept.put(session(1), checkpoint(3), Arc::clone(&guest));
+        assert_eq!(Arc::strong_count(&guest), 2, "a session has one guest");
+        kept.close(&session(1));
+        assert_eq!(Arc::strong_count(&guest), 1);
+    }
+
+    #[test]
+    fn the_oldest_guests_make_room() {
+        let kept = KeptGuests::default();
+        let most = u128::try_from(MOST).unwrap();
+        for number in 0..=most {
+            kept.put(session(number), checkpoint(1), ());
+        }
+        assert!(!kept.has(&session(0), &checkpoint(1)));
+        assert!((1..=most).all(|number| kept.has(&session(number), &checkpoint(1))));
+    }
+}

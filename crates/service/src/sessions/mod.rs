@@ -1,0 +1,17 @@
+//! Sessions: interpreters that calls use one after another.
+//!
+//! A cell is a run like any other, with a record of its own. What differs is its guest, which is that of the
+//! cell before, and its end: the state after it is kept before the caller has the answer. The state is in
+//! [`wardian_sessions`]; guests that workers keep in between are a cache.
+//!
+//! A session has no secrets, and no network but what the operator grants to all code: an earlier cell could
+//! have replaced any module.
+
+pub(crate) mod calls;
+pub(crate) mod cell;
+pub(crate) mod kept_guests;
+mod notebook;
+pub(crate) mod order;
+pub(crate) mod room;
+mod setup;
+pub(crate) mod views;

@@ -1,0 +1,409 @@
+//! The sessions of a server, for the edges and for cells.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::authorisation::ensure_has;
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::kept_guests::KeptGuests;
+use crate::sessions::notebook::notebook_of;
+use crate::sessions::views::{
+    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
+    SessionUsageView, SessionView,
+};
+use wardian_dispatch::{HeldGuest, TurnInterrupter};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredCell, StoredSession};
+use wardian_stores::tenants::Right;
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Sessions of one page at most.
+const MAX_PAGE: u64 = 500;
+
+/// Cells of one page at most. Each has a program and a result.
+const MAX_CELLS: u64 = 100;
+
+/// Checkpoints that are shown at most: more than are kept of a session, unless many have names.
+const MAX_CHECKPOINTS: u64 = 1_000;
+
+/// Cells that a notebook has at most.
+const MAX_NOTEBOOK: u64 = 1_000;
+
+/// Memory for one session or checkpoint while a list is made, with its part of the answer.
+const LISTED: u64 = 2 << 10;
+
+/// Cells that are read at once. Others wait for the database meanwhile.
+const CELLS_AT_ONCE: u64 = 8;
+
+/// Memory for as many cells, with the longest programs and results.
+const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
+
+/// Bytes of programs and results after which a page is full.
+const MAX_PAGE_BYTES: u64 = 4 << 20;
+
+/// Bytes of programs and results after which a notebook is full.
+const MAX_NOTEBOOK_BYTES: u64 = 64 << 20;
+
+/// Longest name of a checkpoint, in characters.
+const MAX_NAME: usize = 200;
+
+/// The sessions of a server, the guests that workers keep of them, and the cells that are running.
+///
+/// Commands have none, and neither has a server before its database is open.
+#[derive(Debug, Default)]
+pub struct SessionRoom {
+    store: OnceLock<Sessions>,
+    guests: KeptGuests,
+    running: Mutex<BTreeMap<SessionId, Running>>,
+}
+
+/// A cell that is running.
+#[derive(Debug)]
+struct Running {
+    run: Arc<ActiveRun>,
+    /// Reaches its guest, once there is one.
+    interrupter: Option<TurnInterrupter>,
+}
+
+/// The place of a running cell. Dropping it ends the entry.
+#[derive(Debug)]
+pub(crate) struct RunningCell<'a> {
+    room: &'a SessionRoom,
+    session: SessionId,
+}
+
+impl SessionRoom {
+    /// Lets sessions be made from now on. Only the first call has an effect.
+    pub fn open(&self, store: Sessions) {
+        self.store.set(store).ok();
+    }
+
+    /// The store of sessions.
+    ///
+    /// # Errors
+    ///
+    /// This process keeps no sessions.
+    pub(crate) fn store(&self) -> Result<&Sessions, ServiceError> {
+        self.store.get().ok_or(ServiceError::NoSessions)
+    }
+
+    pub(crate) const fn guests(&self) -> &KeptGuests {
+        &self.guests
+    }
+
+    /// Lets the cell that this run is be interrupted by its session.
+    pub(crate) fn note_running(&self, session: SessionId, run: Arc<ActiveRun>) -> RunningCell<'_> {
+        self.running.lock().insert(session.clone(), Running { run, interrupter: None });
+        RunningCell { room: self, session }
+    }
+
+    /// Lists the sessions of the caller's tenant, newest first.
+    ///
+    /// # Errors
+    ///
+    /// The cursor is malformed, or the store fails.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        cursor: Option<&str>,
+        limit: u64,
+    ) -> Result<SessionList, ServiceError> {
+        let store = self.of(caller)?;
+        if limit == 0 {
+            return Err(ParamsError::wrong("limit", "at least 1", "0").into());
+        }
+        let limit = limit.min(MAX_PAGE);
+        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(limit)))?;
+        let behind = cursor.map(place_of).transpose()?;
+        let page = store.list(&caller.tenant, behind.as_ref(), limit).await?;
+        let usage = store.usage(&caller.tenant).await?;
+        Ok(SessionList {
+            sessions: page.sessions.iter().map(|session| self.view(session)).collect(),
+            next_cursor: page.next.map(|next| format!("{}-{}", next.created_ms, next.id)),
+            usage: SessionUsageView { sessions: usage.sessions, bytes: usage.bytes },
+        })
+    }
+
+    /// A session with its checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session, or the store fails.
+    pub async fn show(&self, caller: &Caller, id: &str) -> Result<SessionDetail, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_CHECKPOINTS)))?;
+        let session = store.find(&caller.tenant, &id).await?;
+        let checkpoints = store.checkpoints(&caller.tenant, &id, 0, MAX_CHECKPOINTS).await?;
+        let checkpoints = checkpoints.iter().map(CheckpointView::of).collect();
+        Ok(SessionDetail { session: self.view(&session), checkpoints })
+    }
+
+    /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
+    /// are long. There are no more if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`show`](Self::show).
+    pub async fn cells(
+        &self,
+        caller: &Caller,
+        id: &str,
+        after: u32,
+        limit: u64,
+    ) -> Result<CellPage, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
+        let cells = read_cells(store, caller, &id, after, most).await?;
+        Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
+    }
+
+    /// The cells of a session as a notebook, in the format of Jupyter.
+    ///
+    /// # Errors
+    ///
+    /// As [`show`](Self::show).
+    pub async fn notebook(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
+        let cells = read_cells(store, caller, &id, 0, most).await?;
+        let last = cells.last().map_or(0, |last| last.number);
+        let further = store.cells(&caller.tenant, &id, last, 1).await?;
+        let cells: Vec<CellView> = cells.into_iter().map(CellView::of).collect();
+        let left_out = further.first().map(|next| next.number);
+        notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
+    }
+
+    /// Makes sessions of a checkpoint of another one.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session or checkpoint, `count` is too large, or the store fails.
+    pub async fn fork(
+        &self,
+        caller: &Caller,
+        id: &str,
+        checkpoint: Option<&str>,
+        count: Option<u64>,
+    ) -> Result<Forks, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        let checkpoint = checkpoint.map(checkpoint_id).transpose()?;
+        let count = count.unwrap_or(1);
+        let most = usize::try_from(count).ok().filter(|count| (1..=MAX_FORKS).contains(count));
+        let Some(count) = most else {
+            let expected = format!("a number from 1 to {MAX_FORKS}");
+            return Err(ParamsError::wrong("count", expected, count.to_string()).into());
+        };
+        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await?;
+        let mut forks = Vec::with_capacity(made.len());
+        for fork in made {
+            forks.push(match fork {
+                Ok(id) => ForkView::Made(self.view(&store.find(&caller.tenant, &id).await?)),
+                Err(refused) => ForkView::Refused { error: refused.to_string() },
+            });
+        }
+        Ok(Forks { forks })
+    }
+
+    /// Lets a session go on from one of its checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session or checkpoint, a cell is running, or the store fails.
+    pub async fn restore(
+        &self,
+        caller: &Caller,
+        id: &str,
+        checkpoint: &str,
+    ) -> Result<SessionView, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        let checkpoint = checkpoint_id(checkpoint)?;
+        store.restore(&caller.tenant, &id, &checkpoint).await?;
+        self.guests.close(&id);
+        Ok(self.view(&store.find(&caller.tenant, &id).await?))
+    }
+
+    /// Gives a checkpoint a name, so that it is kept as long as its session. Without a checkpoint, the
+    /// one that the session is at is meant.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session or checkpoint, the name is too long, or the store fails.
+    pub async fn name_checkpoint(
+        &self,
+        caller: &Caller,
+        id: &str,
+        checkpoint: Option<&str>,
+        name: &str,
+    ) -> Result<CheckpointView, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        if name.is_empty() || name.chars().count() > MAX_NAME || name.contains(char::is_control) {
+            let expected =
+                format!("a text of 1 to {MAX_NAME} characters without control characters");
+            return Err(ParamsError::wrong("name", expected, "another text").into());
+        }
+        let checkpoint = match checkpoint {
+            Some(text) => checkpoint_id(text)?,
+            None => {
+                let head = store.find(&caller.tenant, &id).await?.head;
+                head.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint: None })?
+            }
+        };
+        store.name_checkpoint(&caller.tenant, &id, &checkpoint, Some(name)).await?;
+        let after = checkpoint.cell().saturating_sub(1);
+        let found = store.checkpoints(&caller.tenant, &id, after, MAX_CHECKPOINTS).await?;
+        let named = found.iter().find(|found| found.id == checkpoint).map(CheckpointView::of);
+        let checkpoint = Some(checkpoint);
+        Ok(named.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint })?)
+    }
+
+    /// Removes a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session or checkpoint, the session is at it, or the store fails.
+    pub async fn forget_checkpoint(
+        &self,
+        caller: &Caller,
+        id: &str,
+        checkpoint: &str,
+    ) -> Result<(), ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        Ok(store.forget_checkpoint(&caller.tenant, &id, &checkpoint_id(checkpoint)?).await?)
+    }
+
+    /// Interrupts the cell that is running in a session, if one is.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session, or the store fails.
+    pub async fn interrupt(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        store.find(&caller.tenant, &id).await?;
+        let running = self.running.lock();
+        let interrupted = running.get(&id).is_some_and(|running| match &running.interrupter {
+            Some(interrupter) => interrupter.interrupt(),
+            // Its guest is not there yet, so there is no state to keep.
+            None => {
+                running.run.stop(StopReason::Cancelled);
+                true
+            }
+        });
+        Ok(InterruptView { interrupted })
+    }
+
+    /// Closes a session: its state is removed, and a cell that is running in it is stopped.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session, or the store fails.
+    pub async fn close(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        store.close(&caller.tenant, &id).await?;
+        self.guests.close(&id);
+        if let Some(running) = self.running.lock().get(&id) {
+            running.run.stop(StopReason::Cancelled);
+        }
+        Ok(())
+    }
+
+    /// Ends sessions whose time is over. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn end_expired(&self) -> Result<u64, ServiceError> {
+        Ok(self.store()?.end_expired().await?)
+    }
+
+    /// What callers see of a session.
+    pub(crate) fn view(&self, session: &StoredSession) -> SessionView {
+        let head = session.head.as_ref();
+        SessionView::of(session, head.is_some_and(|head| self.guests.has(&session.id, head)))
+    }
+
+    /// The store, for a caller that may run code.
+    fn of(&self, caller: &Caller) -> Result<&Sessions, ServiceError> {
+        ensure_has(caller, Right::Code)?;
+        self.store()
+    }
+}
+
+impl RunningCell<'_> {
+    /// Lets an interrupt of the session reach its guest from now on.
+    pub(crate) fn can_interrupt(&self, guest: &HeldGuest) {
+        if let Some(running) = self.room.running.lock().get_mut(&self.session) {
+            running.interrupter = Some(guest.interrupter());
+        }
+    }
+}
+
+impl Drop for RunningCell<'_> {
+    fn drop(&mut self) {
+        self.room.running.lock().remove(&self.session);
+    }
+}
+
+/// Reads the cells of a session with higher numbers than `after`: at most so many, and with the last of them
+/// not many more than so many bytes.
+async fn read_cells(
+    store: &Sessions,
+    caller: &Caller,
+    id: &SessionId,
+    mut after: u32,
+    (most, most_bytes): (u64, u64),
+) -> Result<Vec<StoredCell>, ServiceError> {
+    let (mut cells, mut left, mut bytes) = (Vec::new(), most, 0_u64);
+    caller.memory.reserve(ByteCount::bytes(READ_AT_ONCE))?;
+    while left > 0 && bytes < most_bytes {
+        let page = store.cells(&caller.tenant, id, after, left.min(CELLS_AT_ONCE)).await?;
+        let Some(last) = page.last() else { break };
+        after = last.number;
+        let texts = page.iter().flat_map(|cell| [cell.source.as_ref(), cell.result.as_ref()]);
+        let length = texts.flatten().map(String::len).fold(0, usize::saturating_add);
+        let length = ByteCount::from(length).as_u64();
+        bytes = bytes.saturating_add(length);
+        left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        // They are in the answer once more.
+        caller.memory.reserve(ByteCount::bytes(length.saturating_mul(2)))?;
+        cells.extend(page);
+    }
+    Ok(cells)
+}
+
+/// The id of a session. A text that is none names no session.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, ServiceError> {
+    SessionId::parse(text).map_err(|_malformed| ServiceError::NoSuchSession { id: text.to_owned() })
+}
+
+/// The id of a checkpoint. A text that is none names no checkpoint.
+pub(crate) fn checkpoint_id(text: &str) -> Result<CheckpointId, ServiceError> {
+    CheckpointId::parse(text)
+        .map_err(|_malformed| ServiceError::NoSuchCheckpoint { id: text.to_owned() })
+}
+
+/// The place that a cursor names.
+fn place_of(cursor: &str) -> Result<SessionPlace, ParamsError> {
+    let read = || {
+        let (created, id) = cursor.split_once('-')?;
+        let (created_ms, id) = (created.parse().ok()?, SessionId::parse(id).ok()?);
+        Some(SessionPlace { created_ms, id })
+    };
+    read().ok_or_else(|| {
+        ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
+    })
+}
+
+/// How long a call waits for its turn in a session.
+pub(crate) fn wait_of(wait_ms: Option<u64>) -> Duration {
+    Duration::from_millis(wait_ms.unwrap_or_default())
+}

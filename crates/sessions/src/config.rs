@@ -1,0 +1,36 @@
+//! The settings of sessions.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use wardian_vocabulary::units::ByteCount;
+
+/// The settings of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionsConfig {
+    /// The folder of the packs. It is created if it does not exist.
+    pub root: PathBuf,
+    /// Maximum number of open sessions of one tenant.
+    pub max_sessions: u64,
+    /// Maximum size of the packs, programs and results that are kept of one tenant.
+    pub max_parked: ByteCount,
+    /// The longest time for which a session is kept after its last use.
+    pub idle: Duration,
+    /// The longest time for which a session is kept after its creation.
+    pub max_age: Duration,
+}
+
+impl SessionsConfig {
+    /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 24 hours after the
+    /// last use, and seven days.
+    #[must_use]
+    pub const fn at(root: PathBuf) -> Self {
+        Self {
+            root,
+            max_sessions: 64,
+            max_parked: ByteCount::mebibytes(2 << 10),
+            idle: Duration::from_secs(24 * 60 * 60),
+            max_age: Duration::from_secs(7 * 24 * 60 * 60),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Errors of sessions.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use wardian_stores::database::DatabaseError;
+use wardian_vocabulary::budget::BudgetExhausted;
+use wardian_vocabulary::clock::calendar::rfc3339;
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Errors of sessions. Texts are for callers; causes are for the log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionsError {
+    /// The tenant has no such session.
+    #[error("the session `{session}` does not exist; it may have been closed")]
+    NotFound {
+        /// The requested id.
+        session: SessionId,
+    },
+    /// The session has no such checkpoint.
+    #[error(
+        "the session has no {}",
+        checkpoint.as_ref().map_or_else(
+            || "checkpoint yet; call `run_code` in it first".to_owned(),
+            |id| format!("checkpoint `{id}`; it may have been thinned out"),
+        )
+    )]
+    NoCheckpoint {
+        /// The requested checkpoint; `None` if no cell of the session is done.
+        checkpoint: Option<CheckpointId>,
+    },
+    /// The time of the session is over.
+    #[error("the session `{session}` expired at {}; begin a new one", rfc3339(*at))]
+    Expired {
+        /// The requested id.
+        session: SessionId,
+        /// The time at which it ended, since the Unix epoch.
+        at: Duration,
+    },
+    /// A cell of the session is running.
+    #[error("a cell of the session `{session}` is running; wait for its end")]
+    Busy {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session is not in the state that the caller expects.
+    #[error(
+        "the session has moved on: it is at {}",
+        head.as_ref().map_or_else(|| "its beginning".to_owned(), |id| format!("checkpoint `{id}`"))
+    )]
+    Conflict {
+        /// The checkpoint that it is at; `None` before its first cell is done.
+        head: Option<CheckpointId>,
+    },
+    /// The session is at the checkpoint that is to be removed.
+    #[error(
+        "the session is at checkpoint `{checkpoint}`; restore another one before you remove it"
+    )]
+    IsCurrent {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// A pack or key that a checkpoint needs is not as it was stored.
+    #[error("checkpoint `{checkpoint}` is damaged; restore an earlier one")]
+    Damaged {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// The tenant has as many sessions as it may have, or asks for too many forks.
+    #[error("at most {limit} {of} are possible; {advice}")]
+    TooMany {
+        /// The counted things.
+        of: &'static str,
+        /// Their maximum number.
+        limit: u64,
+        /// What the caller can do.
+        advice: &'static str,
+    },
+    /// The tenant's quota is used up.
+    #[error("this tenant may keep {limit} of sessions, and its quota is used up; close some")]
+    Full {
+        /// The quota.
+        limit: ByteCount,
+    },
+    /// There is no memory for the state of the session now.
+    #[error(transparent)]
+    Memory(#[from] BudgetExhausted),
+    /// The disk is full. The session is as it was before.
+    #[error("the server's disk is full; close sessions that are not needed, or tell its operator")]
+    DiskFull(#[source] Box<dyn Error + Send + Sync>),
+    /// The store failed. `what` is safe to show; the cause is for the log.
+    #[error("could not {what} the store of sessions")]
+    Store {
+        /// Verb, such as "read" or "write to".
+        what: &'static str,
+        /// The cause.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl SessionsError {
+    /// The kind of the error, as callers branch on it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::SessionNotFound,
+            Self::NoCheckpoint { .. } => ErrorKind::CheckpointNotFound,
+            Self::Expired { .. } => ErrorKind::SessionExpired,
+            Self::Busy { .. } => ErrorKind::SessionBusy,
+            Self::Conflict { .. } | Self::IsCurrent { .. } => ErrorKind::SessionConflict,
+            Self::Damaged { .. } => ErrorKind::SessionDamaged,
+            Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
+                ErrorKind::QuotaExceeded
+            }
+            Self::Memory(_) => ErrorKind::Overloaded,
+            Self::Store { .. } => ErrorKind::Internal,
+        }
+    }
+
+    /// Converts an error of the operating system into an error about the operation `what`.
+    pub(crate) fn from_disk(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| match cause.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::DiskFull(cause.into()),
+            _ => Self::Store { what, cause: cause.into() },
+        }
+    }
+}
+
+impl From<DatabaseError> for SessionsError {
+    fn from(cause: DatabaseError) -> Self {
+        match cause {
+            DatabaseError::Full(_) => Self::DiskFull(cause.into()),
+            _ => Self::Store { what: "use", cause: cause.into() },
+        }
+    }
+}

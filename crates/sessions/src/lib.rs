@@ -1,0 +1,70 @@
+//! Sessions: interpreters that several calls use one after another.
+//!
+//! A *cell* is one call in a session. A *checkpoint* is the state after a cell, and a *pack* is what a
+//! worker made of that state: bytes that only a worker understands. This crate keeps them, and decides
+//! who may go on from which state. It knows no worker, no guest and no HTTP.
+//!
+//! | part              | does                                                                    |
+//! | ----------------- | ----------------------------------------------------------------------- |
+//! | `sessions.rs`     | the sessions of a server: made, found, listed, closed, expired           |
+//! | `checkpoints.rs`  | their checkpoints: forked, restored, named, forgotten                    |
+//! | `turn.rs`         | one cell, from its beginning to its checkpoint or its roll-back          |
+//! | `turn_table.rs`   | one cell at a time                                                       |
+//! | `keys.rs`         | the keys of sessions, and how they are kept                              |
+//! | `seal.rs`         | the encryption of packs                                                  |
+//! | `pack_folder.rs`  | packs as files                                                           |
+//!
+//! The rows are in [`wardian_stores::sessions`]. The packs are files in one folder:
+//!
+//! ```text
+//! <root>/lock                        held while a server uses the folder
+//! <root>/draft-<n>                   being written; removed at the next start
+//! <root>/<session>.<checkpoint>      a sealed pack, named by the checkpoint that made it
+//! ```
+//!
+//! INVARIANT(whole-cells): a session is at the end of a cell that was committed, or where it was before,
+//! whenever and however the server ends. A pack is durable before its row.
+//!
+//! INVARIANT(one-owner): a session is seen by its tenant alone. For others it is like one that does not
+//! exist.
+//!
+//! INVARIANT(continued-once): a state is continued without reseeding at most once, by the session that
+//! made it. All other cells that begin at it are told to reseed, also after a crash.
+//!
+//! INVARIANT(sealed-packs): a pack is returned whole and as it was stored, or not at all. Without the key
+//! of its session it is noise, and closing a session deletes the key first.
+//!
+//! # Why
+//!
+//! Which server has a session is not noted in its row. The packs are files in the data folder of one
+//! server, whose lock keeps other servers out, so turns are kept in memory. A cell whose server ended is
+//! rolled back at the next start.
+
+mod checkpoints;
+mod config;
+mod error;
+mod keys;
+mod pack_folder;
+mod seal;
+mod sessions;
+mod turn;
+mod turn_table;
+
+#[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use crate::checkpoints::MAX_FORKS;
+pub use crate::config::SessionsConfig;
+pub use crate::error::SessionsError;
+pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
+pub use crate::turn::{MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack};
+pub use wardian_stores::sessions::{
+    CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
+    StoredCell, StoredCheckpoint, StoredPack, StoredSession,
+};

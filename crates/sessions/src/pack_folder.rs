@@ -1,0 +1,268 @@
+//! Packs as files: a draft, a sync, a rename, a sync of the folder. Its operations block.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tracing::{error, warn};
+
+use crate::error::SessionsError;
+use crate::keys::{PackKey, random, unusable};
+use crate::seal::{FRAME, HEAD, MAGIC, PackSealer, SALT, TAG, sealed_size};
+use wardian_stores::blobs::local::disk::{Disk, ensure_private_folder};
+use wardian_stores::sessions::{PackDescription, PackId, StoredPack};
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Prefix of the names of drafts.
+const DRAFT: &str = "draft-";
+
+/// A file that is given up when the disk is full, so that sessions can be closed then.
+const RESERVE: &str = "reserve";
+
+/// Bytes of that file: enough for the changes of a database that remove sessions.
+const RESERVED: usize = 1 << 20;
+
+/// The folder of packs.
+#[derive(Debug)]
+pub(crate) struct PackFolder<D: Disk> {
+    disk: D,
+    root: PathBuf,
+    next_draft: AtomicU64,
+    /// True once the folder could not be synced: the kernel may have dropped a change and the failure, so
+    /// nothing can be promised until the next start.
+    is_sealed: AtomicBool,
+    /// The folder is locked as long as this file is open.
+    _lock: D::File,
+}
+
+/// The reason why a pack was not read.
+#[derive(Debug)]
+pub(crate) enum ReadFault {
+    /// It is not as it was stored, or is gone.
+    Damaged,
+    /// The disk failed.
+    Failed(io::Error),
+}
+
+impl<D: Disk> PackFolder<D> {
+    /// Opens the folder, which is made if it does not exist, and removes drafts.
+    pub(crate) fn open(disk: D, root: PathBuf) -> Result<Self, SessionsError> {
+        let failed = || SessionsError::from_disk("open");
+        ensure_private_folder(&disk, &root).map_err(failed())?;
+        let lock = disk.lock(&root.join("lock")).map_err(failed())?;
+        let lock = lock.ok_or_else(|| SessionsError::Store {
+            what: "open",
+            cause: "it is in use by another server".into(),
+        })?;
+        let folder = Self {
+            disk,
+            root,
+            next_draft: AtomicU64::new(0),
+            is_sealed: AtomicBool::new(false),
+            _lock: lock,
+        };
+        for entry in folder.disk.list(&folder.root).map_err(failed())? {
+            if entry.is_file && entry.name.starts_with(DRAFT) {
+                folder.disk.remove(&folder.root.join(&entry.name)).map_err(failed())?;
+            }
+        }
+        Ok(folder)
+    }
+
+    /// The packs that have a file.
+    pub(crate) fn list(&self) -> Result<Vec<PackId>, SessionsError> {
+        let mut packs = Vec::new();
+        let mut each = |name: &str| match parse_name(name) {
+            Some(pack) => packs.push(pack),
+            None if ["lock", RESERVE].contains(&name) => {}
+            None => warn!(file.name = name, "left alone: not a pack of a session"),
+        };
+        self.disk.for_each_name(&self.root, &mut each).map_err(SessionsError::from_disk("open"))?;
+        Ok(packs)
+    }
+
+    /// Sets room on the disk aside. Without room there is nothing to set aside.
+    pub(crate) fn reserve(&self) {
+        let path = self.root.join(RESERVE);
+        if self.disk.open(&path).is_ok() {
+            return;
+        }
+        let draft = self.root.join(format!("{DRAFT}{RESERVE}"));
+        let made = self.disk.create(&draft).and_then(|mut file| {
+            // A file with holes would take no room.
+            self.write_all(&mut file, &vec![1; RESERVED])?;
+            self.disk.rename(&draft, &path)
+        });
+        if made.is_err() {
+            self.discard(&draft);
+        }
+    }
+
+    /// Gives the room back that was set aside. True if there was any.
+    pub(crate) fn give_up_reserve(&self) -> bool {
+        self.disk.remove(&self.root.join(RESERVE)).is_ok()
+    }
+
+    /// Seals a pack and writes it. When this returns, it is durable; after an error there is no file.
+    pub(crate) fn write(
+        &self,
+        pack: &PackId,
+        description: &PackDescription,
+        key: &PackKey,
+        bytes: &[u8],
+    ) -> Result<(), SessionsError> {
+        if self.is_sealed.load(Ordering::Acquire) {
+            let cause = "an earlier change may be lost; restart the server".into();
+            return Err(SessionsError::Store { what: "write to", cause });
+        }
+        let salt = random::<SALT>()?;
+        let sealer =
+            PackSealer::new(key.as_bytes(), &salt, pack, description).ok_or_else(unusable)?;
+        let number = self.next_draft.fetch_add(1, Ordering::Relaxed);
+        let (draft, path) = (self.root.join(format!("{DRAFT}{number}")), self.path(pack));
+        let written = self.write_draft(&draft, &sealer, &salt, bytes);
+        let written = written.and_then(|()| self.disk.rename(&draft, &path));
+        if let Err(cause) = written {
+            self.discard(&draft);
+            // The rename may have had its effect.
+            self.discard(&path);
+            return Err(SessionsError::from_disk("write to")(cause));
+        }
+        if let Err(cause) = self.disk.sync_folder(&self.root) {
+            self.is_sealed.store(true, Ordering::Release);
+            error!(
+                error = %cause,
+                "the store of sessions accepts no more packs: its folder could not be synced"
+            );
+            self.discard(&path);
+            return Err(SessionsError::from_disk("write to")(cause));
+        }
+        Ok(())
+    }
+
+    fn write_draft(
+        &self,
+        draft: &Path,
+        sealer: &PackSealer,
+        salt: &[u8; SALT],
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let mut file = self.disk.create(draft)?;
+        self.write_all(&mut file, &[MAGIC.as_slice(), salt].concat())?;
+        let mut frame = Vec::with_capacity(FRAME.saturating_add(TAG));
+        let mut rest = bytes;
+        for number in 0..sealer.frames() {
+            let (part, behind) = rest.split_at_checked(FRAME).unwrap_or((rest, &[]));
+            rest = behind;
+            frame.clear();
+            frame.extend_from_slice(part);
+            sealer.seal(number, &mut frame).ok_or(io::ErrorKind::InvalidInput)?;
+            self.write_all(&mut file, &frame)?;
+        }
+        self.disk.sync_file(&file)
+    }
+
+    fn write_all(&self, file: &mut D::File, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.disk.write(file, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a pack and opens its seal: all of it, as it was stored, or nothing.
+    pub(crate) fn read(&self, pack: &StoredPack, key: &PackKey) -> Result<Vec<u8>, ReadFault> {
+        let file = match self.disk.open(&self.path(&pack.id)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(ReadFault::Damaged);
+            }
+            // Something else has its name.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(ReadFault::Damaged);
+            }
+            Err(error) => return Err(ReadFault::Failed(error)),
+        };
+        // Before any memory is taken for what a changed row says.
+        let size = pack.description.size;
+        let found = self.disk.stamp(&file).map_err(ReadFault::Failed)?.size;
+        if found != sealed_size(size) || found != pack.stored_bytes {
+            return Err(ReadFault::Damaged);
+        }
+        let mut head = [0; HEAD];
+        self.read_exactly(&file, &mut head, 0)?;
+        let (magic, salt) = head.split_at_checked(MAGIC.len()).ok_or(ReadFault::Damaged)?;
+        let salt: &[u8; SALT] = salt.try_into().map_err(|_length| ReadFault::Damaged)?;
+        if magic != MAGIC {
+            return Err(ReadFault::Damaged);
+        }
+        let sealer = PackSealer::new(key.as_bytes(), salt, &pack.id, &pack.description)
+            .ok_or(ReadFault::Damaged)?;
+        let (mut bytes, mut offset) = (Vec::with_capacity(size.as_usize()), HEAD);
+        let mut frame = Vec::new();
+        for number in 0..sealer.frames() {
+            let length = size.as_usize().saturating_sub(bytes.len()).min(FRAME);
+            frame.resize(length.saturating_add(TAG), 0);
+            self.read_exactly(&file, &mut frame, ByteCount::from(offset).as_u64())?;
+            if !sealer.open(number, &mut frame) {
+                return Err(ReadFault::Damaged);
+            }
+            bytes.extend_from_slice(frame.get(..length).unwrap_or_default());
+            offset = offset.saturating_add(frame.len());
+        }
+        Ok(bytes)
+    }
+
+    fn read_exactly(
+        &self,
+        file: &D::File,
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> Result<(), ReadFault> {
+        while !buffer.is_empty() {
+            match self.disk.read_at(file, buffer, offset) {
+                Ok(0) => return Err(ReadFault::Damaged),
+                Ok(count) => {
+                    buffer = buffer.get_mut(count..).unwrap_or_default();
+                    offset = offset.saturating_add(ByteCount::from(count).as_u64());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ReadFault::Failed(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes packs that have no rows. What stays is removed at the next start.
+    pub(crate) fn remove(&self, packs: &[PackId]) {
+        packs.iter().for_each(|pack| self.discard(&self.path(pack)));
+    }
+
+    fn discard(&self, path: &Path) {
+        match self.disk.remove(path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                warn!(error = %cause, "a pack of a session could not be removed");
+            }
+            _ => {}
+        }
+    }
+
+    /// The file of a pack.
+    pub(crate) fn path(&self, pack: &PackId) -> PathBuf {
+        self.root.join(format!("{}.{}", pack.origin, pack.checkpoint))
+    }
+}
+
+/// The pack whose file has this name.
+fn parse_name(name: &str) -> Option<PackId> {
+    let (origin, checkpoint) = name.split_once('.')?;
+    Some(PackId {
+        origin: SessionId::parse(origin).ok()?,
+        checkpoint: CheckpointId::parse(checkpoint).ok()?,
+    })
+}

@@ -1,0 +1,388 @@
+//! One cell, from its beginning to its checkpoint or its roll-back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tracing::warn;
+
+use crate::error::SessionsError;
+use crate::keys::{PackKey, TenantKey};
+use crate::pack_folder::ReadFault;
+use crate::seal::sealed_size;
+use crate::sessions::{Inner, Sessions, in_task, on_thread};
+use crate::turn_table::TurnPermit;
+use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
+use wardian_stores::sessions::{
+    Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
+    StoredCheckpoint, StoredPack,
+};
+use wardian_vocabulary::budget::CallMemory;
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use wardian_vocabulary::units::ByteCount;
+
+/// Maximum number of packs in a chain.
+pub const MAX_CHAIN: u32 = 32;
+
+/// Longest program that is kept with a cell, in bytes.
+pub const MAX_SOURCE: usize = 1 << 20;
+
+/// Longest result that is kept with a cell, in bytes.
+pub const MAX_RESULT: usize = 256 << 10;
+
+/// A cell to begin.
+#[derive(Debug, Clone, Default)]
+pub struct TurnRequest {
+    /// The program. One longer than [`MAX_SOURCE`] is not kept.
+    pub source: String,
+    /// The checkpoint that the session must be at, if the caller has said so.
+    pub if_checkpoint: Option<CheckpointId>,
+    /// How long the call waits for its turn.
+    pub wait: Duration,
+}
+
+/// A pack as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsealedPack {
+    /// Its facts.
+    pub description: PackDescription,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The turn of a cell in its session. No other cell begins while it exists.
+///
+/// It ends with [`commit`](Self::commit) or [`roll_back`](Self::roll_back). Dropped before, it is rolled
+/// back.
+#[derive(Debug)]
+pub struct SessionTurn<D: Disk = LocalDisk> {
+    inner: Arc<Inner<D>>,
+    tenant: TenantId,
+    session: SessionId,
+    cell: BegunCell,
+    /// `None` once the turn is at its end.
+    permit: Option<TurnPermit>,
+}
+
+impl<D: Disk> Sessions<D> {
+    /// Begins the next cell of a session.
+    ///
+    /// When this returns, it is durable that the state has been continued: whatever becomes of the cell, the
+    /// next one that begins at the same state is told to reseed.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::Busy`] if another cell is
+    /// running and does not end in time, [`SessionsError::Conflict`] if the session is not at the expected
+    /// checkpoint, [`SessionsError::Full`], or the store fails.
+    pub async fn take_turn(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        order: TurnRequest,
+    ) -> Result<SessionTurn<D>, SessionsError> {
+        self.find(tenant, session).await?;
+        let permit = self.0.turns.take(session, order.wait).await;
+        let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
+        let inner = Arc::clone(&self.0);
+        let cell = NewCell {
+            tenant: tenant.clone(),
+            session: session.clone(),
+            source: bounded(order.source, MAX_SOURCE),
+            if_checkpoint: order.if_checkpoint,
+            now_ms: inner.now_ms(),
+        };
+        // A cell that has begun has a turn, which ends it, also if nobody waits for it any more.
+        in_task(async move {
+            let limit = inner.config.max_parked;
+            match inner.store.begin_cell(&cell, limit.as_u64()).await? {
+                Begun::Cell(begun) => Ok(SessionTurn {
+                    inner,
+                    tenant: cell.tenant,
+                    session: cell.session,
+                    cell: *begun,
+                    permit: Some(permit),
+                }),
+                Begun::NotFound => Err(SessionsError::NotFound { session: cell.session }),
+                Begun::Expired { at_ms } => {
+                    let at = Duration::from_millis(at_ms);
+                    Err(SessionsError::Expired { session: cell.session, at })
+                }
+                Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
+                Begun::Full => Err(SessionsError::Full { limit }),
+            }
+        })
+        .await
+    }
+}
+
+impl<D: Disk> SessionTurn<D> {
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// The number of the cell in its session, from 1 on.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.cell.number
+    }
+
+    /// The checkpoint that the cell begins at; `None` for a new guest.
+    #[must_use]
+    pub const fn head(&self) -> Option<&StoredCheckpoint> {
+        self.cell.head.as_ref()
+    }
+
+    /// True if the state has been continued before, or may be elsewhere: the guest must reseed before it
+    /// runs the cell, and confirm it.
+    #[must_use]
+    pub const fn must_reseed(&self) -> bool {
+        self.cell.must_reseed
+    }
+
+    /// The packs that lead to the state that the cell begins at, from the whole one on; none for a new
+    /// guest. `memory` is charged for them before they are read.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::Damaged`] if one of them, its row or its key is not as it was stored,
+    /// [`SessionsError::Memory`] if there is no room for them, or the store fails.
+    pub async fn packs(&self, memory: &CallMemory) -> Result<Vec<UnsealedPack>, SessionsError> {
+        let Some(head) = self.cell.head.as_ref().map(|head| &head.id) else {
+            return Ok(Vec::new());
+        };
+        let chain = self.inner.store.chain(&self.session, head).await?;
+        if !is_whole(&chain, head) {
+            return Err(SessionsError::Damaged { checkpoint: head.clone() });
+        }
+        let sizes = chain.iter().map(|pack| pack.stored_bytes);
+        memory.reserve(ByteCount::bytes(sizes.fold(0, u64::saturating_add)))?;
+        let keys = self.inner.keys_of_chain(&self.tenant, &self.session, head, &chain).await?;
+        let (folder, head) = (Arc::clone(&self.inner.folder), head.clone());
+        on_thread(move || {
+            let mut packs = Vec::with_capacity(chain.len());
+            for pack in chain {
+                let damaged = || SessionsError::Damaged { checkpoint: head.clone() };
+                let key = keys.get(&pack.id.origin).ok_or_else(damaged)?;
+                let bytes = folder.read(&pack, key).map_err(|fault| match fault {
+                    ReadFault::Damaged => damaged(),
+                    ReadFault::Failed(cause) => SessionsError::from_disk("read")(cause),
+                })?;
+                packs.push(UnsealedPack { description: pack.description, bytes });
+            }
+            Ok(packs)
+        })
+        .await
+    }
+
+    /// Bytes of all packs that lead to the state that the cell begins at. Zero for a new guest.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn chain_bytes(&self) -> Result<u64, SessionsError> {
+        let Some(head) = self.cell.head.as_ref() else { return Ok(0) };
+        let chain = self.inner.store.chain(&self.session, &head.id).await?;
+        Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
+    }
+
+    /// Ends the cell with the state after it. When this returns, the state is durable, and the session is at
+    /// the returned checkpoint. A result longer than [`MAX_RESULT`] is not kept.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::Conflict`] if the pack does not continue the state that the cell began at,
+    /// [`SessionsError::NotFound`] if the session was closed, [`SessionsError::Full`],
+    /// [`SessionsError::DiskFull`], [`SessionsError::Damaged`] if the session's key is, or the store fails.
+    /// The cell is rolled back then.
+    pub async fn commit(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: CellEnd,
+    ) -> Result<CheckpointId, SessionsError> {
+        in_task(async move {
+            let end = bounded_end(end);
+            let committed = self.try_commit(description, bytes, end.clone()).await;
+            match committed {
+                Ok(checkpoint) => {
+                    self.give_turn_back();
+                    Ok(checkpoint)
+                }
+                Err(cause) => {
+                    self.end_without_trace(&end).await;
+                    Err(cause)
+                }
+            }
+        })
+        .await
+    }
+
+    /// Ends the cell without a trace: the session stays where it was. A result longer than [`MAX_RESULT`] is
+    /// not kept.
+    ///
+    /// # Errors
+    ///
+    /// The store fails. The cell is rolled back later then.
+    pub async fn roll_back(self, end: CellEnd) -> Result<(), SessionsError> {
+        in_task(async move {
+            let end = bounded_end(end);
+            let rolled_back =
+                self.inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
+            self.give_turn_back();
+            rolled_back?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn try_commit(
+        &self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: CellEnd,
+    ) -> Result<CheckpointId, SessionsError> {
+        let (inner, head) = (&self.inner, self.cell.head.as_ref());
+        let base = self.base_of(&description, &bytes)?;
+        let checkpoint = CheckpointId::new(self.cell.number, &description.digest);
+        let (stored, limit) = (sealed_size(description.size), inner.config.max_parked);
+        if stored > limit.as_u64() {
+            return Err(SessionsError::Full { limit });
+        }
+        let key = self.own_key(&checkpoint).await?;
+        let pack = PackId { origin: self.session.clone(), checkpoint: checkpoint.clone() };
+        let commit = CellCommit {
+            session: self.session.clone(),
+            number: self.cell.number,
+            head: head.map(|head| head.id.clone()),
+            checkpoint: checkpoint.clone(),
+            description,
+            base,
+            stored_bytes: stored,
+            end,
+            now_ms: inner.now_ms(),
+        };
+        // The file first, so that a row never is without its pack.
+        let (folder, written) = (Arc::clone(&inner.folder), commit.description.clone());
+        let pack_to_write = pack.clone();
+        on_thread(move || folder.write(&pack_to_write, &written, &key, &bytes)).await?;
+        let committed = inner.store.commit_cell(&commit, limit.as_u64()).await;
+        let refusal = match committed {
+            Ok(Committed::Done(removed)) => {
+                // The next start removes what stays.
+                if let Err(cause) = inner.remove_files(removed).await {
+                    warn!(error = %CauseChain(&cause), "packs could not be removed");
+                }
+                return Ok(checkpoint);
+            }
+            Ok(Committed::Full) => SessionsError::Full { limit },
+            Ok(Committed::Gone) => SessionsError::NotFound { session: self.session.clone() },
+            // The change may have been made nevertheless. If that cannot be found out, the file stays: the
+            // next start removes it if there is no row.
+            Err(cause) => match inner.store.checkpoint(&self.session, &checkpoint).await {
+                Ok(Some(_)) => return Ok(checkpoint),
+                Ok(None) => cause.into(),
+                Err(_) => return Err(cause.into()),
+            },
+        };
+        inner.remove_files(vec![pack]).await?;
+        Err(refusal)
+    }
+
+    /// The pack that one with these facts continues. Refuses facts that do not fit the bytes, or the state
+    /// that the cell began at.
+    fn base_of(
+        &self,
+        description: &PackDescription,
+        bytes: &[u8],
+    ) -> Result<Option<PackId>, SessionsError> {
+        let head = self.cell.head.as_ref();
+        let conflict = || SessionsError::Conflict { head: head.map(|head| head.id.clone()) };
+        if description.size != ByteCount::from(bytes.len()) {
+            return Err(conflict());
+        }
+        match (description.base, head.map(|head| &head.pack)) {
+            (None, _) if description.sequence == 0 => Ok(None),
+            (Some(base), Some(pack))
+                if base == pack.description.digest
+                    && pack.description.sequence.checked_add(1) == Some(description.sequence)
+                    && description.sequence < MAX_CHAIN =>
+            {
+                Ok(Some(pack.id.clone()))
+            }
+            _ => Err(conflict()),
+        }
+    }
+
+    /// The key that the session seals its packs with.
+    async fn own_key(&self, checkpoint: &CheckpointId) -> Result<PackKey, SessionsError> {
+        let wrapped = self.inner.store.keys(&self.session).await?;
+        let Some(wrapped) = wrapped.iter().find(|key| key.origin == self.session) else {
+            // Closing a session deletes its key first.
+            return Err(SessionsError::NotFound { session: self.session.clone() });
+        };
+        let tenant_key = TenantKey::find(&self.inner.keys, &self.tenant).await?;
+        let key = tenant_key.and_then(|tenant_key| tenant_key.unwrap(&self.session, wrapped));
+        key.ok_or_else(|| SessionsError::Damaged { checkpoint: checkpoint.clone() })
+    }
+
+    /// Rolls the cell back after an error. If that fails, the next cell or the next start does it.
+    async fn end_without_trace(self, end: &CellEnd) {
+        roll_back_quietly(&self.inner, &self.session, self.cell.number, end).await;
+        self.give_turn_back();
+    }
+
+    fn give_turn_back(mut self) {
+        self.permit = None;
+    }
+}
+
+impl<D: Disk> Drop for SessionTurn<D> {
+    fn drop(&mut self) {
+        // Without a runtime the server is ending, and its next start rolls the cell back.
+        if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
+            permit.begin_ending();
+            let (inner, session) = (Arc::clone(&self.inner), self.session.clone());
+            let number = self.cell.number;
+            runtime.spawn(async move {
+                roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                drop(permit);
+            });
+        }
+    }
+}
+
+async fn roll_back_quietly<D: Disk>(
+    inner: &Inner<D>,
+    session: &SessionId,
+    number: u32,
+    end: &CellEnd,
+) {
+    if let Err(cause) = inner.store.roll_back_cell(session, number, end).await {
+        warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
+    }
+}
+
+/// True if these packs lead from a whole one to the checkpoint, without a gap.
+fn is_whole(chain: &[StoredPack], checkpoint: &CheckpointId) -> bool {
+    let mut base = None;
+    for (pack, sequence) in chain.iter().zip(0..MAX_CHAIN) {
+        if pack.description.sequence != sequence || pack.description.base != base {
+            return false;
+        }
+        base = Some(pack.description.digest);
+    }
+    let is_short = u32::try_from(chain.len()).is_ok_and(|length| length <= MAX_CHAIN);
+    is_short && chain.last().is_some_and(|last| last.id.checkpoint == *checkpoint)
+}
+
+fn bounded(text: String, most: usize) -> Option<String> {
+    (text.len() <= most).then_some(text)
+}
+
+fn bounded_end(end: CellEnd) -> CellEnd {
+    CellEnd { result: end.result.and_then(|result| bounded(result, MAX_RESULT)), ..end }
+}

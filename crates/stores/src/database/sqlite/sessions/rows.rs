@@ -1,0 +1,292 @@
+//! Sessions and their keys.
+
+use async_trait::async_trait;
+use sqlx::{QueryBuilder, Sqlite};
+
+use crate::database::sqlite::connections::Writing;
+use crate::database::sqlite::numbers::{count, number};
+use crate::database::sqlite::sessions::SqliteSessions;
+use crate::database::sqlite::sessions::columns::{
+    self, OPEN, SessionColumns, parsed, session_columns,
+};
+use crate::database::sqlite::sessions::packs::remove_all;
+use crate::database::sqlite::sessions::parts::{add_bytes, count_open};
+use crate::database_error::DatabaseError;
+use crate::sessions::rows::{
+    NewFork, NewSession, PackId, SessionPlace, SessionUsage, StoredSession, WrappedKey,
+};
+use crate::sessions::store::{Forked, MAX_EXPIRED, Removal, SessionRows};
+use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+
+/// Adds a session that is the fork `$1` of another one, `$2`, after its cell `$3`, at the time `$4` and
+/// the checkpoint `$5`.
+const FORK: &str = "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
+     used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes) \
+     SELECT $1, tenant, label, image, setup, state, $4, $4, idle_ms, max_age_ms, \
+     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes FROM sessions WHERE session_id = $2 \
+     RETURNING bytes";
+
+const FORK_CHECKPOINT: &str = "INSERT INTO session_checkpoints \
+     (session_id, checkpoint, cell, parent, name, made_ms, origin) \
+     SELECT $1, checkpoint, cell, NULL, NULL, $4, origin FROM session_checkpoints \
+     WHERE session_id = $2 AND checkpoint = $3";
+
+/// Forgets the sessions of a tenant that have expired, except for the last ones.
+const FORGET_SURPLUS: &str = "DELETE FROM sessions WHERE tenant = $1 AND state = 'expired' \
+     AND session_id NOT IN (SELECT session_id FROM sessions \
+      WHERE tenant = $1 AND state = 'expired' ORDER BY expires_ms DESC, session_id LIMIT $2)";
+
+#[async_trait]
+impl SessionRows for SqliteSessions {
+    async fn create(&self, session: &NewSession, most: u64) -> Result<bool, DatabaseError> {
+        let mut transaction = self.file.begin().await?;
+        let open = count_open(&mut transaction, &session.tenant, session.created_ms).await?;
+        if count(open) >= most {
+            return Ok(false);
+        }
+        let kept_ms = session.idle_ms.min(session.max_age_ms);
+        sqlx::query(
+            "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
+             used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, 0, NULL, 0, $11)",
+        )
+        .bind(session.id.to_string())
+        .bind(session.tenant.to_string())
+        .bind(session.label.clone())
+        .bind(session.image.to_string())
+        .bind(session.setup.clone())
+        .bind(OPEN)
+        .bind(number(session.created_ms))
+        .bind(number(session.idle_ms))
+        .bind(number(session.max_age_ms))
+        .bind(number(session.created_ms.saturating_add(kept_ms)))
+        .bind(number(session.bytes()))
+        .execute(&mut *transaction)
+        .await?;
+        let key = WrappedKey { origin: session.id.clone(), wrapped: session.key.clone() };
+        add_keys(&mut transaction, &session.id, &[key]).await?;
+        add_bytes(&mut transaction, session.tenant.as_str(), number(session.bytes())).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    async fn fork(
+        &self,
+        tenant: &TenantId,
+        from: (&SessionId, &CheckpointId),
+        forks: &[NewFork],
+        now_ms: u64,
+        most: u64,
+    ) -> Result<Forked, DatabaseError> {
+        let (session, checkpoint) = from;
+        let mut transaction = self.file.begin().await?;
+        let is_open = "SELECT 1 FROM sessions WHERE session_id = $1 AND tenant = $2 \
+                       AND state = 'open' AND expires_ms > $3";
+        let is_open: Option<i64> = sqlx::query_scalar(is_open)
+            .bind(session.to_string())
+            .bind(tenant.to_string())
+            .bind(number(now_ms))
+            .fetch_optional(&mut *transaction)
+            .await?;
+        if is_open.is_none() {
+            return Ok(Forked::NoSession);
+        }
+        let room = most.saturating_sub(count(count_open(&mut transaction, tenant, now_ms).await?));
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(forks.len());
+        let has_checkpoint =
+            "SELECT 1 FROM session_checkpoints WHERE session_id = $1 AND checkpoint = $2";
+        let has_checkpoint: Option<i64> = sqlx::query_scalar(has_checkpoint)
+            .bind(session.to_string())
+            .bind(checkpoint.to_string())
+            .fetch_optional(&mut *transaction)
+            .await?;
+        if has_checkpoint.is_none() {
+            return Ok(Forked::NoCheckpoint);
+        }
+        for fork in forks.iter().take(room) {
+            add_fork(&mut transaction, tenant, from, fork, now_ms).await?;
+        }
+        transaction.commit().await?;
+        Ok(Forked::Done(room))
+    }
+
+    async fn find(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<StoredSession>, DatabaseError> {
+        let found: Option<SessionColumns> = sqlx::query_as(concat!(
+            "SELECT ",
+            session_columns!(),
+            " FROM sessions WHERE session_id = $1 AND tenant = $2"
+        ))
+        .bind(session.to_string())
+        .bind(tenant.to_string())
+        .fetch_optional(self.file.connections())
+        .await?;
+        found.map(columns::session).transpose()
+    }
+
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        behind: Option<&SessionPlace>,
+        now_ms: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredSession>, DatabaseError> {
+        let mut statement: QueryBuilder<Sqlite> = QueryBuilder::new(concat!(
+            "SELECT ",
+            session_columns!(),
+            " FROM sessions WHERE state = 'open' AND tenant = "
+        ));
+        statement.push_bind(tenant.to_string());
+        statement.push(" AND expires_ms > ").push_bind(number(now_ms));
+        if let Some(place) = behind {
+            statement.push(" AND (created_ms, session_id) < (").push_bind(number(place.created_ms));
+            statement.push(", ").push_bind(place.id.to_string()).push(")");
+        }
+        statement.push(" ORDER BY created_ms DESC, session_id DESC LIMIT ");
+        let rows = statement.push_bind(number(limit)).build_query_as::<SessionColumns>();
+        let rows = rows.fetch_all(self.file.connections()).await?;
+        rows.into_iter().map(columns::session).collect()
+    }
+
+    async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError> {
+        let (sessions, bytes): (i64, i64) = sqlx::query_as(
+            "SELECT (SELECT COUNT(*) FROM sessions \
+             WHERE tenant = $1 AND state = 'open' AND expires_ms > $2), \
+             COALESCE((SELECT bytes FROM session_totals WHERE tenant = $1), 0)",
+        )
+        .bind(tenant.to_string())
+        .bind(number(now_ms))
+        .fetch_one(self.file.connections())
+        .await?;
+        Ok(SessionUsage { sessions: count(sessions), bytes: count(bytes) })
+    }
+
+    async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError> {
+        let keys: Vec<(String, String)> = sqlx::query_as(
+            "SELECT origin, wrapped FROM session_keys WHERE session_id = $1 ORDER BY origin",
+        )
+        .bind(session.to_string())
+        .fetch_all(self.file.connections())
+        .await?;
+        let key = |(origin, wrapped): (String, String)| {
+            Ok(WrappedKey { origin: parsed(SessionId::parse(&origin))?, wrapped })
+        };
+        keys.into_iter().map(key).collect()
+    }
+
+    async fn remove(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        removal: Removal,
+    ) -> Result<Option<Vec<PackId>>, DatabaseError> {
+        let mut transaction = self.file.begin().await?;
+        let bytes = "SELECT bytes + COALESCE((SELECT SUM(bytes) FROM session_cells \
+                     WHERE session_id = $1), 0) FROM sessions WHERE session_id = $1 \
+                     AND tenant = $2 AND state = 'open' AND expires_ms <= $3";
+        let due_ms = match removal {
+            Removal::Closed => i64::MAX,
+            Removal::Expired { now_ms } => number(now_ms),
+        };
+        let bytes: Option<i64> = sqlx::query_scalar(bytes)
+            .bind(session.to_string())
+            .bind(tenant.to_string())
+            .bind(due_ms)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        add_bytes(&mut transaction, tenant.as_str(), -bytes).await?;
+        let end = match removal {
+            Removal::Closed => "DELETE FROM sessions WHERE session_id = $1",
+            Removal::Expired { .. } => {
+                "UPDATE sessions SET state = 'expired', label = NULL, setup = '', head = NULL, \
+                 bytes = 0 WHERE session_id = $1"
+            }
+        };
+        for statement in [
+            "DELETE FROM session_keys WHERE session_id = $1",
+            "DELETE FROM session_cells WHERE session_id = $1",
+            end,
+        ] {
+            sqlx::query(statement).bind(session.to_string()).execute(&mut *transaction).await?;
+        }
+        sqlx::query(FORGET_SURPLUS)
+            .bind(tenant.to_string())
+            .bind(number(MAX_EXPIRED))
+            .execute(&mut *transaction)
+            .await?;
+        let removed = remove_all(&mut transaction, session).await?;
+        transaction.commit().await?;
+        Ok(Some(removed))
+    }
+
+    async fn due(
+        &self,
+        now_ms: u64,
+        limit: u64,
+    ) -> Result<Vec<(TenantId, SessionId)>, DatabaseError> {
+        let due: Vec<(String, String)> = sqlx::query_as(
+            "SELECT tenant, session_id FROM sessions WHERE state = 'open' AND expires_ms <= $1 \
+             ORDER BY expires_ms, session_id LIMIT $2",
+        )
+        .bind(number(now_ms))
+        .bind(number(limit))
+        .fetch_all(self.file.connections())
+        .await?;
+        let due = due.into_iter().map(|(tenant, session)| {
+            Ok((parsed(TenantId::parse(&tenant))?, parsed(SessionId::parse(&session))?))
+        });
+        due.collect()
+    }
+
+    async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError> {
+        let forget = "DELETE FROM sessions WHERE state = 'expired' AND expires_ms < $1";
+        let forget = sqlx::query(forget).bind(number(before_ms));
+        Ok(forget.execute(self.file.connections()).await?.rows_affected())
+    }
+}
+
+async fn add_fork(
+    transaction: &mut Writing,
+    tenant: &TenantId,
+    (session, checkpoint): (&SessionId, &CheckpointId),
+    fork: &NewFork,
+    now_ms: u64,
+) -> Result<(), DatabaseError> {
+    let bytes: i64 = sqlx::query_scalar(FORK)
+        .bind(fork.id.to_string())
+        .bind(session.to_string())
+        .bind(i64::from(checkpoint.cell()))
+        .bind(number(now_ms))
+        .bind(checkpoint.to_string())
+        .fetch_one(&mut **transaction)
+        .await?;
+    sqlx::query(FORK_CHECKPOINT)
+        .bind(fork.id.to_string())
+        .bind(session.to_string())
+        .bind(checkpoint.to_string())
+        .bind(number(now_ms))
+        .execute(&mut **transaction)
+        .await?;
+    add_keys(transaction, &fork.id, &fork.keys).await?;
+    add_bytes(transaction, tenant.as_str(), bytes).await
+}
+
+async fn add_keys(
+    transaction: &mut Writing,
+    session: &SessionId,
+    keys: &[WrappedKey],
+) -> Result<(), DatabaseError> {
+    for key in keys {
+        sqlx::query("INSERT INTO session_keys (session_id, origin, wrapped) VALUES ($1, $2, $3)")
+            .bind(session.to_string())
+            .bind(key.origin.to_string())
+            .bind(key.wrapped.clone())
+            .execute(&mut **transaction)
+            .await?;
+    }
+    Ok(())
+}

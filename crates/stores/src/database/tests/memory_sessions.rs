@@ -1,0 +1,538 @@
+//! The test double of the database of sessions: the model of what a database must do. It computes from
+//! all rows what a database keeps track of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+
+use crate::database_error::DatabaseError;
+use crate::sessions::rows::cell_bytes;
+use crate::sessions::*;
+use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+
+/// The tables of sessions. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MemorySessions(Arc<Mutex<Tables>>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    sessions: BTreeMap<SessionId, Session>,
+    packs: BTreeMap<PackId, Pack>,
+}
+
+#[derive(Debug, Clone)]
+struct Session {
+    tenant: TenantId,
+    row: StoredSession,
+    idle_ms: u64,
+    max_age_ms: u64,
+    must_reseed: bool,
+    keys: BTreeMap<SessionId, String>,
+    cells: BTreeMap<u32, StoredCell>,
+    /// By the number of their cell.
+    checkpoints: BTreeMap<u32, StoredCheckpoint>,
+}
+
+#[derive(Debug, Clone)]
+struct Pack {
+    tenant: TenantId,
+    row: StoredPack,
+    base: Option<PackId>,
+}
+
+impl Session {
+    fn is_open(&self) -> bool {
+        self.row.state == SessionState::Open
+    }
+
+    fn is_usable(&self, now_ms: u64) -> bool {
+        self.is_open() && self.row.expires_ms > now_ms
+    }
+
+    fn use_at(&mut self, now_ms: u64) {
+        self.row.used_ms = now_ms;
+        self.row.expires_ms = (now_ms + self.idle_ms).min(self.row.created_ms + self.max_age_ms);
+    }
+
+    fn checkpoint(&self, id: &CheckpointId) -> Option<&StoredCheckpoint> {
+        self.checkpoints.values().find(|one| one.id == *id)
+    }
+
+    fn bytes(&self) -> u64 {
+        let texts = self.row.setup.len() + self.row.label.as_deref().map_or(0, str::len);
+        let cells = self.cells.values();
+        let cells: u64 =
+            cells.map(|cell| cell_bytes(cell.source.as_deref(), cell.result.as_deref())).sum();
+        u64::try_from(texts).unwrap() + cells
+    }
+
+    fn thin_out(&mut self) {
+        let numbers: Vec<u32> = self.checkpoints.keys().copied().collect();
+        let newest = numbers.len().saturating_sub(usize::try_from(KEPT_NEWEST).unwrap());
+        for number in &numbers[..newest] {
+            let one = &self.checkpoints[number];
+            let is_kept = one.name.is_some()
+                || u64::from(*number).is_multiple_of(KEPT_INTERVAL)
+                || self.row.head.as_ref() == Some(&one.id);
+            if !is_kept {
+                self.checkpoints.remove(number);
+            }
+        }
+    }
+
+    fn end_running(&mut self) -> u64 {
+        let running = self.cells.values_mut().filter(|cell| cell.state == CellState::Running);
+        running.map(|cell| cell.state = CellState::RolledBack).count().try_into().unwrap()
+    }
+
+    fn end_cell(
+        &mut self,
+        number: u32,
+        state: CellState,
+        end: &CellEnd,
+    ) -> Option<&mut StoredCell> {
+        let cell = self.cells.get_mut(&number).filter(|cell| cell.state == CellState::Running)?;
+        cell.state = state;
+        (cell.result, cell.fuel) = (end.result.clone(), end.fuel);
+        Some(cell)
+    }
+}
+
+impl Tables {
+    fn open(&self, tenant: &TenantId, now_ms: u64) -> u64 {
+        let open = self.sessions.values();
+        let open = open.filter(|one| one.tenant == *tenant && one.is_usable(now_ms));
+        open.count().try_into().unwrap()
+    }
+
+    fn bytes(&self, tenant: &TenantId) -> u64 {
+        let sessions = self.sessions.values().filter(|one| one.tenant == *tenant);
+        let packs = self.packs.values().filter(|one| one.tenant == *tenant);
+        sessions.map(Session::bytes).sum::<u64>()
+            + packs.map(|pack| pack.row.stored_bytes).sum::<u64>()
+    }
+
+    /// Removes packs that no checkpoint needs, and the keys that are for none.
+    fn collect(&mut self) -> Vec<PackId> {
+        let checkpoints = self.sessions.values().flat_map(|one| one.checkpoints.values());
+        let mut pending: Vec<PackId> = checkpoints.map(|one| one.pack.id.clone()).collect();
+        let mut needed = BTreeSet::new();
+        while let Some(pack) = pending.pop() {
+            pending.extend(self.packs[&pack].base.clone());
+            needed.insert(pack);
+        }
+        let gone: Vec<PackId> =
+            self.packs.keys().filter(|pack| !needed.contains(pack)).cloned().collect();
+        gone.iter().for_each(|pack| drop(self.packs.remove(pack)));
+        let origins: BTreeSet<&SessionId> = needed.iter().map(|pack| &pack.origin).collect();
+        let changed: BTreeSet<&SessionId> = gone.iter().map(|pack| &pack.origin).collect();
+        for (id, session) in &mut self.sessions {
+            session.keys.retain(|origin, _| {
+                origin == id || origins.contains(origin) || !changed.contains(origin)
+            });
+        }
+        gone
+    }
+
+    fn forget_surplus(&mut self, tenant: &TenantId) {
+        let expired = self.sessions.values();
+        let expired = expired.filter(|one| one.tenant == *tenant && !one.is_open());
+        let mut expired: Vec<_> =
+            expired.map(|one| (u64::MAX - one.row.expires_ms, one.row.id.clone())).collect();
+        expired.sort();
+        for (_, id) in expired.into_iter().skip(usize::try_from(MAX_EXPIRED).unwrap()) {
+            self.sessions.remove(&id);
+        }
+    }
+}
+
+fn at_most<T>(items: impl Iterator<Item = T>, most: u64) -> Vec<T> {
+    items.take(usize::try_from(most).unwrap()).collect()
+}
+
+#[async_trait]
+impl SessionStore for MemorySessions {
+    async fn close(&self) {}
+}
+
+#[async_trait]
+impl SessionRows for MemorySessions {
+    async fn create(&self, new: &NewSession, most: u64) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        if tables.open(&new.tenant, new.created_ms) >= most {
+            return Ok(false);
+        }
+        let row = StoredSession {
+            id: new.id.clone(),
+            label: new.label.clone(),
+            image: new.image,
+            setup: new.setup.clone(),
+            state: SessionState::Open,
+            created_ms: new.created_ms,
+            used_ms: new.created_ms,
+            expires_ms: 0,
+            cells: 0,
+            head: None,
+        };
+        let mut session = Session {
+            tenant: new.tenant.clone(),
+            row,
+            idle_ms: new.idle_ms,
+            max_age_ms: new.max_age_ms,
+            must_reseed: false,
+            keys: [(new.id.clone(), new.key.clone())].into(),
+            cells: BTreeMap::new(),
+            checkpoints: BTreeMap::new(),
+        };
+        session.use_at(new.created_ms);
+        if tables.sessions.contains_key(&new.id) {
+            return Err(DatabaseError::failed("there is a session of this id"));
+        }
+        tables.sessions.insert(new.id.clone(), session);
+        Ok(true)
+    }
+
+    async fn fork(
+        &self,
+        tenant: &TenantId,
+        from: (&SessionId, &CheckpointId),
+        forks: &[NewFork],
+        now_ms: u64,
+        most: u64,
+    ) -> Result<Forked, DatabaseError> {
+        let mut tables = self.0.lock();
+        let room = most.saturating_sub(tables.open(tenant, now_ms));
+        let parent = tables.sessions.get(from.0).cloned();
+        let Some(parent) = parent.filter(|one| one.tenant == *tenant && one.is_usable(now_ms))
+        else {
+            return Ok(Forked::NoSession);
+        };
+        let Some(checkpoint) = parent.checkpoint(from.1) else { return Ok(Forked::NoCheckpoint) };
+        let forks = at_most(forks.iter(), room);
+        for fork in &forks {
+            let keys = fork.keys.iter().map(|key| (key.origin.clone(), key.wrapped.clone()));
+            let made = StoredCheckpoint {
+                parent: None,
+                name: None,
+                made_ms: now_ms,
+                ..checkpoint.clone()
+            };
+            let mut session = Session {
+                must_reseed: true,
+                keys: keys.collect(),
+                cells: BTreeMap::new(),
+                checkpoints: [(checkpoint.id.cell(), made)].into(),
+                ..parent.clone()
+            };
+            session.row = StoredSession {
+                id: fork.id.clone(),
+                created_ms: now_ms,
+                cells: checkpoint.id.cell(),
+                head: Some(checkpoint.id.clone()),
+                ..parent.row.clone()
+            };
+            session.use_at(now_ms);
+            tables.sessions.insert(fork.id.clone(), session);
+        }
+        Ok(Forked::Done(forks.len()))
+    }
+
+    async fn find(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<StoredSession>, DatabaseError> {
+        let tables = self.0.lock();
+        let found = tables.sessions.get(session).filter(|one| one.tenant == *tenant);
+        Ok(found.map(|one| one.row.clone()))
+    }
+
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        behind: Option<&SessionPlace>,
+        now_ms: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredSession>, DatabaseError> {
+        let tables = self.0.lock();
+        let place = |row: &StoredSession| (row.created_ms, row.id.clone());
+        let behind = behind.map(|place| (place.created_ms, place.id.clone()));
+        let listed = tables.sessions.values().filter(|one| {
+            one.tenant == *tenant
+                && one.is_usable(now_ms)
+                && behind.as_ref().is_none_or(|behind| place(&one.row) < *behind)
+        });
+        let mut listed: Vec<StoredSession> = listed.map(|one| one.row.clone()).collect();
+        listed.sort_by_key(place);
+        Ok(at_most(listed.into_iter().rev(), limit))
+    }
+
+    async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError> {
+        let tables = self.0.lock();
+        Ok(SessionUsage { sessions: tables.open(tenant, now_ms), bytes: tables.bytes(tenant) })
+    }
+
+    async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError> {
+        let tables = self.0.lock();
+        let keys = tables.sessions.get(session).into_iter().flat_map(|one| &one.keys);
+        let key = |(origin, wrapped): (&SessionId, &String)| WrappedKey {
+            origin: origin.clone(),
+            wrapped: wrapped.clone(),
+        };
+        Ok(keys.map(key).collect())
+    }
+
+    async fn remove(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        removal: Removal,
+    ) -> Result<Option<Vec<PackId>>, DatabaseError> {
+        let mut tables = self.0.lock();
+        let found = tables.sessions.get_mut(session);
+        let Some(found) = found.filter(|one| one.tenant == *tenant && one.is_open()) else {
+            return Ok(None);
+        };
+        match removal {
+            Removal::Closed => drop(tables.sessions.remove(session)),
+            Removal::Expired { now_ms } if found.row.expires_ms > now_ms => return Ok(None),
+            Removal::Expired { .. } => {
+                found.row.state = SessionState::Expired;
+                (found.row.label, found.row.setup, found.row.head) = (None, String::new(), None);
+                found.keys.clear();
+                found.cells.clear();
+                found.checkpoints.clear();
+            }
+        }
+        tables.forget_surplus(tenant);
+        Ok(Some(tables.collect()))
+    }
+
+    async fn due(
+        &self,
+        now_ms: u64,
+        limit: u64,
+    ) -> Result<Vec<(TenantId, SessionId)>, DatabaseError> {
+        let tables = self.0.lock();
+        let due = tables.sessions.values().filter(|one| one.is_open() && !one.is_usable(now_ms));
+        let mut due: Vec<&Session> = due.collect();
+        due.sort_by_key(|one| (one.row.expires_ms, one.row.id.clone()));
+        Ok(at_most(due.into_iter().map(|one| (one.tenant.clone(), one.row.id.clone())), limit))
+    }
+
+    async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError> {
+        let mut tables = self.0.lock();
+        let before = tables.sessions.len();
+        tables.sessions.retain(|_, one| one.is_open() || one.row.expires_ms >= before_ms);
+        Ok((before - tables.sessions.len()).try_into().unwrap())
+    }
+}
+
+#[async_trait]
+impl SessionCells for MemorySessions {
+    async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError> {
+        let mut tables = self.0.lock();
+        let is_full = tables.bytes(&cell.tenant) > max_bytes;
+        let found = tables.sessions.get_mut(&cell.session);
+        let Some(session) = found.filter(|one| one.tenant == cell.tenant) else {
+            return Ok(Begun::NotFound);
+        };
+        if !session.is_usable(cell.now_ms) {
+            return Ok(Begun::Expired { at_ms: session.row.expires_ms });
+        }
+        let head = session.row.head.clone();
+        if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
+            return Ok(Begun::Conflict { head });
+        }
+        if is_full {
+            return Ok(Begun::Full);
+        }
+        session.end_running();
+        session.row.cells += 1;
+        let begun = StoredCell {
+            number: session.row.cells,
+            source: cell.source.clone(),
+            state: CellState::Running,
+            result: None,
+            fuel: None,
+            checkpoint: None,
+            began_ms: cell.now_ms,
+        };
+        session.cells.insert(begun.number, begun);
+        session.use_at(cell.now_ms);
+        let head = head.and_then(|head| session.checkpoint(&head).cloned());
+        let must_reseed = std::mem::replace(&mut session.must_reseed, true) && head.is_some();
+        Ok(Begun::Cell(Box::new(BegunCell { number: session.row.cells, head, must_reseed })))
+    }
+
+    async fn commit_cell(
+        &self,
+        commit: &CellCommit,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError> {
+        let mut tables = self.0.lock();
+        let id = PackId { origin: commit.session.clone(), checkpoint: commit.checkpoint.clone() };
+        let pack = StoredPack {
+            id: id.clone(),
+            description: commit.description.clone(),
+            stored_bytes: commit.stored_bytes,
+        };
+        let before = tables.sessions.get(&commit.session).cloned();
+        let Some(mut session) = before.clone().filter(Session::is_open) else {
+            return Ok(Committed::Gone);
+        };
+        if session.row.head != commit.head {
+            return Ok(Committed::Gone);
+        }
+        let Some(cell) = session.end_cell(commit.number, CellState::Kept, &commit.end) else {
+            return Ok(Committed::Gone);
+        };
+        cell.checkpoint = Some(commit.checkpoint.clone());
+        let made = StoredCheckpoint {
+            id: commit.checkpoint.clone(),
+            parent: commit.head.clone(),
+            name: None,
+            made_ms: commit.now_ms,
+            pack: pack.clone(),
+        };
+        session.checkpoints.insert(commit.checkpoint.cell(), made);
+        session.row.head = Some(commit.checkpoint.clone());
+        session.must_reseed = false;
+        session.use_at(commit.now_ms);
+        session.thin_out();
+        let tenant = session.tenant.clone();
+        let (all_sessions, all_packs) = (tables.sessions.clone(), tables.packs.clone());
+        tables.sessions.insert(commit.session.clone(), session);
+        let made = Pack { tenant: tenant.clone(), row: pack, base: commit.base.clone() };
+        tables.packs.insert(id, made);
+        let removed = tables.collect();
+        if tables.bytes(&tenant) > max_bytes {
+            (tables.sessions, tables.packs) = (all_sessions, all_packs);
+            return Ok(Committed::Full);
+        }
+        Ok(Committed::Done(removed))
+    }
+
+    async fn roll_back_cell(
+        &self,
+        session: &SessionId,
+        number: u32,
+        end: &CellEnd,
+    ) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let session = tables.sessions.get_mut(session).filter(|one| one.is_open());
+        Ok(session.and_then(|one| one.end_cell(number, CellState::RolledBack, end)).is_some())
+    }
+
+    async fn roll_back_running(&self) -> Result<u64, DatabaseError> {
+        Ok(self.0.lock().sessions.values_mut().map(Session::end_running).sum())
+    }
+
+    async fn cells(
+        &self,
+        session: &SessionId,
+        after: u32,
+        limit: u64,
+    ) -> Result<Vec<StoredCell>, DatabaseError> {
+        let tables = self.0.lock();
+        let cells = tables.sessions.get(session).into_iter().flat_map(|one| one.cells.values());
+        Ok(at_most(cells.filter(|cell| cell.number > after).cloned(), limit))
+    }
+}
+
+#[async_trait]
+impl SessionCheckpoints for MemorySessions {
+    async fn checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+    ) -> Result<Option<StoredCheckpoint>, DatabaseError> {
+        let tables = self.0.lock();
+        let session = tables.sessions.get(session);
+        Ok(session.and_then(|one| one.checkpoint(checkpoint)).cloned())
+    }
+
+    async fn checkpoints(
+        &self,
+        session: &SessionId,
+        after: u32,
+        limit: u64,
+    ) -> Result<Vec<StoredCheckpoint>, DatabaseError> {
+        let tables = self.0.lock();
+        let made = tables.sessions.get(session).into_iter();
+        let made = made.flat_map(|one| one.checkpoints.values());
+        Ok(at_most(made.filter(|one| one.id.cell() > after).cloned(), limit))
+    }
+
+    async fn chain(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<StoredPack>, DatabaseError> {
+        let tables = self.0.lock();
+        let session = tables.sessions.get(session);
+        let found = session.and_then(|one| one.checkpoint(checkpoint));
+        let (mut chain, mut next) = (Vec::new(), found.map(|one| one.pack.id.clone()));
+        while let Some(pack) = next.and_then(|id| tables.packs.get(&id)) {
+            chain.insert(0, pack.row.clone());
+            next = pack.base.clone();
+        }
+        Ok(chain)
+    }
+
+    async fn name_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        name: Option<&str>,
+    ) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let session = tables.sessions.get_mut(session).into_iter();
+        let mut made = session.flat_map(|one| one.checkpoints.values_mut());
+        let found = made.find(|one| one.id == *checkpoint);
+        Ok(found.map(|one| one.name = name.map(str::to_owned)).is_some())
+    }
+
+    async fn forget_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+    ) -> Result<Forgotten, DatabaseError> {
+        let mut tables = self.0.lock();
+        let Some(session) = tables.sessions.get_mut(session) else {
+            return Ok(Forgotten::NotFound);
+        };
+        if session.checkpoint(checkpoint).is_none() {
+            return Ok(Forgotten::NotFound);
+        }
+        if session.row.head.as_ref() == Some(checkpoint) {
+            return Ok(Forgotten::IsHead);
+        }
+        session.checkpoints.remove(&checkpoint.cell());
+        Ok(Forgotten::Done(tables.collect()))
+    }
+
+    async fn restore(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        now_ms: u64,
+    ) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let session = tables.sessions.get_mut(session).filter(|one| one.is_open());
+        let Some(session) = session.filter(|one| one.checkpoint(checkpoint).is_some()) else {
+            return Ok(false);
+        };
+        session.row.head = Some(checkpoint.clone());
+        session.must_reseed = true;
+        session.use_at(now_ms);
+        Ok(true)
+    }
+
+    async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError> {
+        let tables = self.0.lock();
+        Ok(packs.iter().filter(|pack| tables.packs.contains_key(pack)).cloned().collect())
+    }
+}

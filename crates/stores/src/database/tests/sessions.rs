@@ -1,0 +1,383 @@
+//! Sessions, their cells, checkpoints and packs.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use crate::database::open_sessions;
+use crate::database::tests::memory_sessions::MemorySessions;
+use crate::database::tests::tenant;
+use crate::sessions::*;
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+const NOW: u64 = 1_790_000_000_000;
+const IDLE: u64 = 1_000;
+const MAX_AGE: u64 = 5_000;
+const ROOM: u64 = 1 << 40;
+
+/// An empty database of each kind.
+pub(super) async fn stores() -> [(&'static str, Arc<dyn SessionStore>, Option<TempDir>); 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = open_sessions(&folder.path().join("sessions.db")).await.unwrap();
+    let memory = Arc::new(MemorySessions::default());
+    [("SQLite", sqlite, Some(folder)), ("the test double", memory, None)]
+}
+
+pub(super) fn session_id(number: u8) -> SessionId {
+    SessionId::of_random(&[number; 16])
+}
+
+pub(super) fn digest(content: &str) -> Digest {
+    Digest::of(content.as_bytes())
+}
+
+pub(super) fn new_session(owner: &str, number: u8, now_ms: u64) -> NewSession {
+    NewSession {
+        tenant: tenant(owner),
+        id: session_id(number),
+        label: Some(format!("session {number}")),
+        image: digest("image"),
+        setup: "{}".to_owned(),
+        created_ms: now_ms,
+        idle_ms: IDLE,
+        max_age_ms: MAX_AGE,
+        key: format!("key {number}"),
+    }
+}
+
+pub(super) fn new_cell(owner: &str, number: u8, now_ms: u64) -> NewCell {
+    NewCell {
+        tenant: tenant(owner),
+        session: session_id(number),
+        source: Some("x = 1".to_owned()),
+        if_checkpoint: None,
+        now_ms,
+    }
+}
+
+/// The end of a cell that has begun: with a delta, or with a whole pack.
+pub(super) fn commit(session: u8, cell: &BegunCell, is_delta: bool, now_ms: u64) -> CellCommit {
+    let made = digest(&format!("{session} {}", cell.number));
+    let base = cell.head.as_ref().filter(|_| is_delta).map(|head| &head.pack);
+    CellCommit {
+        session: session_id(session),
+        number: cell.number,
+        head: cell.head.as_ref().map(|head| head.id.clone()),
+        checkpoint: CheckpointId::new(cell.number, &made),
+        description: PackDescription {
+            sequence: base.map_or(0, |base| base.description.sequence + 1),
+            base: base.map(|base| base.description.digest),
+            digest: made,
+            size: ByteCount::bytes(10),
+        },
+        base: base.map(|base| base.id.clone()),
+        stored_bytes: 1_000,
+        end: CellEnd { result: Some("done".to_owned()), fuel: Some(7) },
+        now_ms,
+    }
+}
+
+async fn begin(store: &dyn SessionStore, cell: &NewCell) -> BegunCell {
+    match store.begin_cell(cell, ROOM).await.unwrap() {
+        Begun::Cell(cell) => *cell,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A cell of tenant `acme`, from its beginning to its checkpoint. Returns the packs that are gone.
+async fn run(store: &dyn SessionStore, session: u8, is_delta: bool) -> (CheckpointId, Vec<PackId>) {
+    let cell = begin(store, &new_cell("acme", session, NOW)).await;
+    let end = commit(session, &cell, is_delta, NOW);
+    match store.commit_cell(&end, ROOM).await.unwrap() {
+        Committed::Done(gone) => (end.checkpoint, gone),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn kept(store: &dyn SessionStore, session: u8) -> Vec<u32> {
+    let kept = store.checkpoints(&session_id(session), 0, 1_000).await.unwrap();
+    kept.iter().map(|one| one.id.cell()).collect()
+}
+
+/// The cells after which these packs were made, in order.
+fn numbers(packs: &[PackId]) -> Vec<u32> {
+    let mut numbers: Vec<u32> = packs.iter().map(|pack| pack.checkpoint.cell()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn fork_of(origin: u8, id: u8) -> NewFork {
+    let key = |origin| WrappedKey {
+        origin: session_id(origin),
+        wrapped: format!("key {origin} for {id}"),
+    };
+    NewFork { id: session_id(id), keys: vec![key(origin), key(id)] }
+}
+
+#[tokio::test]
+async fn sessions_are_read_as_they_were_made_and_only_by_their_owner() {
+    for (name, store, _folder) in stores().await {
+        let (acme, beta) = (tenant("acme"), tenant("beta"));
+        assert!(store.create(&new_session("acme", 1, NOW), 2).await.unwrap(), "{name}");
+        let found = store.find(&acme, &session_id(1)).await.unwrap().unwrap();
+        let expected = StoredSession {
+            id: session_id(1),
+            label: Some("session 1".to_owned()),
+            image: digest("image"),
+            setup: "{}".to_owned(),
+            state: SessionState::Open,
+            created_ms: NOW,
+            used_ms: NOW,
+            expires_ms: NOW + IDLE,
+            cells: 0,
+            head: None,
+        };
+        assert_eq!(found, expected, "{name}");
+        let (checkpoint, _) = run(&*store, 1, false).await;
+        let from = (&session_id(1), &checkpoint);
+        assert_eq!(store.find(&beta, &session_id(1)).await.unwrap(), None, "{name}");
+        let cell = new_cell("beta", 1, NOW);
+        assert_eq!(store.begin_cell(&cell, ROOM).await.unwrap(), Begun::NotFound, "{name}");
+        let forked = store.fork(&beta, from, &[fork_of(1, 2)], NOW, 9).await.unwrap();
+        assert_eq!(forked, Forked::NoSession, "{name}");
+        let removed = store.remove(&beta, &session_id(1), Removal::Closed).await.unwrap();
+        assert_eq!(removed, None, "{name}");
+        assert_eq!(store.list(&beta, None, NOW, 9).await.unwrap(), [], "{name}");
+        let usage = SessionUsage { sessions: 1, bytes: 2 + 9 + 256 + 5 + 4 + 1_000 };
+        assert_eq!(store.usage(&acme, NOW).await.unwrap(), usage, "{name}");
+        assert_eq!(store.usage(&beta, NOW).await.unwrap(), SessionUsage::default(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_has_so_many_sessions_and_lists_them_in_pages() {
+    for (name, store, _folder) in stores().await {
+        let acme = tenant("acme");
+        for number in 0..5 {
+            let made_ms = NOW + u64::from(number / 2);
+            assert!(store.create(&new_session("acme", number, made_ms), 5).await.unwrap());
+        }
+        assert!(!store.create(&new_session("acme", 5, NOW + 2), 5).await.unwrap(), "{name}");
+        assert!(store.create(&new_session("beta", 6, NOW), 5).await.unwrap(), "{name}");
+        let (mut listed, mut behind) = (Vec::new(), None);
+        loop {
+            let page = store.list(&acme, behind.as_ref(), NOW, 2).await.unwrap();
+            let Some(last) = page.last() else { break };
+            behind = Some(SessionPlace { created_ms: last.created_ms, id: last.id.clone() });
+            listed.extend(page.into_iter().map(|one| one.id));
+        }
+        assert_eq!(listed, [4, 3, 2, 1, 0].map(session_id), "{name}");
+        // The first two are over.
+        let late = NOW + IDLE;
+        assert_eq!(store.list(&acme, None, late, 9).await.unwrap().len(), 3, "{name}");
+        assert!(store.create(&new_session("acme", 7, late), 4).await.unwrap(), "{name}");
+        assert!(!store.create(&new_session("acme", 8, late), 4).await.unwrap(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn continued_once_is_told_of_every_state() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one) = (tenant("acme"), session_id(1));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        let cell = new_cell("acme", 1, NOW);
+        let first = begin(&*store, &cell).await;
+        assert!(!first.must_reseed && first.head.is_none(), "{name}");
+        assert!(store.roll_back_cell(&one, 1, &CellEnd::default()).await.unwrap(), "{name}");
+        assert!(!store.roll_back_cell(&one, 1, &CellEnd::default()).await.unwrap(), "{name}");
+        assert!(!begin(&*store, &cell).await.must_reseed, "each guest is new: {name}");
+        // It was given up.
+        let third = begin(&*store, &cell).await;
+        let end = commit(1, &third, false, NOW);
+        assert!(matches!(store.commit_cell(&end, ROOM).await.unwrap(), Committed::Done(_)));
+        assert_eq!(store.commit_cell(&end, ROOM).await.unwrap(), Committed::Gone, "{name}");
+        let states: Vec<CellState> =
+            store.cells(&one, 0, 9).await.unwrap().iter().map(|cell| cell.state).collect();
+        let expected = [CellState::RolledBack, CellState::RolledBack, CellState::Kept];
+        assert_eq!(states, expected, "{name}");
+        // A fork is told, and its origin is not, whichever goes on first.
+        let from = (&one, &end.checkpoint);
+        let forked = store.fork(&acme, from, &[fork_of(1, 2), fork_of(1, 3)], NOW, 9).await;
+        assert_eq!(forked.unwrap(), Forked::Done(2), "{name}");
+        assert!(begin(&*store, &new_cell("acme", 2, NOW)).await.must_reseed, "{name}");
+        assert!(!begin(&*store, &cell).await.must_reseed, "{name}");
+        assert!(begin(&*store, &new_cell("acme", 3, NOW)).await.must_reseed, "{name}");
+        let again = begin(&*store, &cell).await;
+        assert!(again.must_reseed, "the cell before was given up: {name}");
+        store.commit_cell(&commit(1, &again, true, NOW), ROOM).await.unwrap();
+        assert!(store.restore(&one, &end.checkpoint, NOW).await.unwrap(), "{name}");
+        let restored = begin(&*store, &cell).await;
+        assert_eq!((restored.number, restored.must_reseed), (6, true), "{name}");
+        assert_eq!(restored.head.unwrap().id, end.checkpoint, "{name}");
+        assert_eq!(store.roll_back_running().await.unwrap(), 3, "{name}");
+        assert!(begin(&*store, &cell).await.must_reseed, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
+    for (name, store, _folder) in stores().await {
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        let one = session_id(1);
+        let mut made = vec![run(&*store, 1, false).await.0];
+        // Whole packs at 1, 16 and 31.
+        for cell in 2..=40_u32 {
+            let (checkpoint, gone) = run(&*store, 1, cell % 15 != 1).await;
+            made.push(checkpoint);
+            match cell {
+                2 => assert!(store.name_checkpoint(&one, &made[1], Some("two")).await.unwrap()),
+                // The head is an old one.
+                20 => assert!(store.restore(&one, &made[12], NOW).await.unwrap()),
+                21 => assert!(kept(&*store, 1).await.contains(&20)),
+                // They continue 13, and nothing continues them.
+                23 => assert_eq!(numbers(&gone), [14, 15], "{name}"),
+                _ => assert_eq!(gone, [], "a chain needs it: {name} {cell}"),
+            }
+        }
+        let expected = [2, 10, 20, 30, 33, 34, 35, 36, 37, 38, 39, 40];
+        assert_eq!(kept(&*store, 1).await, expected, "{name}");
+        let last = store.chain(&one, &made[39]).await.unwrap();
+        let chain: Vec<u32> = last.iter().map(|pack| pack.id.checkpoint.cell()).collect();
+        assert_eq!(chain, (31..=40).collect::<Vec<_>>(), "{name}");
+        assert_eq!(store.checkpoint(&one, &made[0]).await.unwrap(), None, "{name}");
+        // 21 continues 13, so 16 to 20 are needed by 20, and by nothing else.
+        let forget = async |at: usize| store.forget_checkpoint(&one, &made[at]).await.unwrap();
+        let Forgotten::Done(gone) = forget(19).await else { panic!("{name}") };
+        assert_eq!(numbers(&gone), [16, 17, 18, 19, 20], "{name}");
+        assert_eq!(forget(19).await, Forgotten::NotFound, "{name}");
+        assert_eq!(forget(39).await, Forgotten::IsHead, "{name}");
+        assert!(!store.name_checkpoint(&one, &made[19], None).await.unwrap(), "{name}");
+        assert!(!store.restore(&one, &made[19], NOW).await.unwrap(), "{name}");
+        // Without its name it goes with the next cell; its pack is needed by 10.
+        assert!(store.name_checkpoint(&one, &made[1], None).await.unwrap(), "{name}");
+        let (_, gone) = run(&*store, 1, true).await;
+        assert!(gone.is_empty() && !kept(&*store, 1).await.contains(&2), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one, two) = (tenant("acme"), session_id(1), session_id(2));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        run(&*store, 1, false).await;
+        let (second, _) = run(&*store, 1, true).await;
+        run(&*store, 1, true).await;
+        let forks = [fork_of(1, 2), fork_of(1, 3)];
+        let forked = store.fork(&acme, (&one, &second), &forks, NOW, 2).await.unwrap();
+        assert_eq!(forked, Forked::Done(1), "{name}");
+        let none = CheckpointId::new(2, &digest("none"));
+        let forked = store.fork(&acme, (&one, &none), &[fork_of(1, 3)], NOW, 9).await.unwrap();
+        assert_eq!(forked, Forked::NoCheckpoint, "{name}");
+        let found = store.find(&acme, &two).await.unwrap().unwrap();
+        assert_eq!((found.cells, found.head), (2, Some(second.clone())), "{name}");
+        let gone = store.remove(&acme, &one, Removal::Closed).await.unwrap().unwrap();
+        assert_eq!(numbers(&gone), [3], "{name}");
+        assert_eq!(store.keys(&one).await.unwrap(), [], "{name}");
+        assert_eq!(store.keys(&two).await.unwrap(), fork_of(1, 2).keys, "{name}");
+        assert_eq!(store.chain(&two, &second).await.unwrap().len(), 2, "{name}");
+        // Ten cells later, from a whole pack on, it needs nothing of its origin any more.
+        let (third, _) = run(&*store, 2, true).await;
+        assert_eq!(store.chain(&two, &third).await.unwrap().len(), 3, "{name}");
+        assert_eq!(store.forget_checkpoint(&two, &second).await.unwrap(), Forgotten::Done(vec![]));
+        run(&*store, 2, false).await;
+        let Forgotten::Done(gone) = store.forget_checkpoint(&two, &third).await.unwrap() else {
+            panic!("{name}")
+        };
+        assert_eq!(gone.len(), 3, "{name}");
+        let own = WrappedKey { origin: two.clone(), wrapped: "key 2 for 2".to_owned() };
+        assert_eq!(store.keys(&two).await.unwrap(), [own], "{name}");
+        let gone = store.remove(&acme, &two, Removal::Closed).await.unwrap().unwrap();
+        assert_eq!(gone.len(), 1, "{name}");
+        assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
+        assert_eq!(store.known_packs(&gone).await.unwrap(), [], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_quota_refuses_a_cell_and_changes_nothing() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one) = (tenant("acme"), session_id(1));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        let cell = begin(&*store, &new_cell("acme", 1, NOW)).await;
+        let used = store.usage(&acme, NOW).await.unwrap().bytes;
+        let end = commit(1, &cell, false, NOW);
+        let refused = store.commit_cell(&end, used + 1_003).await.unwrap();
+        assert_eq!(refused, Committed::Full, "{name}");
+        assert_eq!(store.usage(&acme, NOW).await.unwrap().bytes, used, "{name}");
+        assert_eq!(store.find(&acme, &one).await.unwrap().unwrap().head, None, "{name}");
+        assert_eq!(store.chain(&one, &end.checkpoint).await.unwrap(), [], "{name}");
+        let done = store.commit_cell(&end, used + 1_004).await.unwrap();
+        assert_eq!(done, Committed::Done(vec![]), "{name}");
+        let next = new_cell("acme", 1, NOW);
+        assert_eq!(store.begin_cell(&next, used + 1_003).await.unwrap(), Begun::Full, "{name}");
+        assert!(matches!(store.begin_cell(&next, used + 1_004).await.unwrap(), Begun::Cell(_)));
+    }
+}
+
+#[tokio::test]
+async fn a_cell_begins_at_the_expected_checkpoint_only() {
+    for (name, store, _folder) in stores().await {
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        let (first, _) = run(&*store, 1, false).await;
+        let (second, _) = run(&*store, 1, true).await;
+        let cell = NewCell { if_checkpoint: Some(first), ..new_cell("acme", 1, NOW) };
+        let head = Some(second.clone());
+        assert_eq!(
+            store.begin_cell(&cell, ROOM).await.unwrap(),
+            Begun::Conflict { head },
+            "{name}"
+        );
+        let cell = NewCell { if_checkpoint: Some(second), ..new_cell("acme", 1, NOW) };
+        assert_eq!(begin(&*store, &cell).await.number, 3, "a refusal has no number: {name}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_end_by_their_last_use_and_by_their_age() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one) = (tenant("acme"), session_id(1));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        for used in [900, 1_800, 2_700, 3_600, 4_500] {
+            begin(&*store, &new_cell("acme", 1, NOW + used)).await;
+        }
+        let end = NOW + MAX_AGE;
+        assert_eq!(store.due(end - 1, 9).await.unwrap(), [], "{name}");
+        let early = Removal::Expired { now_ms: end - 1 };
+        assert_eq!(store.remove(&acme, &one, early).await.unwrap(), None, "{name}");
+        assert_eq!(store.due(end, 9).await.unwrap(), [(acme.clone(), one.clone())], "{name}");
+        let begun = store.begin_cell(&new_cell("acme", 1, end), ROOM).await.unwrap();
+        assert_eq!(begun, Begun::Expired { at_ms: end }, "{name}");
+        let due = Removal::Expired { now_ms: end };
+        assert_eq!(store.remove(&acme, &one, due).await.unwrap(), Some(vec![]), "{name}");
+        assert_eq!(store.remove(&acme, &one, due).await.unwrap(), None, "{name}");
+        assert_eq!(store.keys(&one).await.unwrap(), [], "{name}");
+        assert_eq!(store.cells(&one, 0, 9).await.unwrap(), [], "{name}");
+        assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
+        let found = store.find(&acme, &one).await.unwrap().unwrap();
+        assert_eq!((found.state, found.expires_ms), (SessionState::Expired, end), "{name}");
+        // Also if the clock goes back.
+        let begun = store.begin_cell(&new_cell("acme", 1, NOW), ROOM).await.unwrap();
+        assert_eq!(begun, Begun::Expired { at_ms: end }, "{name}");
+        assert_eq!(store.forget_expired(end).await.unwrap(), 0, "{name}");
+        assert_eq!(store.forget_expired(end + 1).await.unwrap(), 1, "{name}");
+        assert_eq!(store.find(&acme, &one).await.unwrap(), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn only_so_many_expired_sessions_are_remembered() {
+    for (name, store, _folder) in stores().await {
+        let acme = tenant("acme");
+        let id = |number: u64| SessionId::of_random(&(u128::from(number) << 64).to_be_bytes());
+        for number in 0..=MAX_EXPIRED {
+            let new = NewSession { id: id(number), ..new_session("acme", 0, NOW + number) };
+            store.create(&new, 9).await.unwrap();
+            let due = Removal::Expired { now_ms: NOW + number + IDLE };
+            assert!(store.remove(&acme, &id(number), due).await.unwrap().is_some(), "{name}");
+        }
+        assert_eq!(store.find(&acme, &id(0)).await.unwrap(), None, "{name}");
+        assert!(store.find(&acme, &id(1)).await.unwrap().is_some(), "{name}");
+    }
+}

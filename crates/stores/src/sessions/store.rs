@@ -1,0 +1,284 @@
+//! What sessions need of a database: the statements, each of them one transaction, which is durable when
+//! it returns.
+//!
+//! A database implements the traits below, which are [`SessionStore`] together. Each method fails if the
+//! database does. Statements that name no tenant are for sessions that their caller has found.
+//!
+//! INVARIANT(needed-packs-stay): a pack has a row as long as the chain of a checkpoint of any session
+//! needs it, and no longer.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::database_error::DatabaseError;
+use crate::sessions::rows::{
+    CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, SessionPlace, SessionUsage,
+    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WrappedKey,
+};
+use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+
+/// Checkpoints of a session that are never thinned out: the newest ones.
+pub const KEPT_NEWEST: u64 = 8;
+
+/// Of older checkpoints those stay that have a name, or whose cell is a multiple of this.
+pub const KEPT_INTERVAL: u64 = 10;
+
+/// Sessions of a tenant that have expired and are remembered, so that their callers learn why they end.
+pub const MAX_EXPIRED: u64 = 256;
+
+/// A database of sessions: all statements.
+#[async_trait]
+pub trait SessionStore: SessionRows + SessionCells + SessionCheckpoints + fmt::Debug {
+    /// Closes the database.
+    async fn close(&self);
+}
+
+/// Sessions and their keys.
+#[async_trait]
+pub trait SessionRows: Send + Sync {
+    /// Adds a session with its key, unless its tenant has `most` open ones. Returns false then.
+    async fn create(&self, session: &NewSession, most: u64) -> Result<bool, DatabaseError>;
+
+    /// Adds forks of a checkpoint, which must reseed, as long as the tenant has fewer than `most` open
+    /// sessions.
+    async fn fork(
+        &self,
+        tenant: &TenantId,
+        from: (&SessionId, &CheckpointId),
+        forks: &[NewFork],
+        now_ms: u64,
+        most: u64,
+    ) -> Result<Forked, DatabaseError>;
+
+    /// A session of this tenant, also one that has expired.
+    async fn find(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<StoredSession>, DatabaseError>;
+
+    /// Sessions that have not expired, newest first, at most `limit`.
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        behind: Option<&SessionPlace>,
+        now_ms: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredSession>, DatabaseError>;
+
+    /// The sums over a tenant's sessions.
+    async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError>;
+
+    /// The keys that a session has, by the session that made them.
+    async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError>;
+
+    /// Ends an open session: its keys, cells and checkpoints are removed. Returns the packs that nothing
+    /// needs any more; `None` if there is no such session.
+    async fn remove(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        removal: Removal,
+    ) -> Result<Option<Vec<PackId>>, DatabaseError>;
+
+    /// Open sessions whose time is over, at most `limit`.
+    async fn due(
+        &self,
+        now_ms: u64,
+        limit: u64,
+    ) -> Result<Vec<(TenantId, SessionId)>, DatabaseError>;
+
+    /// Forgets sessions that have expired before this time. Returns their number.
+    async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError>;
+}
+
+/// The cells of sessions.
+#[async_trait]
+pub trait SessionCells: Send + Sync {
+    /// Begins the next cell of a session, unless its tenant has more than `max_bytes`. A cell that is
+    /// running has been given up, and is rolled back.
+    ///
+    /// The session must reseed from now on, until a cell is committed: a second cell that begins at the
+    /// same checkpoint is told so.
+    async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError>;
+
+    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. Changes nothing
+    /// if the tenant would have more than `max_bytes` then.
+    async fn commit_cell(
+        &self,
+        commit: &CellCommit,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError>;
+
+    /// Ends a running cell without a checkpoint. Returns false if it is not running.
+    async fn roll_back_cell(
+        &self,
+        session: &SessionId,
+        number: u32,
+        end: &CellEnd,
+    ) -> Result<bool, DatabaseError>;
+
+    /// Rolls back all cells that are running, which a server has left. Returns their number.
+    async fn roll_back_running(&self) -> Result<u64, DatabaseError>;
+
+    /// Cells of a session with higher numbers than `after`, in order, at most `limit`.
+    async fn cells(
+        &self,
+        session: &SessionId,
+        after: u32,
+        limit: u64,
+    ) -> Result<Vec<StoredCell>, DatabaseError>;
+}
+
+/// The checkpoints of sessions, and their packs.
+#[async_trait]
+pub trait SessionCheckpoints: Send + Sync {
+    /// A checkpoint of a session.
+    async fn checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+    ) -> Result<Option<StoredCheckpoint>, DatabaseError>;
+
+    /// Checkpoints of a session after cells with higher numbers than `after`, in order, at most `limit`.
+    async fn checkpoints(
+        &self,
+        session: &SessionId,
+        after: u32,
+        limit: u64,
+    ) -> Result<Vec<StoredCheckpoint>, DatabaseError>;
+
+    /// The packs that lead to a checkpoint, from the whole one on; none if there is no such checkpoint.
+    async fn chain(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<StoredPack>, DatabaseError>;
+
+    /// Gives a checkpoint a name, or takes it away. Returns false if there is no such checkpoint.
+    async fn name_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        name: Option<&str>,
+    ) -> Result<bool, DatabaseError>;
+
+    /// Removes a checkpoint that its session is not at.
+    async fn forget_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+    ) -> Result<Forgotten, DatabaseError>;
+
+    /// Lets an open session be at a checkpoint, and reseed. Returns false if there is no such one.
+    async fn restore(
+        &self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        now_ms: u64,
+    ) -> Result<bool, DatabaseError>;
+
+    /// Those of these packs that have a row, in any order.
+    async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError>;
+}
+
+/// The outcome of a fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forked {
+    /// So many forks were made, the first of those that were asked for.
+    Done(usize),
+    /// There is no such session, or its time is over.
+    NoSession,
+    /// The session has no such checkpoint.
+    NoCheckpoint,
+}
+
+/// How a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// It is closed, and forgotten.
+    Closed,
+    /// It is remembered as expired. Nothing happens if its time is not over at this time.
+    Expired {
+        /// The present time.
+        now_ms: u64,
+    },
+}
+
+/// The outcome of beginning a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// It has begun.
+    Cell(Box<BegunCell>),
+    /// There is no such session.
+    NotFound,
+    /// The time of the session was over at this time.
+    Expired {
+        /// The time, in milliseconds since the Unix epoch.
+        at_ms: u64,
+    },
+    /// The session is not at the expected checkpoint.
+    Conflict {
+        /// The checkpoint that it is at.
+        head: Option<CheckpointId>,
+    },
+    /// The tenant has no room left.
+    Full,
+}
+
+/// A cell that has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BegunCell {
+    /// Its number.
+    pub number: u32,
+    /// The checkpoint that it begins at; `None` for a new guest.
+    pub head: Option<StoredCheckpoint>,
+    /// True if the state at that checkpoint has been continued before, or may be elsewhere.
+    pub must_reseed: bool,
+}
+
+/// The end of a cell whose state is kept.
+#[derive(Debug, Clone)]
+pub struct CellCommit {
+    /// Its session.
+    pub session: SessionId,
+    /// Its number.
+    pub number: u32,
+    /// The checkpoint that it began at.
+    pub head: Option<CheckpointId>,
+    /// The checkpoint after it.
+    pub checkpoint: CheckpointId,
+    /// The facts of its pack.
+    pub description: PackDescription,
+    /// The pack that its own continues, if it is a delta.
+    pub base: Option<PackId>,
+    /// Bytes of the pack's file.
+    pub stored_bytes: u64,
+    /// Its end.
+    pub end: CellEnd,
+    /// The time of its end.
+    pub now_ms: u64,
+}
+
+/// The outcome of committing a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committed {
+    /// The session is at the new checkpoint. These packs are needed no more.
+    Done(Vec<PackId>),
+    /// The session is closed, or at another checkpoint, or the cell is not running.
+    Gone,
+    /// The tenant has no room for it.
+    Full,
+}
+
+/// The outcome of forgetting a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forgotten {
+    /// It is gone. These packs are needed no more.
+    Done(Vec<PackId>),
+    /// There is no such checkpoint.
+    NotFound,
+    /// Its session is at it.
+    IsHead,
+}

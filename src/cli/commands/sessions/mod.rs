@@ -1,0 +1,159 @@
+//! `wardian sessions`: the sessions of a running server.
+
+pub(crate) mod args;
+mod listed;
+mod server;
+mod views;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::commands::blobs::Remote;
+use crate::cli::commands::sessions::args::SessionsCommand;
+use crate::cli::commands::sessions::listed::{list, show};
+use crate::cli::commands::sessions::views::CheckpointsView;
+use crate::cli::commands::whole_file::write_whole;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{note, print_bytes, print_json, print_line, shown};
+use wardian_config::Config;
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
+
+pub(crate) use crate::cli::commands::sessions::views::{ListedSession, path};
+
+/// Executes a command on sessions. `api_key` is for the server.
+pub(crate) fn sessions(
+    config: &Config,
+    command: &SessionsCommand,
+    api_key: Option<&str>,
+) -> Result<Exit, Failed> {
+    let at = command.at();
+    let server = at.remote(config, api_key)?;
+    perform(&server, command).map_err(|failed| at.with_hint(failed))
+}
+
+fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
+    match command {
+        SessionsCommand::List { limit, json, .. } => list(server, *limit, *json)?,
+        SessionsCommand::Show { id, json, .. } => show(server, &SessionId::parse(id)?, *json)?,
+        SessionsCommand::Fork { id, checkpoint, count, json, .. } => {
+            let id = SessionId::parse(id)?;
+            let named = checkpoint.as_deref();
+            let checkpoint = named.map(|named| checkpoint_of(server, &id, named)).transpose()?;
+            return fork(server, &id, checkpoint.as_ref(), *count, *json);
+        }
+        SessionsCommand::Restore { id, checkpoint, .. } => {
+            let id = SessionId::parse(id)?;
+            let checkpoint = checkpoint_of(server, &id, checkpoint)?;
+            let body = CheckpointChoice { checkpoint: Some(&checkpoint), count: None };
+            let restored: ListedSession =
+                server.post_json(&format!("{}/restore", path(&id)), &body)?;
+            let now = restored.checkpoint.unwrap_or(checkpoint);
+            print_line(&format!("session `{id}` is at checkpoint `{now}`"));
+        }
+        SessionsCommand::Close { ids, .. } => return close(server, ids),
+        SessionsCommand::Notebook { id, output, .. } => {
+            let id = SessionId::parse(id)?;
+            let notebook = server.find_text(&format!("{}/notebook", path(&id)))?;
+            write(&notebook, output.as_deref())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A checkpoint to begin with or to go back to.
+#[derive(Serialize)]
+struct CheckpointChoice<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<&'a CheckpointId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+}
+
+/// The answer to a fork.
+#[derive(Deserialize)]
+struct Forks {
+    forks: Vec<ListedFork>,
+}
+
+/// A fork, or why it was not made.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum ListedFork {
+    Made(ListedSession),
+    Refused { error: String },
+}
+
+/// The checkpoint with this id or name.
+fn checkpoint_of(server: &Remote, id: &SessionId, named: &str) -> Result<CheckpointId, Failed> {
+    if let Ok(checkpoint) = CheckpointId::parse(named) {
+        return Ok(checkpoint);
+    }
+    let of_session: CheckpointsView = server.find_json(&path(id))?;
+    let found = of_session.checkpoints.into_iter().find(|one| one.name.as_deref() == Some(named));
+    found.map(|one| one.id).ok_or_else(|| {
+        Failed::usage(format!(
+            "session `{id}` has no checkpoint with the id or name `{}`; `wardian sessions show \
+             {id}` lists its checkpoints",
+            shown(named)
+        ))
+    })
+}
+
+/// Prints the forks that were made, and says which were not.
+fn fork(
+    server: &Remote,
+    id: &SessionId,
+    checkpoint: Option<&CheckpointId>,
+    count: u64,
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let body = CheckpointChoice { checkpoint, count: Some(count) };
+    let Forks { forks } = server.post_json(&format!("{}/fork", path(id)), &body)?;
+    if as_json {
+        print_json(&forks);
+    }
+    let mut exit = Exit::Done;
+    for fork in &forks {
+        match fork {
+            ListedFork::Made(fork) if !as_json => print_line(fork.id.as_str()),
+            ListedFork::Made(_) => {}
+            ListedFork::Refused { error } => {
+                note(&format!("error: a fork was not made: {}", shown(error)));
+                exit = Exit::WrongUsage;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// Closes all of the sessions that can be closed. Ids that are none close nothing.
+fn close(server: &Remote, ids: &[String]) -> Result<Exit, Failed> {
+    let ids = ids.iter().map(|id| SessionId::parse(id)).collect::<Result<Vec<_>, _>>()?;
+    let mut exit = Exit::Done;
+    for id in &ids {
+        match server.delete_at(&path(id)) {
+            Ok(()) => print_line(&format!("session `{id}` is closed")),
+            Err(failed) if failed.exit == Exit::OurFault => return Err(failed),
+            Err(failed) => {
+                note(&format!("error: {failed}"));
+                exit = failed.exit;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn write(text: &str, output: Option<&Path>) -> Result<(), Failed> {
+    match output {
+        Some(path) => write_whole(path, text.as_bytes()),
+        None => {
+            print_bytes(text.as_bytes());
+            if !text.ends_with('\n') {
+                print_line("");
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,394 @@
+"""Runs the cells of a session: source texts that share one `__main__`, as in a notebook.
+
+What a cell leaves stays: names, modules, files, tasks, threads that wait, and the exception that
+ended it as `sys.last_exc`. Between two cells the host may copy the memory, and go on with a copy
+elsewhere; so nothing is kept here that a program could not know of, and connections are closed.
+
+The value of a cell is that of its last expression. `main` is not called. Of values that have a richer
+form than text, the host gets that form, too: see `display`.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import contextvars
+import linecache
+import sys
+from collections.abc import Callable, Coroutine
+from types import CodeType, ModuleType
+from typing import Any
+
+from _wardian import (
+    advice,
+    conversion,
+    display,
+    door,
+    event_loop,
+    failure,
+    forks,
+    magics,
+    notebook,
+    runner,
+    script,
+    signals,
+    sockets,
+    threads,
+    timers,
+    trace,
+)
+
+SOURCES_MAX = 4 << 20
+"""Most characters of the sources of cells that are kept for tracebacks and `In`. Old ones go first."""
+
+PASSES_MAX = 64
+"""Most steps of the event loop at the end of a cell, for tasks that need not wait."""
+
+_modules = sys.modules
+_compile, _eval = compile, eval
+_lines_of: dict[str, Any] = linecache.cache
+
+
+class Session:
+    """What lasts from cell to cell."""
+
+    def __init__(self) -> None:
+        self.module = ModuleType("__main__")
+        self.namespace = self.module.__dict__
+        self.context = contextvars.copy_context()
+        self.features = 0  # flags of the `__future__` imports so far
+        self.sources: dict[int, str] = {}
+        self.inputs = [""]
+        self.values: dict[int, Any] = {}
+        self.last: list[Any] = ["", "", ""]
+        self.outer: tuple[Any, Any] = (None, None)  # the streams of the process
+        self.streams: tuple[Any, Any] | None = None  # those of the program, if it has others
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.namespace.update(
+            __builtins__=builtins,
+            display=display.display,
+            get_ipython=magics.get_ipython,
+            In=self.inputs,
+            Out=self.values,
+            **dict(zip(_LAST, self.last, strict=True)),
+        )
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of the session. A program may have closed the one before."""
+        if self._loop is None or self._loop.is_closed():
+            self._loop = event_loop.SandboxEventLoop()
+        return self._loop
+
+    def enter(self, job: dict[str, Any]) -> None:
+        """Makes the process that of the session, as the cell before has left it."""
+        _modules["__main__"] = self.module
+        self.outer = sys.stdout, sys.stderr
+        if self.streams is not None:
+            sys.stdout, sys.stderr = self.streams
+        event_loop.provide_loop(self.loop)
+        if job["args"] or "args" not in self.namespace:
+            self.namespace["args"] = job["args"]
+
+    def note_source(self, number: int, source: str) -> str:
+        """Keeps the source of a cell, and returns the name of its file in tracebacks."""
+        self.sources[number] = source
+        while len(self.inputs) <= number:
+            self.inputs.append("")
+        self.inputs[number] = source
+        _show_lines(number, source)
+        while sum(map(len, self.sources.values())) > SOURCES_MAX and len(self.sources) > 1:
+            oldest = next(iter(self.sources))
+            del self.sources[oldest]
+            self.inputs[oldest] = ""
+            _lines_of.pop(_file_name(oldest), None)
+        return _file_name(number)
+
+    def restore_lines(self) -> None:
+        """Lets a traceback show the lines of all cells, if the program has cleared their cache."""
+        for number, source in self.sources.items():
+            if _file_name(number) not in _lines_of:
+                _show_lines(number, source)
+
+    def note_value(self, number: int, value: Any) -> None:
+        """Makes a value `_`, unless the program uses these names for something else."""
+        namespace = self.namespace
+        if any(namespace.get(name) is not one for name, one in zip(_LAST, self.last, strict=True)):
+            return
+        self.last = [value, *self.last[:-1]]
+        namespace.update(zip(_LAST, self.last, strict=True))
+        self.values[number] = value
+        while len(self.values) > len(_LAST):
+            del self.values[next(iter(self.values))]
+
+    def run(self, source: str, name: str) -> Any:
+        """Runs the source of a cell, and returns the value of its last expression.
+
+        Raises:
+            BaseException: The exception that the cell raised.
+        """
+        tree, source, is_timed = self._parsed(source, name)
+        code, last = self._compiled(tree, source, name)
+        is_awaited = any(
+            part.co_flags & script.COROUTINE for part in (code, last) if part is not None
+        )
+        timing = magics.Timing() if is_timed else None
+        try:
+            if is_awaited:
+                return self._await(_awaited(code, last, self.namespace))
+            return self.context.run(_evaluated, code, last, self.namespace)
+        finally:
+            if timing is not None:
+                timing.show()
+
+    def _parsed(self, source: str, name: str) -> tuple[ast.Module, str, bool]:
+        """The syntax tree, the source without magics, and whether the cell begins with `%%time`."""
+        flags = ast.PyCF_ONLY_AST | script.AWAIT | self.features
+        try:
+            return _compile(source, name, "exec", flags, True), source, False
+        except SyntaxError as error:
+            translated = magics.translated(source)
+            if translated is None:
+                advice.explain_syntax(error, source)
+                raise
+        python = translated.source
+        try:
+            return _compile(python, name, "exec", flags, True), python, translated.is_timed
+        except SyntaxError as error:
+            advice.explain_syntax(error, python)
+            raise
+
+    def _compiled(
+        self, tree: ast.Module, source: str, name: str
+    ) -> tuple[CodeType, CodeType | None]:
+        """The code of a cell, and that of its last expression if that has a value."""
+        expression = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = tree.body[-1]
+            if not _is_suppressed(last, source):
+                expression = ast.Expression(last.value)
+                del tree.body[-1]
+        flags = script.AWAIT | self.features
+        code = _compile(tree, name, "exec", flags, True)
+        self.features |= code.co_flags & script.FUTURES
+        if expression is None:
+            return code, None
+        return code, _compile(expression, name, "eval", script.AWAIT | self.features, True)
+
+    def _await(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Runs the event loop until the cell is through. Other tasks stay as they are then."""
+        loop = self.loop
+        task = loop.create_task(coroutine, context=self.context)
+        try:
+            return loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():
+                task.cancel()
+                self.let_tasks_run()
+            elif not task.cancelled():
+                task.exception()  # it is reported
+            raise
+
+    def let_tasks_run(self) -> None:
+        """Lets tasks go on that need not wait. What they raise is told by the loop.
+
+        An interrupt meets the task that runs, and is the cell's: its time is over, or its caller's patience.
+        """
+        loop: Any = self._loop
+        if loop is None or loop.is_closed():
+            return
+        for _ in range(PASSES_MAX):
+            if not loop._ready:
+                return
+            stop = loop.call_soon(loop.stop)
+            try:
+                loop.run_forever()
+            except KeyboardInterrupt:
+                stop.cancel()
+                raise
+            except BaseException:
+                stop.cancel()
+
+    def leave(self) -> None:
+        """Ends what does not last: connections, and the streams as the host knows them."""
+        try:
+            sockets.end_connections()
+        except BaseException:
+            pass
+        present, outer = (sys.stdout, sys.stderr), self.outer
+        self.streams = None if present[0] is outer[0] and present[1] is outer[1] else present
+        for stream in (*present, *outer):
+            try:
+                if stream is not None:
+                    stream.flush()
+            except BaseException:
+                pass
+        sys.stdout, sys.stderr = outer  # the interpreter flushes these once more
+
+
+_LAST = ("_", "__", "___")
+_LAST_EXCEPTION = ("last_exc", "last_type", "last_value", "last_traceback")
+
+_session: Session | None = None
+
+
+def _file_name(number: int) -> str:
+    return f"<cell {number}>"
+
+
+def _show_lines(number: int, source: str) -> None:
+    """Lets tracebacks show the lines of a cell, also in functions that it defines."""
+    lines = [f"{line}\n" for line in source.split("\n")]
+    name = _file_name(number)
+    _lines_of[name] = (len(source), None, lines, name)
+
+
+def _is_suppressed(statement: ast.Expr, source: str) -> bool:
+    """True for an expression with a semicolon behind it, and for `...`."""
+    value = statement.value
+    if isinstance(value, ast.Constant) and value.value is ...:
+        return True
+    line = source.split("\n")[(statement.end_lineno or 1) - 1]
+    rest = line.encode()[statement.end_col_offset or 0 :]
+    return rest.lstrip(b" \t").startswith(b";")
+
+
+def _evaluated(code: CodeType, last: CodeType | None, namespace: dict[str, Any]) -> Any:
+    _eval(code, namespace)
+    return None if last is None else _eval(last, namespace)
+
+
+async def _awaited(code: CodeType, last: CodeType | None, namespace: dict[str, Any]) -> Any:
+    value = _eval(code, namespace)
+    if code.co_flags & script.COROUTINE:
+        await value
+    if last is None:
+        return None
+    value = _eval(last, namespace)
+    return await value if last.co_flags & script.COROUTINE else value
+
+
+def run(job: dict[str, Any]) -> None:
+    """Runs a cell, and reports how it ended.
+
+    The host may interrupt it at any instruction, so nothing but the program may be interruptible.
+    """
+    global _session
+    report = b""
+    try:
+        signals.hold_interrupts()
+        failure.refill()
+        display.begin()
+        if _session is None:
+            _session = _begun(job)
+        _session.enter(job)
+        if job["cell"]["reseed"]:
+            forks.become_child(job["seed"])
+            door.ask(door.CELL + b"\2")
+        signals.allow_interrupts()
+        report = _ended(_session, job)
+        signals.hold_interrupts()
+    except BaseException as exception:
+        while True:
+            try:
+                signals.hold_interrupts()
+                break
+            except BaseException:  # one more interruption
+                pass
+        report = _failed(exception)
+    if _session is not None:
+        _session.leave()
+    runner.send(report)
+
+
+def _begun(job: dict[str, Any]) -> Session:
+    """The session of the first cell."""
+    runner.prepare(job)
+    sys.argv = [""]
+    session = Session()
+    event_loop.lend_loop(lambda: session.loop)
+    display.install()
+    notebook.install()
+    return session
+
+
+def _ended(session: Session, job: dict[str, Any]) -> bytes:
+    """Runs the cell, and returns the report of its value."""
+    number = job["cell"]["number"]
+    code = job["program"].get("code")
+    if code is None:
+        raise failure.EntrypointNotFound("a cell is source text, and never a skill")
+    source = script.cleaned(code["source"])
+    try:
+        value = session.run(source, session.note_source(number, source))
+    except SystemExit as stop:  # it ends the cell, not the session
+        if stop.code is not None and (not isinstance(stop.code, int) or stop.code != 0):
+            raise
+        value = None
+    if value is not None:
+        session.note_value(number, value)
+    threads.settle()
+    session.let_tasks_run()
+    timers.end()
+    display.show_value(value)
+    display.show_open_figures()
+    return conversion.shown(value, job["strict_output"])
+
+
+def _failed(exception: BaseException) -> bytes:
+    """Keeps the exception as an interactive interpreter does, and returns the report of it."""
+    runner.end_timer()
+    _forget_exception()
+    sys.last_exc = exception  # type: ignore[attr-defined]
+    sys.last_type, sys.last_value = type(exception), exception
+    if _session is not None:
+        _session.restore_lines()
+    report = failure.raised(exception)
+    sys.last_traceback = exception.__traceback__
+    trace.release()
+    others: tuple[Callable[[], object], ...] = (threads.settle, _let_tasks_run)
+    if isinstance(exception, KeyboardInterrupt):
+        others = ()  # they go on in the next cell
+    for finish in (*others, _show_figures_of_failed):
+        try:
+            finish()
+        except BaseException:
+            pass
+    return report
+
+
+def _forget_exception() -> None:
+    """Lets go of the exception before. Its stack may be deeper than what can be freed at once."""
+    last: list[Any] = [getattr(sys, "last_exc", None)]
+    for name in _LAST_EXCEPTION:
+        if hasattr(sys, name):
+            delattr(sys, name)
+    if isinstance(last[0], BaseException):
+        trace.release_exception(last)
+
+
+def _let_tasks_run() -> None:
+    if _session is not None:
+        _session.let_tasks_run()
+
+
+def _show_figures_of_failed() -> None:
+    if not isinstance(sys.last_value, MemoryError):
+        display.show_open_figures()
+
+
+def forget() -> None:
+    """Forgets the session; for rehearsals and tests."""
+    global _session
+    _session = None
+    signals.allow_interrupts()
+    notebook.remove()
+    event_loop.lend_loop(None)
+    display.begin()
+    _forget_exception()
+    for name in [name for name in _lines_of if name.startswith("<cell ")]:
+        del _lines_of[name]
+
+
+runner.run_cell = run
