@@ -1,7 +1,7 @@
 """A case: one sentence of a specification, and a function that checks it."""
 
 from dataclasses import dataclass
-from typing import Callable, List, Tuple
+from typing import Callable, List, Optional, Tuple
 
 MUST = "must"
 SHOULD = "should"
@@ -53,6 +53,7 @@ BLOBS = Document("Blob Methods", is_quoted=False)
 CORE = Document("Core Concepts", is_quoted=False)
 # The extensions, documented by the server that has them.
 WARDIAN = Document("Wardian, docs/protocol.md", is_quoted=False)
+WARDIAN_SESSIONS = Document("Wardian, docs/sessions.md", is_quoted=False)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class Case:
     description: str
     check: Callable
     skills: Tuple[str, ...]
+    # The extension without which a server skips the case; None for extensions that are looked at alone.
+    extension: Optional[str] = None
+    # True if the case also calls the server as another tenant.
+    needs_other_tenant: bool = False
 
     @property
     def area(self) -> str:
@@ -75,7 +80,14 @@ class Case:
 CASES: List[Case] = []
 
 
-def case(id: str, level: str, source: Source, skills: Tuple[str, ...] = ()) -> Callable:
+def case(
+    id: str,
+    level: str,
+    source: Source,
+    skills: Tuple[str, ...] = (),
+    extension: Optional[str] = None,
+    needs_other_tenant: bool = False,
+) -> Callable:
     """Makes a function a case; the first line of its docstring is the description."""
     if level not in LEVELS:
         raise ValueError(f"{id}: the level {level!r} does not exist")
@@ -86,7 +98,9 @@ def case(id: str, level: str, source: Source, skills: Tuple[str, ...] = ()) -> C
         description = (check.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
         if not description:
             raise ValueError(f"{id}: the case has no description")
-        CASES.append(Case(id, level, source, description, check, tuple(skills)))
+        CASES.append(
+            Case(id, level, source, description, check, tuple(skills), extension, needs_other_tenant)
+        )
         return check
 
     return add

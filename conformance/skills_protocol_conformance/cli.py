@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import List, Optional
 
 from . import __version__
+from .capabilities import missing_extensions
 from .case import LEVELS, SHOULD
 from .report import as_json, as_junit, as_lines, as_markdown, failure, list_as_markdown, printable
 from .runner import FAILED, PASSED, Outcome, chosen, is_optional, missing_skills, run
@@ -33,6 +34,12 @@ def parser() -> argparse.ArgumentParser:
         "--key", help=f"bearer token for the server; better in a file or in the variable {KEY_VARIABLE}"
     )
     options.add_argument("--key-file", type=Path, metavar="FILE", help="file with the bearer token")
+    options.add_argument(
+        "--other-key-file",
+        type=Path,
+        metavar="FILE",
+        help="file with the bearer token of another tenant, for the cases about two tenants",
+    )
     options.add_argument(
         "--level",
         choices=LEVELS,
@@ -93,19 +100,26 @@ def _main(options: argparse.Namespace) -> int:
             return CONFORMS
     if not options.url:
         raise ValueError("name the server with `--url`, such as --url http://127.0.0.1:8080")
-    return _check(options, HttpTransport(options.url, options.timeout, _key(options)))
+    keys = _key(options), _key_in(options.other_key_file) if options.other_key_file else None
+    return _check(options, HttpTransport(options.url, options.timeout, *keys))
 
 
 def _key(options: argparse.Namespace) -> Optional[str]:
     if options.key_file:
-        return options.key_file.read_text(encoding="utf-8").strip()
+        return _key_in(options.key_file)
     return options.key or os.environ.get(KEY_VARIABLE) or None
+
+
+def _key_in(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()
 
 
 def _check(options: argparse.Namespace, transport: HttpTransport) -> int:
     cases = chosen(options.level, options.filter)
     if not cases:
         raise ValueError("no case has such an id; `--list` shows them")
+    for_two = [case.id for case in cases if case.needs_other_tenant and not options.other_key_file]
+    cases = [case for case in cases if case.id not in for_two]
     probe = Session(transport)
     if probe.send(json.dumps(probe.request("list_skills", {})).encode()).status in (401, 403):
         raise ValueError(
@@ -119,7 +133,8 @@ def _check(options: argparse.Namespace, transport: HttpTransport) -> int:
             f"the server at {transport.url} does not have the skills {', '.join(needed)}; copy the skills of "
             "the suite into its folder with `--install FOLDER`"
         )
-    outcomes = run(transport, cases, missing, _tell)
+    absent = missing_extensions(probe, cases)
+    outcomes = run(transport, cases, missing, _tell, absent)
     for path, write in ((options.report, as_markdown), (options.junit, as_junit), (options.json, as_json)):
         if path:
             path.write_text(write(outcomes, transport.url), encoding="utf-8", errors="backslashreplace")
@@ -127,6 +142,10 @@ def _check(options: argparse.Namespace, transport: HttpTransport) -> int:
     for outcome in bad:
         print(f"\n{printable(failure(outcome))}")
     print()
+    for extension in absent:
+        print(f"The server does not have the extension `{extension}`: its cases were skipped.")
+    if for_two:
+        print(f"Not run without `--other-key-file`, a key of another tenant: {', '.join(for_two)}.")
     print("\n".join(as_lines(outcomes)))
     return DIFFERS if bad else CONFORMS
 

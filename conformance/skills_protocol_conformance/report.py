@@ -181,6 +181,7 @@ def case_as_json(case: Case) -> dict:
         "sentence": case.source.sentence,
         "is_quoted": case.source.is_quoted,
         "skills": list(case.skills),
+        "extension": case.extension,
     }
 
 

@@ -57,12 +57,15 @@ def run(
     cases: List[Case],
     missing: Iterable[str] = (),
     notify: Optional[Callable[[Outcome], None]] = None,
+    missing_extensions: Iterable[str] = (),
 ) -> List[Outcome]:
-    """Runs the cases one after another. Those without their skills are skipped."""
-    lacking = set(missing)
+    """Runs the cases one after another. Those without their skills or their extension are skipped."""
+    lacking, extensions = set(missing), set(missing_extensions)
     outcomes = []
     for case in cases:
         absent = sorted(lacking.intersection(case.skills))
+        if case.extension in extensions:
+            absent = [f"the extension `{case.extension}`"]
         outcome = _skipped(case, absent) if absent else _run_one(transport, case)
         outcomes.append(outcome)
         if notify:

@@ -26,6 +26,12 @@ class Session:
         self.exchanges: List[Exchange] = []
         self._last_id = 0
 
+    def of_other_tenant(self) -> "Session":
+        """Calls as another tenant; their exchanges are among those of the case."""
+        other = Session(self.transport.other)
+        other.exchanges = self.exchanges
+        return other
+
     def send(
         self,
         body: bytes,

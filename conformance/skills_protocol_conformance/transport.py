@@ -27,7 +27,9 @@ class Reply:
 class HttpTransport:
     """Sends requests to a server."""
 
-    def __init__(self, url: str, timeout: float, key: Optional[str] = None) -> None:
+    def __init__(
+        self, url: str, timeout: float, key: Optional[str] = None, other_key: Optional[str] = None
+    ) -> None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"`{url}` is no URL of a server, such as http://127.0.0.1:8080/rpc")
@@ -37,6 +39,8 @@ class HttpTransport:
         self.path = parts.path if parts.path not in ("", "/") else "/rpc"
         self.timeout = timeout
         self._key = key
+        # The same server as another tenant sees it, if the suite has a key of one.
+        self.other = HttpTransport(url, timeout, other_key) if other_key else None
 
     @property
     def url(self) -> str:

@@ -142,6 +142,10 @@ class Program:
 
         return types.SimpleNamespace(create_connection=connect)
 
+    def described(self, error):
+        """Type, message and traceback of an exception."""
+        return described(error)
+
     def _runtime(self):
         def read_text(blob):
             if blob not in self.blobs:

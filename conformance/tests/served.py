@@ -5,21 +5,20 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 KEY = "the key of the stand-in"
+OTHER_KEY = "the key of another tenant"
 
 
 @contextlib.contextmanager
 def served(stand_in, wants_key=False):
     """Serves a stand-in and gives its URL."""
-    lock = threading.Lock()
-
     class Handler(BaseHTTPRequestHandler):
         def answer(self):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if wants_key and self.headers.get("Authorization") != f"Bearer {KEY}":
+            known = [f"Bearer {key}" for key in (KEY, OTHER_KEY)]
+            if wants_key and self.headers.get("Authorization") not in known:
                 self.send_error(401)
                 return
-            with lock:
-                reply = stand_in.request(self.command, self.path, dict(self.headers), body)
+            reply = stand_in.request(self.command, self.path, dict(self.headers), body)
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
@@ -27,7 +26,7 @@ def served(stand_in, wants_key=False):
             self.end_headers()
             self.wfile.write(reply.body)
 
-        do_GET = do_POST = do_PUT = answer
+        do_GET = do_POST = do_PUT = do_DELETE = answer
 
         def log_message(self, *_):
             pass

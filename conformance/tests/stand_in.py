@@ -6,12 +6,15 @@ import datetime
 import hashlib
 import json
 import re
+import threading
 import types
 import uuid
 
 from skills_protocol_conformance.transport import Reply
 
-from .program import Crashed, Program, Stopped, described, new_run_id
+from .kept import SessionsOfStandIn
+from .program import Crashed, Program, Stopped, new_run_id
+from .refused import Refused, wrong
 from .skill_store import load_skills
 
 METHODS = {
@@ -35,6 +38,8 @@ METHODS = {
             "strict_output": bool,
             "detach": bool,
             "idempotency_key": str,
+            "reproducible": bool,
+            "session": (str, dict),
         },
     ),
     "create_blob": ({"content": str, "kind": str}, {"encoding": str, "name": str}),
@@ -43,19 +48,6 @@ METHODS = {
 }
 LARGEST_TIMEOUT_MS = 300_000
 INPUT_TYPES = {"integer": int, "string": str, "blob": str}
-
-
-class Refused(Exception):
-    """An error of a call."""
-
-    def __init__(self, code, kind, message, parameter=None):
-        super().__init__(message)
-        self.code, self.kind, self.message, self.parameter = code, kind, message, parameter
-
-
-def wrong(parameter, message="has a wrong value"):
-    """A parameter is wrong."""
-    return Refused(-32602, "invalid_params", f"`{parameter}` {message}", parameter)
 
 
 class Duplicate(ValueError):
@@ -69,12 +61,26 @@ def unique(pairs):
     return dict(pairs)
 
 
-class StandIn:
+class OtherTenant:
+    """The transport of a client with the key of another tenant."""
+
+    def __init__(self, server):
+        self.path, self.timeout, self._server = server.path, server.timeout, server
+
+    def request(self, verb, path, headers, body):
+        """Answers a request."""
+        return self._server.request(verb, path, {**headers, "Authorization": "Bearer other"}, body)
+
+
+class StandIn(SessionsOfStandIn):
     """The server, and at once the transport of a client."""
 
     host, port, path, timeout, url = "127.0.0.1", 8080, "/rpc", 5.0, "stand-in"
 
     def __init__(self):
+        super().__init__()
+        self.caller = threading.local()
+        self.other = OtherTenant(self)
         self.skills = list(load_skills())
         self.blobs, self.runs, self.pending, self.keys = {}, {}, {}, {}
         self.names = {}
@@ -86,9 +92,12 @@ class StandIn:
     def request(self, verb, path, headers, body):
         """Answers a request."""
         place, _, query = path.partition("?")
+        self.caller.tenant = headers.get("Authorization", "")
         if verb == "POST" and place == "/rpc":
             return self.rpc(headers, body)
-        status, answer = self.other(verb, place, query, headers, body)
+        if place.startswith("/v1/sessions"):
+            return self.of_sessions(verb, place, query, body)
+        status, answer = self.elsewhere(verb, place, query, headers, body)
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         return Reply(status, {"content-type": "application/json"}, data)
 
@@ -115,7 +124,7 @@ class StandIn:
         told = [("output", {"stream": "stdout", "text": log}), ("response", answer)]
         return "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in told).encode()
 
-    def other(self, verb, place, query, headers, body):
+    def elsewhere(self, verb, place, query, headers, body):
         """Status and answer of all other paths."""
         if place == "/tools":
             return 200, self.tools(query)
@@ -401,6 +410,8 @@ class StandIn:
     def run_code(self, params):
         if params["language"] != "python":
             raise wrong("language")
+        if "session" in params:
+            return self.cell(params)
         key, asked = params.pop("idempotency_key", None), json.dumps(params, sort_keys=True)
         if key in self.keys:
             if self.keys[key][0] != asked:
@@ -448,7 +459,7 @@ class StandIn:
         except Crashed:
             self.fail(result, {"type": "SandboxCrash", "message": "the process has ended"})
         except (Exception, SystemExit) as error:
-            self.fail(result, described(error))
+            self.fail(result, program.described(error))
         self.finish(result, program, params)
         return result
 

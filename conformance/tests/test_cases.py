@@ -23,8 +23,12 @@ class Cases(unittest.TestCase):
         self.assertEqual({one.area for one in CASES}, set(AREAS))
 
     def test_extensions_are_apart(self):
-        self.assertEqual({one.area for one in CASES if one.level == EXTENSION}, {"ext"})
-        self.assertTrue(all(one.area != "ext" for one in chosen(SHOULD)))
+        self.assertEqual({one.area for one in CASES if one.level == EXTENSION}, {"ext", "sessions"})
+        self.assertTrue(all(one.level != EXTENSION for one in chosen(SHOULD)))
+
+    def test_cases_of_an_extension_are_an_area_of_their_own(self):
+        for one in CASES:
+            self.assertEqual(one.extension, "sessions" if one.area == "sessions" else None, one.id)
 
     def test_the_skills_that_cases_need_are_there_and_all_are_needed(self):
         there = {place.name for place in folder().iterdir() if place.is_dir()}

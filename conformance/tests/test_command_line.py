@@ -18,10 +18,11 @@ from skills_protocol_conformance.case import CASES, MUST
 from skills_protocol_conformance.report import list_as_markdown
 from skills_protocol_conformance.runner import chosen
 from skills_protocol_conformance.skills_folder import OLDER_VERSION, folder
-from skills_protocol_conformance.transport import Unreachable
+from skills_protocol_conformance.transport import Reply, Unreachable
 
 from .defects import before, refusing_with
-from .served import KEY, served
+from .refused import Refused, wrong
+from .served import KEY, OTHER_KEY, served
 from .stand_in import StandIn
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -42,11 +43,64 @@ class CommandLine(unittest.TestCase):
         self.folder = Path(self._folder.name)
 
     def test_a_right_server_conforms(self):
-        with served(StandIn()) as url:
-            code, out, err = run("--url", url, "--level", "extensions")
+        keys = [self.folder / name for name in ("key", "other-key")]
+        for file, key in zip(keys, (KEY, OTHER_KEY)):
+            file.write_text(f"{key}\n")
+        with served(StandIn(), wants_key=True) as url:
+            asked = ("--url", url, "--level", "extensions", "--key-file", keys[0])
+            code, out, err = run(*asked, "--other-key-file", keys[1])
         self.assertEqual((code, err), (0, ""), out)
         self.assertIn("0 failed, 0 skipped", out)
         self.assertEqual(out.count("passed "), len(CASES))
+
+    def test_cases_about_two_tenants_are_named_where_they_cannot_be_run(self):
+        with served(StandIn()) as url:
+            code, out, _ = run("--url", url, "--level", "extensions", "--filter", "sessions.t")
+        self.assertEqual(code, 0, out)
+        self.assertNotIn("passed  sessions.tenants", out)
+        self.assertIn("a key of another tenant: sessions.tenants.", out)
+
+    def test_a_server_without_sessions_does_not_fail_their_cases(self):
+        def refuse(params):
+            if "session" in params:
+                raise wrong("session", "is unknown")
+
+        def ignore(params):
+            return {name: value for name, value in params.items() if name != "session"}
+
+        for name, spoil in (("refusing", refuse), ("ignoring", ignore)):
+            server = StandIn()
+            before(server, "run_code", spoil)
+            server.of_sessions = lambda *_: Reply(404, {"content-type": "application/json"}, b"{}")
+            report = self.folder / f"{name}.json"
+            with served(server) as url:
+                asked = ("--url", url, "--level", "extensions", "--filter", "sessions.")
+                code, out, _ = run(*asked, "--json", report)
+            self.assertEqual(code, 0, out)
+            self.assertIn("does not have the extension `sessions`", out)
+            cases = json.loads(report.read_text(encoding="utf-8"))["cases"]
+            found = {(case["status"], case["extension"]) for case in cases}
+            self.assertEqual(found, {("skipped", "sessions")})
+
+    def test_sessions_that_are_broken_are_not_missing(self):
+        def fail(params):
+            raise Refused(-32603, "internal", "the session could not be made")
+
+        def refuse(params):
+            # It lists sessions nevertheless.
+            raise wrong("session")
+
+        for spoil in (
+            lambda server: before(server, "cell", fail),
+            lambda server: before(server, "cell", refuse),
+        ):
+            server = StandIn()
+            spoil(server)
+            with served(server) as url:
+                asked = ("--url", url, "--level", "extensions", "--filter", "sessions.new")
+                code, out, _ = run(*asked)
+            self.assertIn("failed  sessions.new", out)
+            self.assertEqual(code, 1)
 
     def test_the_module_is_a_program(self):
         with served(StandIn()) as url:

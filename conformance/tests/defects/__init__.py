@@ -3,7 +3,7 @@
 Every case of the suite is there: a case that no defect fails would prove nothing.
 """
 
-from . import blobs, code, describing, executing, extensions, files, guide, listing, rpc, sandbox
+from . import blobs, code, describing, executing, extensions, files, guide, listing, rpc, sandbox, sessions
 from .spoil import DEFECTS, before, refusing_with
 
 __all__ = ["DEFECTS", "before", "refusing_with"]
@@ -18,4 +18,5 @@ __all__ += [
     "listing",
     "rpc",
     "sandbox",
+    "sessions",
 ]

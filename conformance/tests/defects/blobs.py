@@ -1,6 +1,6 @@
 """Defects of create_blob and read_blob."""
 
-from ..stand_in import wrong
+from ..refused import wrong
 from .describing import ERRORS
 from .spoil import after, before, changed, defect, filling, lenient, recovering, simple
 

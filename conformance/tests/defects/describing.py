@@ -2,7 +2,7 @@
 
 import posixpath
 
-from ..stand_in import Refused
+from ..refused import Refused
 from .listing import DECOY
 from .spoil import before, changed, defect, filling, ignoring, lenient, simple
 

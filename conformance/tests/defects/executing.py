@@ -3,7 +3,7 @@
 import json
 import types
 
-from ..stand_in import Refused
+from ..refused import Refused
 from .describing import any_version, finding, first_by_text
 from .spoil import after, before, changed, defect, filling, ignoring, lenient, recovering, simple, without
 

@@ -2,7 +2,7 @@
 
 import json
 
-from ..stand_in import wrong
+from ..refused import wrong
 from .code import retyped
 from .describing import described
 from .executing import answer_if, coded, executed
@@ -245,7 +245,7 @@ def _(server):
 
 def elsewhere(name, cases, change):
     """A defect beside the endpoint: `change(status, answer, verb, place)` gives another answer."""
-    simple(name, cases, "other", lambda answered, verb, place, *_: change(*answered, verb, place))
+    simple(name, cases, "elsewhere", lambda answered, verb, place, *_: change(*answered, verb, place))
 
 
 def failing_at(*places):

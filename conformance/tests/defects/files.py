@@ -3,7 +3,7 @@
 import posixpath
 from urllib.parse import unquote
 
-from ..stand_in import Refused
+from ..refused import Refused
 from .describing import any_version, by_last_part, finding, first_by_text
 from .spoil import defect, filling, ignoring, recovering, simple
 

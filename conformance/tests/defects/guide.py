@@ -1,7 +1,7 @@
 """Defects of the guide."""
 
 from ..skill_store import GUIDE, Skill
-from ..stand_in import wrong
+from ..refused import wrong
 from .listing import listing
 from .spoil import defect, simple
 

@@ -1,7 +1,7 @@
 """Defects of list_skills."""
 
 from ..skill_store import Skill
-from ..stand_in import wrong
+from ..refused import wrong
 from .spoil import after, before, changed, defect, ignoring, lenient, simple, without
 
 DECOY = "conformances.other.note"

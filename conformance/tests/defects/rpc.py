@@ -1,6 +1,7 @@
 """Defects of JSON-RPC."""
 
-from ..stand_in import METHODS, Refused
+from ..refused import Refused
+from ..stand_in import METHODS
 from .spoil import after, changed, defect, refusing_with, simple, without
 
 simple(

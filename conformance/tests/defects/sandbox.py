@@ -2,7 +2,7 @@
 
 import types
 
-from ..stand_in import Refused
+from ..refused import Refused
 from .executing import coded
 from .spoil import after, before, changed, defect, simple
 

@@ -1,6 +1,6 @@
 """Ways to spoil a stand-in."""
 
-from ..stand_in import Refused
+from ..refused import Refused
 
 DEFECTS = []
 

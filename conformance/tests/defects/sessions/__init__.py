@@ -1,0 +1,5 @@
+"""Defects of sessions."""
+
+from . import cells, requests
+
+__all__ = ["cells", "requests"]
