@@ -19,6 +19,29 @@ def main(args):
 """
 
 
+CELLS = [
+    "import pandas as pd\nsales = pd.read_csv('/blobs/{SALES}')\nsales.groupby('region').amount.describe()[['mean', 'max']].round()",
+    "sales = sales[sales.amount > 3000]",
+    "import matplotlib.pyplot as plt\nfigure, axes = plt.subplots(figsize=(7, 2.6))\nfor region, rows in sales.groupby('region'):\n    axes.plot(rows.month.str[5:], rows.amount, label=region)\nplt.legend()",
+]
+
+
+def seed_session(server, csv):
+    """A session that went back once. Returns its id."""
+    def send(path, body):
+        return json.loads(server.send("POST", f"/v1/sessions{path}", json.dumps(body).encode()))
+
+    id = send("", {"label": "Sales by region", "input_blobs": [csv]})["id"]
+    first, empty, last = [code.replace("{SALES}", csv) for code in CELLS]
+    for code in (first, empty):
+        server.call("run_code", {"language": "python", "code": code, "session": id})
+    begin = json.loads(server.send("GET", f"/v1/sessions/{id}"))["checkpoints"][0]["id"]
+    send(f"/{id}/checkpoints", {"checkpoint": begin, "name": "all sales"})
+    send(f"/{id}/restore", {"checkpoint": begin})
+    server.call("run_code", {"language": "python", "code": last, "session": id})
+    return id
+
+
 def seed(server):
     """Runs and blobs as a day of work leaves them. Returns what the pages are about."""
     random.seed(4)
@@ -46,16 +69,34 @@ def make(folder):
         csv, run = seed(server)
         with Browser() as browser:
             take_all(browser, server, folder, csv, run)
+            take_session(browser, server, folder, csv)
     finally:
         server.close()
 
 
+def open_page(browser, server, place):
+    """Shows a page of the console anew."""
+    browser.open("about:blank")
+    browser.open(f"{server.url}/console#{place}")
+    wait(lambda: browser.run("return document.getElementById('main')?.dataset.shown === location.hash"), place)
+    browser.run("return document.fonts.ready.then(() => true)")
+
+
+def take_session(browser, server, folder, csv):
+    """The picture of a session."""
+    session = seed_session(server, csv)
+    browser.resize(1200, 860)
+    browser.dark(False)
+    open_page(browser, server, f"/sessions/{session}")
+    wait(lambda: browser.run("return document.querySelector('.displayed img')?.naturalWidth > 100"), "the figure")
+    browser.run("document.querySelector('.next-cell').scrollIntoView({block: 'end'})")
+    time.sleep(0.5)
+    (folder / "session.png").write_bytes(browser.picture())
+
+
 def take_all(browser, server, folder, csv, run):
     def show(place):
-        browser.open("about:blank")
-        browser.open(f"{server.url}/console#{place}")
-        wait(lambda: browser.run("return document.getElementById('main')?.dataset.shown === location.hash"), place)
-        browser.run("return document.fonts.ready.then(() => true)")
+        open_page(browser, server, place)
 
     def take(name):
         (folder / f"{name}.png").write_bytes(browser.picture())

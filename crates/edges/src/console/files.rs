@@ -21,24 +21,30 @@ const IMAGE: &str = "image/svg+xml";
 
 /// Names and contents, in the order of their names.
 #[rustfmt::skip]
-const SOURCES: [(&str, &str, &[u8]); 20] = [
+const SOURCES: [(&str, &str, &[u8]); 26] = [
     ("api.js", SCRIPT, include_bytes!("page/api.js")),
     ("app.js", SCRIPT, include_bytes!("page/app.js")),
     ("blobs.js", SCRIPT, include_bytes!("page/blobs.js")),
+    ("cell.js", SCRIPT, include_bytes!("page/cell.js")),
     ("chart.js", SCRIPT, include_bytes!("page/chart.js")),
+    ("checkpoints.js", SCRIPT, include_bytes!("page/checkpoints.js")),
     ("csv.js", SCRIPT, include_bytes!("page/csv.js")),
+    ("display.js", SCRIPT, include_bytes!("page/display.js")),
     ("dom.js", SCRIPT, include_bytes!("page/dom.js")),
     ("editor.js", SCRIPT, include_bytes!("page/editor.js")),
     ("format.js", SCRIPT, include_bytes!("page/format.js")),
+    ("html.js", SCRIPT, include_bytes!("page/html.js")),
     ("icon.svg", IMAGE, include_bytes!("page/icon.svg")),
     ("index.html", HTML, include_bytes!("page/index.html")),
     ("markdown.js", SCRIPT, include_bytes!("page/markdown.js")),
+    ("notebook.js", SCRIPT, include_bytes!("page/notebook.js")),
     ("overview.js", SCRIPT, include_bytes!("page/overview.js")),
     ("playground.js", SCRIPT, include_bytes!("page/playground.js")),
     ("preview.js", SCRIPT, include_bytes!("page/preview.js")),
     ("python.js", SCRIPT, include_bytes!("page/python.js")),
     ("run_panel.js", SCRIPT, include_bytes!("page/run_panel.js")),
     ("runs.js", SCRIPT, include_bytes!("page/runs.js")),
+    ("sessions.js", SCRIPT, include_bytes!("page/sessions.js")),
     ("skills.js", SCRIPT, include_bytes!("page/skills.js")),
     ("style.css", STYLE, include_bytes!("page/style.css")),
     ("tenants.js", SCRIPT, include_bytes!("page/tenants.js")),

@@ -5,7 +5,8 @@
 //!
 //! INVARIANT(pages-run-own-scripts): the headers of every page let a browser run the scripts of the
 //! console and nothing else: no script in a page, no text that becomes one, no other website's. What
-//! programs print and blobs hold is shown as text, or as an image.
+//! programs print and blobs hold is shown as text or as an image. Markdown and HTML are read by scripts
+//! of the console, which build elements from fixed lists.
 //!
 //! # Why
 //!

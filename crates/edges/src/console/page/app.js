@@ -7,6 +7,7 @@ import { overviewPage } from "./overview.js";
 import { playgroundPage } from "./playground.js";
 import { forgetAddresses } from "./preview.js";
 import { runsPage } from "./runs.js";
+import { sessionsPage } from "./sessions.js";
 import { skillsPage } from "./skills.js";
 import { tenantsPage } from "./tenants.js";
 
@@ -15,6 +16,7 @@ const PAGES = [
   ["overview", "Overview", overviewPage, null],
   ["skills", "Skills", skillsPage, ["discover"]],
   ["playground", "Playground", playgroundPage, ["code"]],
+  ["sessions", "Sessions", sessionsPage, ["code"]],
   ["runs", "Runs", runsPage, ["execute", "code"]],
   ["blobs", "Blobs", blobsPage, ["blobs"]],
   ["tenants", "Tenants", tenantsPage, ["admin"]],

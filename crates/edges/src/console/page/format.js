@@ -33,6 +33,16 @@ export function ago(moment, now = Date.now()) {
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
+/** The time until a moment, in milliseconds since 1970. */
+export function until(moment, now = Date.now()) {
+  const seconds = Math.round((moment - now) / 1000);
+  if (seconds <= 0) return "now";
+  if (seconds < 60) return `in ${seconds} s`;
+  if (seconds < 3600) return `in ${Math.floor(seconds / 60)} min`;
+  if (seconds < 172_800) return `in ${Math.floor(seconds / 3600)} h`;
+  return `in ${Math.floor(seconds / 86_400)} d`;
+}
+
 /** A moment, in the time of the browser. */
 export function moment(milliseconds) {
   return new Date(milliseconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });

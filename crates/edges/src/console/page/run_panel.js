@@ -26,9 +26,9 @@ export function logView(label = "Log") {
   };
 }
 
-/** The tone of an outcome. */
-export const toneOf = (outcome) => outcome === "completed" ? "good" : outcome === "running" || outcome === "queued" ? "busy"
-  : outcome === "cancelled" || outcome === "refused" || outcome === "interrupted" ? "dim" : "bad";
+/** The tone of an outcome, or of what became of a cell. */
+export const toneOf = (outcome) => outcome === "completed" || outcome === "kept" ? "good" : outcome === "running" || outcome === "queued" ? "busy"
+  : outcome === "cancelled" || outcome === "refused" || outcome === "interrupted" || outcome === "closed" ? "dim" : "bad";
 
 /** The outcome of a run, with a colour that is never alone. */
 export const badge = (outcome) => h("span", { class: `badge badge-${toneOf(outcome)}` }, outcome.replaceAll("_", " "));
@@ -139,7 +139,8 @@ export function runPanel({ jump = null, onend = null, onbusy = null, hint } = {}
   return { node, start, stop };
 }
 
-function report(progress, { done, total, message }) {
+/** Shows in a bar how far a run is. */
+export function report(progress, { done, total, message }) {
   progress.hidden = false;
   if (total > 0) {
     progress.max = total;
