@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,3 +27,21 @@ def client(server: wardian.LocalServer) -> Iterator[wardian.Client]:
     """A client of the server."""
     with wardian.Client(server.url) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def kernels(
+    server: wardian.LocalServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """The folder in which Jupyter finds the kernel `wardian`, but no files of the user."""
+    prefix = tmp_path_factory.mktemp("jupyter")
+    with tempfile.TemporaryDirectory() as runtime, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(REPOSITORY / "clients" / "python" / "src"))
+        patch.setenv("JUPYTER_PATH", str(prefix / "share" / "jupyter"))
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"):
+            patch.setenv(name, str(prefix / name))
+        # The paths of sockets must be short.
+        patch.setenv("JUPYTER_RUNTIME_DIR", runtime)
+        install = [sys.executable, "-m", "wardian.jupyter", "install", "--prefix", str(prefix)]
+        subprocess.run([*install, "--url", server.url], check=True)
+        yield prefix / "share" / "jupyter" / "kernels"

@@ -33,6 +33,8 @@ CLASSES: dict[str, type] = {
     "RunFile": results.RunFile,
     "ConvertedValue": results.ConvertedValue,
     "RunError": results.RunError,
+    "SessionState": results.SessionState,
+    "DisplayPart": results.DisplayPart,
     "RunResult": results.RunResult,
     "DetachedRun": results.DetachedRun,
     "CreateBlobResult": results.Blob,
@@ -128,7 +130,7 @@ def literals(kind: Any) -> set[str]:
     return set[str]().union(*(literals(one) for one in get_args(kind)))
 
 
-@pytest.mark.parametrize("name", ["limits", "reproducible"])
+@pytest.mark.parametrize("name", ["limits", "reproducible", "session"])
 def test_objects_among_the_parameters_have_their_members(name: str) -> None:
     method = next(one for one in METHODS if one["name"] == "run_code")
     schema = next(one["schema"] for one in method["params"] if one["name"] == name)

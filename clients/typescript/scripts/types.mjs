@@ -24,6 +24,9 @@ function typeOf(schema, indent) {
     case "array":
       return `Array<${typeOf(schema.items, indent)}>`;
     case "object": {
+      if (typeof schema.additionalProperties === "object") {
+        return `Record<string, ${typeOf(schema.additionalProperties, indent)}>`;
+      }
       if (!schema.properties) return "JsonObject";
       return membersOf(schema.properties, schema.required ?? [], indent);
     }

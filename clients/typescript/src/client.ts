@@ -26,6 +26,16 @@ import type {
   RunCodeParams,
   RunResult,
 } from "./schema.js";
+import {
+  type KeepOption,
+  listSessions,
+  newSession,
+  openSession,
+  type Session,
+  type SessionClient,
+  type SessionPage,
+  type SessionParams,
+} from "./sessions.js";
 import { checkedUrl, keyHeaders } from "./settings.js";
 import { skillsByName } from "./skills.js";
 import { EVENTS, resultIn, Transport, type RetryPolicy, type WireRequest } from "./transport.js";
@@ -176,6 +186,24 @@ export class Client {
     return new Run(this.runs, started as unknown as DetachedRun);
   }
 
+  /**
+   * A new session: an interpreter that several calls use one after another. `await using` closes it at
+   * the end of the scope unless `keep` is true.
+   */
+  session(params: SessionParams & KeepOption = {}): Promise<Session> {
+    return newSession(this.#sessionClient, params);
+  }
+
+  /** An existing session. `await using` closes it only if `keep` is false. */
+  openSession(id: string, options: KeepOption = {}): Promise<Session> {
+    return openSession(this.#sessionClient, id, options);
+  }
+
+  /** A page of the sessions, and what all of them take. */
+  sessions(options: { limit?: number; cursor?: string } = {}): Promise<SessionPage> {
+    return listSessions(this.#sessionClient, options);
+  }
+
   /** The files that a run left, by name. */
   files(result: Pick<RunResult, "files">): RunFiles {
     return new RunFiles(this.blobs, result);
@@ -214,6 +242,14 @@ export class Client {
     return this.#transport.object({ method: "GET", path: "/version", isRepeatable: true });
   }
 
+  get #sessionClient(): SessionClient {
+    return {
+      transport: this.#transport,
+      run: (params, signal) => this.runCode(params, asOptions(signal)),
+      stream: (params, signal) => this.streamCode(params, asOptions(signal)),
+    };
+  }
+
   async #run(method: string, params: object, options?: CallOptions): Promise<JsonObject> {
     return this.call(method, await new Inputs(method, params).stored(this.blobs), options);
   }
@@ -227,8 +263,7 @@ export class Client {
 
   #skill(name: string): Skill {
     return async (args = {}, { signal, ...params } = {}) => {
-      const options = signal === undefined ? {} : { signal };
-      return completed(await this.executeSkill({ name, args, ...params }, options));
+      return completed(await this.executeSkill({ name, args, ...params }, asOptions(signal)));
     };
   }
 
@@ -245,6 +280,10 @@ export class Client {
       signal: options.signal,
     };
   }
+}
+
+function asOptions(signal: AbortSignal | undefined): CallOptions {
+  return signal === undefined ? {} : { signal };
 }
 
 function python(params: CodeParams): CodeParams {

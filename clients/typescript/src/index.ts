@@ -8,5 +8,16 @@ export type { Argument, Arguments } from "./inputs.js";
 export { Run, Runs, RunStream } from "./runs.js";
 export type { RunEvent, RunListOptions, RunRecord } from "./runs.js";
 export type * from "./schema.js";
+export { Session } from "./sessions.js";
+export type {
+  Cell,
+  CellParams,
+  Checkpoint,
+  CheckpointReference,
+  KeepOption,
+  SessionInfo,
+  SessionPage,
+  SessionParams,
+} from "./sessions.js";
 export type { RetryPolicy } from "./transport.js";
 export type { BlobReference } from "./wire.js";

@@ -39,6 +39,8 @@ export class RunStream implements AsyncIterable<RunEvent> {
   readonly #transport: Transport;
   readonly #request: () => Promise<WireRequest>;
   #result: RunResult | undefined;
+  /** Called with the result, before the loop over the events ends. */
+  onResult: ((result: RunResult) => void) | undefined;
 
   constructor(transport: Transport, request: () => Promise<WireRequest>) {
     this.#transport = transport;
@@ -64,7 +66,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     const response = await this.#transport.send(await this.#request());
     if (!(response.headers.get("content-type") ?? "").includes(EVENTS)) {
       // A repeated call gets the first answer, without events.
-      this.#result = resultIn(await response.text()) as unknown as RunResult;
+      this.#end(resultIn(await response.text()));
       return;
     }
     if (response.body === null) throw new BadAnswer("the answer has no body");
@@ -87,11 +89,16 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   #read({ name, data }: ServerEvent): RunEvent | undefined {
     if (name === "response") {
-      this.#result = resultIn(data) as unknown as RunResult;
+      this.#end(resultIn(data));
       return undefined;
     }
     if (name !== "output" && name !== "progress" && name !== "left_out") return undefined;
     return { type: name, ...objectIn(data) } as unknown as RunEvent;
+  }
+
+  #end(result: JsonObject): void {
+    this.#result = result as unknown as RunResult;
+    this.onResult?.(this.#result);
   }
 }
 

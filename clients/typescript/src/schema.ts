@@ -127,6 +127,29 @@ export type RunResult = {
   fuel?: number | undefined;
   /** True if the result was kept from an earlier run with the same inputs. */
   cached?: boolean | undefined;
+  /** What a cell displayed, in order: the forms of each object by MIME type. */
+  display?: Array<Record<string, DisplayPart>> | undefined;
+  session?: SessionState | undefined;
+};
+
+/** A session after one of its cells. */
+export type SessionState = {
+  /** Names the session. */
+  id: string;
+  /** Number of the cell in the session, from 1 on. */
+  cell: number;
+  /** The state that the session is at; null if it has none. */
+  checkpoint: string | null;
+  /** kept: the next cell finds the variables and files of this one. rolled_back: the session is where it was before. closed: the session has ended. */
+  state: "kept" | "rolled_back" | "closed";
+  /** Why the effects of the cell were not kept. */
+  reason?: string | undefined;
+};
+
+/** One form of an object that a cell displayed: a text, or a blob for pictures and long texts. */
+export type DisplayPart = {
+  text?: string | undefined;
+  blob?: BlobId | undefined;
 };
 
 /** The result of a call with `detach`: the run goes on. */
@@ -307,6 +330,17 @@ export type RunCodeParams = {
   } | undefined;
   /** Same as limits.timeout_ms. */
   timeout_ms?: number | undefined;
+  /** Keep variables, files and imports between calls: 'new' begins a session, its id continues it. */
+  session?: string | {
+    /** The session (omit or 'new' for a new one). */
+    id?: string | undefined;
+    /** Refuse the call unless the session is at this checkpoint. */
+    if_checkpoint?: string | undefined;
+    /** false closes the session after this call (omit for true). */
+    keep?: boolean | undefined;
+    /** Time to wait while another call runs in the session (omit to be refused at once). */
+    wait_ms?: number | undefined;
+  } | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;
   /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */
@@ -365,6 +399,9 @@ export type ErrorKind =
   | "file_not_found"
   | "blob_not_found"
   | "run_not_found"
+  | "session_not_found"
+  | "session_expired"
+  | "checkpoint_not_found"
   | "not_executable"
   | "too_large"
   | "unauthorized"
@@ -374,4 +411,7 @@ export type ErrorKind =
   | "quota_exceeded"
   | "secret_unavailable"
   | "packages_missing"
+  | "session_busy"
+  | "session_conflict"
+  | "session_damaged"
   | "internal";

@@ -17,7 +17,7 @@ export class LocalServer {
     private readonly folder: string,
   ) {}
 
-  static async start(): Promise<LocalServer> {
+  static async start(options: string[] = []): Promise<LocalServer> {
     const binary = process.env["WARDIAN_BINARY"];
     if (!binary) throw new Error("set WARDIAN_BINARY to the program `wardian`");
     const folder = mkdtempSync(join(tmpdir(), "wardian-"));
@@ -25,7 +25,7 @@ export class LocalServer {
     writeFileSync(config, "");
     const log = join(folder, "log");
     const args = ["serve", "--listen", "127.0.0.1:0", "--end-with-input"];
-    args.push("--config", config, "--data-dir", join(folder, "data"));
+    args.push("--config", config, "--data-dir", join(folder, "data"), ...options);
     const child = spawn(binary, args, { stdio: ["pipe", "pipe", openSync(log, "w")] });
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout?.once("data", (line: Buffer) => {
@@ -58,6 +58,7 @@ export interface ScriptedAnswer {
 
 /** One request that came. */
 export interface SeenRequest {
+  method: string;
   url: string;
   body: { id: number; params: Record<string, unknown> };
   headers: IncomingHttpHeaders;
@@ -78,7 +79,8 @@ export class ScriptedServer {
       });
       request.on("end", () => {
         const body = (text === "" ? {} : JSON.parse(text)) as SeenRequest["body"];
-        scripted.seen.push({ url: request.url ?? "", body, headers: request.headers });
+        const { method = "", url = "", headers: sent } = request;
+        scripted.seen.push({ method, url, body, headers: sent });
         const at = Math.min(scripted.seen.length, answers.length) - 1;
         const { status = 200, body: answer, headers = {}, breaks = false } = answers[at] ?? {};
         if (breaks) {

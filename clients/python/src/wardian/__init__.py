@@ -12,10 +12,12 @@ import uuid
 
 from wardian._async.client import AsyncClient, AsyncSkill
 from wardian._async.runs import AsyncRun, AsyncRunStream
+from wardian._async.sessions import AsyncSession
 from wardian._local import LocalServer, find_binary, local, local_async
 from wardian._retry import RetryPolicy
 from wardian._sync.client import Client, Skill
 from wardian._sync.runs import Run, RunStream
+from wardian._sync.sessions import Session
 from wardian.errors import BadAnswer, CallError, ConnectionFailed, RunFailed, WardianError
 from wardian.results import (
     Blob,
@@ -23,6 +25,7 @@ from wardian.results import (
     ConvertedValue,
     DescribedSkill,
     DetachedRun,
+    DisplayPart,
     LeftOut,
     ListedSkill,
     Output,
@@ -32,8 +35,10 @@ from wardian.results import (
     RunFile,
     RunRecord,
     RunResult,
+    SessionState,
     SkillFile,
 )
+from wardian.sessions import Cell, Checkpoint, SessionInfo, SessionPage
 
 __version__ = "0.1.0"
 
@@ -41,16 +46,20 @@ __all__ = [
     "AsyncClient",
     "AsyncRun",
     "AsyncRunStream",
+    "AsyncSession",
     "AsyncSkill",
     "BadAnswer",
     "Blob",
     "BlobSample",
     "CallError",
+    "Cell",
+    "Checkpoint",
     "Client",
     "ConnectionFailed",
     "ConvertedValue",
     "DescribedSkill",
     "DetachedRun",
+    "DisplayPart",
     "LeftOut",
     "ListedSkill",
     "LocalServer",
@@ -65,6 +74,10 @@ __all__ = [
     "RunRecord",
     "RunResult",
     "RunStream",
+    "Session",
+    "SessionInfo",
+    "SessionPage",
+    "SessionState",
     "Skill",
     "SkillFile",
     "WardianError",

@@ -104,21 +104,27 @@ def call(
     stored: Mapping[int, str] | None = None,
 ) -> Request:
     """A call of a method. `stored` maps the `id()` of a stored value to the id of its blob."""
-    body = {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
+    envelope = {"jsonrpc": "2.0", "id": next(_ids), "method": method}
     headers = {"content-type": "application/json", "accept": EVENTS if events else "application/json"}
     reads = method not in ("execute_skill", "run_code", "create_blob")
     is_repeatable = reads or params.get("idempotency_key") is not None
-    return Request("POST", "/rpc", is_repeatable, _printed(body, stored or {}), headers=headers)
+    return Request("POST", "/rpc", is_repeatable, _printed(params, stored or {}, envelope), headers=headers)
 
 
 def check(params: Mapping[str, Any]) -> None:
     """Raises `NotJson` if the parameters can neither be sent nor stored as blobs."""
-    _printed({"params": params}, None)
+    _printed(params, None)
 
 
-def _printed(body: Mapping[str, object], stored: Mapping[int, str] | None) -> bytes:
+def _printed(
+    params: Mapping[str, Any],
+    stored: Mapping[int, str] | None,
+    envelope: Mapping[str, object] | None = None,
+) -> bytes:
+    """The parameters as JSON, as those of the call `envelope` if there is one."""
     try:
-        return _wire.print_json({**body, "params": _inputs.plain(body["params"], stored)})
+        plain = _inputs.plain(params, stored)
+        return _wire.print_json(plain if envelope is None else {**envelope, "params": plain})
     except RecursionError as fault:
         raise NotJson("the parameters are nested too deeply") from fault
     except NotJson:
@@ -130,7 +136,7 @@ def _printed(body: Mapping[str, object], stored: Mapping[int, str] | None) -> by
 
 def blob_path(blob_id: str | Blob) -> str:
     """The path of a blob."""
-    return f"/v1/blobs/{_segment('blob_id', str(blob_id))}"
+    return f"/v1/blobs/{segment('blob_id', str(blob_id))}"
 
 
 def run_path(run_id: str) -> str:
@@ -138,7 +144,7 @@ def run_path(run_id: str) -> str:
     # `/v1/runs/active` is the list of runs in progress.
     if run_id == "active":
         raise InvalidParams("`active` is not the id of a run", parameter="run_id")
-    return f"/v1/runs/{_segment('run_id', run_id)}"
+    return f"/v1/runs/{segment('run_id', run_id)}"
 
 
 def as_unicode(text: str) -> str:
@@ -146,12 +152,23 @@ def as_unicode(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _segment(name: str, value: str) -> str:
+def segment(name: str, value: str) -> str:
     """One segment of a path. Ids may come from untrusted programs, and must not lead elsewhere."""
     # Dots cannot be escaped in a URL.
     if value in ("", ".", ".."):
         raise InvalidParams(f"`{value}` is not an id", parameter=name)
     return quote(value, safe="", errors="replace")
+
+
+def session_path(session_id: str) -> str:
+    """The path of a session."""
+    return f"/v1/sessions/{segment('session_id', session_id)}"
+
+
+def post(path: str, body: Mapping[str, Any], *, is_repeatable: bool) -> Request:
+    """A request with a body of JSON. Raises `NotJson` for a value that JSON cannot represent."""
+    headers = {"content-type": "application/json"}
+    return Request("POST", path, is_repeatable, _printed(body, {}), headers=headers)
 
 
 def get(path: str, **params: object) -> Request:

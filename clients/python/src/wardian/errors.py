@@ -15,6 +15,7 @@ __all__ = [
     "BadAnswer",
     "BlobNotFound",
     "CallError",
+    "CheckpointNotFound",
     "ConnectionFailed",
     "FileNotKept",
     "Forbidden",
@@ -37,6 +38,11 @@ __all__ = [
     "RunNotFound",
     "RunWithoutResult",
     "SecretUnavailable",
+    "SessionBusy",
+    "SessionConflict",
+    "SessionDamaged",
+    "SessionExpired",
+    "SessionNotFound",
     "SkillFileNotFound",
     "SkillNotFound",
     "TooLarge",
@@ -173,7 +179,7 @@ class Overloaded(CallError):
 
 
 class QuotaExceeded(CallError):
-    """The quota for blobs is used up."""
+    """The quota for blobs or sessions is used up, or the tenant has as many sessions as it may."""
 
     kind = "quota_exceeded"
 
@@ -188,6 +194,43 @@ class PackagesMissing(CallError):
     """The server does not have the packages of the skill."""
 
     kind = "packages_missing"
+
+
+class SessionNotFound(CallError):
+    """The session does not exist: it was closed, or never made."""
+
+    kind = "session_not_found"
+
+
+class SessionExpired(CallError):
+    """The session was idle for too long, or its time was over. The message says since when."""
+
+    kind = "session_expired"
+
+
+class SessionBusy(CallError):
+    """A cell of the session is running. `wait_ms` waits for its end, and `interrupt` stops it."""
+
+    kind = "session_busy"
+
+
+class SessionConflict(CallError):
+    """The session is not at the checkpoint that `if_checkpoint` names, and nothing was executed; or
+    the checkpoint to forget is the one that the session is at. The message names where it is."""
+
+    kind = "session_conflict"
+
+
+class SessionDamaged(CallError):
+    """The state of the session cannot be used. An earlier checkpoint may be intact: `restore`."""
+
+    kind = "session_damaged"
+
+
+class CheckpointNotFound(CallError):
+    """The session has no such checkpoint. Those without a name are not kept forever."""
+
+    kind = "checkpoint_not_found"
 
 
 class InternalError(CallError):
@@ -217,6 +260,12 @@ CLASSES: Mapping[str, type[CallError]] = {
         QuotaExceeded,
         SecretUnavailable,
         PackagesMissing,
+        SessionNotFound,
+        SessionExpired,
+        SessionBusy,
+        SessionConflict,
+        SessionDamaged,
+        CheckpointNotFound,
         InternalError,
     )
 }

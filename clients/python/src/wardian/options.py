@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from wardian.results import Blob
+from wardian.sessions import Checkpoint
 
 
 class Limits(TypedDict, total=False):
@@ -24,6 +25,19 @@ class Reproducible(TypedDict, total=False):
     seed: int
     epoch: int
     cache: bool
+
+
+class SessionChoice(TypedDict, total=False):
+    """The session that code runs in, and under which conditions."""
+
+    id: str
+    """The id of a session. Left out, or `new`: a new one."""
+    if_checkpoint: str
+    """Refuse the cell if the session is not at this checkpoint."""
+    keep: bool
+    """False closes the session after this cell."""
+    wait_ms: int
+    """How long to wait for the end of another cell, in milliseconds: at most ten minutes."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -51,6 +65,36 @@ class CodeOptions(RunOptions, total=False):
     language: Literal["python"]
     entrypoint: str
     mount_skills: list[str]
+    session: str | SessionChoice
+
+
+class CellOptions(TypedDict, total=False):
+    """The parameters of a cell, except its code."""
+
+    if_checkpoint: str | Checkpoint
+    """Refuse the cell if the session is not at this checkpoint."""
+    wait_ms: int
+    """How long to wait for the end of another cell, in milliseconds: at most ten minutes. Without
+    it, a busy session refuses the cell."""
+    keep_files: bool | list[str]
+    strict_output: bool
+    timeout_ms: int
+    limits: Limits
+    label: str
+
+
+class SessionOptions(TypedDict, total=False):
+    """The parameters of a new session."""
+
+    label: str
+    mount_skills: list[str]
+    input_blobs: Sequence[str | Blob]
+    limits: Limits
+    """Memory and workspace of the session. `timeout_ms` and `host_calls` are limits of a cell."""
+    idle_ms: int
+    """How long the session lives without a cell, if that is less than the server's setting."""
+    max_age_ms: int
+    """How long it lives at most, if that is less than the server's setting."""
 
 
 ListDetail = Literal["names", "summary"]

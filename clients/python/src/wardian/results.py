@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 Bytes: TypeAlias = bytes
 """For annotations in a class that has a method `bytes`."""
 Status = Literal["queued", "running", "ended"]
+CellState = Literal["kept", "rolled_back", "closed"]
 
 
 class RunFailed(WardianError):
@@ -359,6 +360,60 @@ class RunError:
 
 
 @dataclass(frozen=True)
+class SessionState:
+    """A session after one of its cells."""
+
+    id: str
+    cell: int
+    """The number of the cell."""
+    checkpoint: str | None
+    """The state that the session is at; `None` if it has none, or has ended."""
+    state: CellState
+    """`kept`: what the cell did stays. `rolled_back`: it left no trace. `closed`: the session has
+    ended with the cell."""
+    reason: str | None
+    """Why it was rolled back."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> SessionState:
+        return cls(
+            id=_wire.text(raw, "id"),
+            cell=_wire.integer(raw, "cell"),
+            checkpoint=_wire.text_or_none(raw, "checkpoint"),
+            state=cast(CellState, _wire.text(raw, "state")),
+            reason=_wire.text_or_none(raw, "reason"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class DisplayPart:
+    """One form of an object that a cell displayed: a text, or a blob."""
+
+    text: str | None
+    blob: str | None
+    """The id of the blob, for pictures and long texts."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> DisplayPart:
+        return cls(
+            text=_wire.text_or_none(raw, "text"),
+            blob=_wire.text_or_none(raw, "blob"),
+            raw=raw,
+        )
+
+
+Display: TypeAlias = dict[str, DisplayPart]
+"""An object that a cell displayed: its forms by MIME type, such as `text/html`."""
+
+
+def _displayed(raw: JsonObject) -> Display:
+    return {kind: DisplayPart.read(_wire.as_object(part, kind)) for kind, part in raw.items()}
+
+
+@dataclass(frozen=True)
 class RunResult:
     """The result of a run that has ended, completed or failed."""
 
@@ -382,6 +437,10 @@ class RunResult:
     fuel: int | None
     cached: bool | None
     """True if the result is from an earlier run, so that nothing was executed."""
+    session: SessionState | None
+    """The session after this cell, for code that ran in one."""
+    display: list[Display]
+    """What the cell displayed, in order."""
     raw: JsonObject = raw_field()
 
     @property
@@ -398,6 +457,7 @@ class RunResult:
     @classmethod
     def read(cls, raw: JsonObject) -> RunResult:
         error = _wire.object_or_none(raw, "error")
+        session = _wire.object_or_none(raw, "session")
         return cls(
             status=cast('Literal["completed", "failed"]', _wire.text(raw, "status")),
             run_id=_wire.text(raw, "run_id"),
@@ -416,6 +476,8 @@ class RunResult:
             memory_peak_bytes=_wire.integer(raw, "memory_peak_bytes"),
             fuel=_wire.integer_or_none(raw, "fuel"),
             cached=_wire.flag_or_none(raw, "cached"),
+            session=None if session is None else SessionState.read(session),
+            display=[_displayed(one) for one in _wire.objects(raw, "display")],
             raw=raw,
         )
 

@@ -16,6 +16,7 @@ from wardian import _calls, _wire
 from wardian._async.blobs import AsyncBlobs
 from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
+from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
@@ -25,6 +26,7 @@ from wardian.options import (
     Encoding,
     ListDetail,
     SampleMode,
+    SessionOptions,
     SkillOptions,
     ToolFormat,
 )
@@ -39,6 +41,7 @@ from wardian.results import (
     SkillFile,
     bound,
 )
+from wardian.sessions import SessionPage
 
 
 class AsyncClient:
@@ -68,6 +71,7 @@ class AsyncClient:
         self.blobs = AsyncBlobs(self._transport)
         self.runs = AsyncRuns(self._transport, self.blobs)
         self.skills = AsyncSkills(self)
+        self._sessions = AsyncSessions(self._transport, self.blobs)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -193,6 +197,29 @@ class AsyncClient:
     ) -> AsyncRun:
         """Runs Python code in the background."""
         return await self._start("run_code", _code(code, args, options))
+
+    async def session(
+        self, *, keep: bool = False, **options: Unpack[SessionOptions]
+    ) -> AsyncSession:
+        """A new session: an interpreter that several calls of `run` use one after another.
+
+        The session is a context manager, which closes it at its end unless `keep` is true.
+        """
+        params: dict[str, Any] = {**options}
+        return await self._sessions.create(_wire.without_none(**params), keep=keep)
+
+    async def open_session(self, session_id: str, *, keep: bool = True) -> AsyncSession:
+        """An existing session. Raises `SessionNotFound` or `SessionExpired` if there is none.
+
+        As a context manager it is closed at the end only if `keep` is false.
+        """
+        return await self._sessions.open(session_id, keep=keep)
+
+    async def sessions(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> SessionPage:
+        """A page of the sessions, and what all of them take."""
+        return await self._sessions.list(limit=limit, cursor=cursor)
 
     async def create_blob(
         self,

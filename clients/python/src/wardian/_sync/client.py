@@ -17,6 +17,7 @@ from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
+from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
@@ -26,6 +27,7 @@ from wardian.options import (
     Encoding,
     ListDetail,
     SampleMode,
+    SessionOptions,
     SkillOptions,
     ToolFormat,
 )
@@ -40,6 +42,7 @@ from wardian.results import (
     SkillFile,
     bound,
 )
+from wardian.sessions import SessionPage
 
 
 class Client:
@@ -69,6 +72,7 @@ class Client:
         self.blobs = Blobs(self._transport)
         self.runs = Runs(self._transport, self.blobs)
         self.skills = Skills(self)
+        self._sessions = Sessions(self._transport, self.blobs)
 
     def __enter__(self) -> Client:
         return self
@@ -194,6 +198,29 @@ class Client:
     ) -> Run:
         """Runs Python code in the background."""
         return self._start("run_code", _code(code, args, options))
+
+    def session(
+        self, *, keep: bool = False, **options: Unpack[SessionOptions]
+    ) -> Session:
+        """A new session: an interpreter that several calls of `run` use one after another.
+
+        The session is a context manager, which closes it at its end unless `keep` is true.
+        """
+        params: dict[str, Any] = {**options}
+        return self._sessions.create(_wire.without_none(**params), keep=keep)
+
+    def open_session(self, session_id: str, *, keep: bool = True) -> Session:
+        """An existing session. Raises `SessionNotFound` or `SessionExpired` if there is none.
+
+        As a context manager it is closed at the end only if `keep` is false.
+        """
+        return self._sessions.open(session_id, keep=keep)
+
+    def sessions(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> SessionPage:
+        """A page of the sessions, and what all of them take."""
+        return self._sessions.list(limit=limit, cursor=cursor)
 
     def create_blob(
         self,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
@@ -44,10 +44,20 @@ class RunStream:
     Leaving the context before the end stops the run.
     """
 
-    def __init__(self, transport: Transport, blobs: Blobs, order: Order) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        blobs: Blobs,
+        order: Order,
+        *,
+        waits: float = 0.0,
+        on_result: Callable[[RunResult], object] | None = None,
+    ) -> None:
         self._transport = transport
         self._blobs = blobs
         self._order = order
+        self._waits = waits
+        self._on_result = on_result
         self._is_begun = False
         self._opened: AbstractContextManager[httpx.Response] | None = None
         self._events: Iterator[Output | Progress | LeftOut] | None = None
@@ -58,7 +68,8 @@ class RunStream:
         if self._is_begun:
             raise RuntimeError("this run has already begun: call `stream_code` for another one")
         self._is_begun = True
-        self._opened = self._transport.stream(self._order.request(events=True))
+        request = replace(self._order.request(events=True), waits=self._waits)
+        self._opened = self._transport.stream(request)
         self._events = self._read_events(self._opened.__enter__())
         return self
 
@@ -98,7 +109,7 @@ class RunStream:
     ) -> Iterator[Output | Progress | LeftOut]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
             # A repeated call gets the first answer, without events.
-            self._result = bound(RunResult.read(_calls.result_of(response)), self._blobs)
+            self._end(_calls.result_of(response))
             return
         reader = EventReader()
         for piece in self._transport.pieces(response):
@@ -111,12 +122,17 @@ class RunStream:
 
     def _read(self, event: Event) -> Output | Progress | LeftOut | None:
         if event.name == "response":
-            self._result = bound(RunResult.read(_calls.result_in(event.data)), self._blobs)
+            self._end(_calls.result_in(event.data))
             return None
         data = _wire.as_object(_wire.parse(event.data), event.name)
         readers = {"output": Output.read, "progress": Progress.read, "left_out": LeftOut.read}
         reader = readers.get(event.name)
         return None if reader is None else reader(data)
+
+    def _end(self, raw: JsonObject) -> None:
+        self._result = bound(RunResult.read(raw), self._blobs)
+        if self._on_result is not None:
+            self._on_result(self._result)
 
 
 class Run:

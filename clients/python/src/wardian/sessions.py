@@ -1,0 +1,137 @@
+"""What a server says about sessions, as typed values. `raw` is the JSON that a value was read from.
+
+Times are in milliseconds since 1970, like those of runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from wardian import _wire
+from wardian._wire import JsonObject
+from wardian.results import RunResult, raw_field
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """A session."""
+
+    id: str
+    label: str | None
+    created_ms: int
+    used_ms: int
+    """When it was made, restored or last ran a cell."""
+    expires_ms: int
+    """When it ends unless it is used before."""
+    cells: int
+    """The number of its last cell. A fork counts on from the cell that it was made after."""
+    checkpoint: str | None
+    """The state that it is at; `None` before the end of its first cell."""
+    is_warm: bool
+    """Whether a worker has its state in memory, so that the next cell begins sooner."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> SessionInfo:
+        return cls(
+            id=_wire.text(raw, "id"),
+            label=_wire.text_or_none(raw, "label"),
+            created_ms=_wire.integer(raw, "created_ms"),
+            used_ms=_wire.integer(raw, "used_ms"),
+            expires_ms=_wire.integer(raw, "expires_ms"),
+            cells=_wire.integer(raw, "cells"),
+            checkpoint=_wire.text_or_none(raw, "checkpoint"),
+            is_warm=_wire.flag(raw, "is_warm"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a session after a cell. Methods that take the id of a checkpoint also take it."""
+
+    id: str
+    parent: str | None
+    """The checkpoint that its cell began with."""
+    cell: int
+    """The number of the cell."""
+    name: str | None
+    created_ms: int
+    bytes: int
+    """The size of its data on the server's disk."""
+    raw: JsonObject = raw_field()
+
+    def __str__(self) -> str:
+        return self.id
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> Checkpoint:
+        return cls(
+            id=_wire.text(raw, "id"),
+            parent=_wire.text_or_none(raw, "parent"),
+            cell=_wire.integer(raw, "cell"),
+            name=_wire.text_or_none(raw, "name"),
+            created_ms=_wire.integer(raw, "created_ms"),
+            bytes=_wire.integer(raw, "bytes"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One call in a session."""
+
+    number: int
+    source: str | None
+    """The code, if the server keeps it."""
+    state: Literal["running", "kept", "rolled_back"]
+    checkpoint: str | None
+    """The state after the cell, if it was kept and still exists."""
+    began_ms: int
+    result: RunResult | None
+    """The result, if the cell has ended and the server keeps results."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> Cell:
+        result = _wire.object_or_none(raw, "result")
+        return cls(
+            number=_wire.integer(raw, "number"),
+            source=_wire.text_or_none(raw, "source"),
+            state=cast('Literal["running", "kept", "rolled_back"]', _wire.text(raw, "state")),
+            checkpoint=_wire.text_or_none(raw, "checkpoint"),
+            began_ms=_wire.integer(raw, "began_ms"),
+            result=None if result is None else RunResult.read(result),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class SessionUsage:
+    """What all sessions of a tenant take."""
+
+    sessions: int
+    bytes: int
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> SessionUsage:
+        return cls(_wire.integer(raw, "sessions"), _wire.integer(raw, "bytes"), raw=raw)
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """A page of the sessions."""
+
+    items: list[SessionInfo]
+    next_cursor: str | None
+    usage: SessionUsage
+    """What all sessions take, not only those of the page."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> SessionPage:
+        items = [SessionInfo.read(one) for one in _wire.objects(raw, "sessions")]
+        usage = SessionUsage.read(_wire.as_object(raw.get("usage"), "usage"))
+        return cls(items, _wire.text_or_none(raw, "next_cursor"), usage, raw=raw)
