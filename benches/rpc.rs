@@ -14,11 +14,12 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 use wardian_edges::http::{HttpConfig, Readiness, router};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, Publishing, RunHistory, Runs,
-    ServiceError, SessionCalls, SessionRoom, SessionView, Status, Transfers,
+    BlobTransfers, Caller, InterruptView, LogListener, Methods, NewSessionOrder, Publishing,
+    RunHistory, Runs, ServiceError, SessionCalls, SessionFiles, SessionRoom, SessionView, Status,
+    Transfers,
 };
 use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::clock::Clock;
@@ -65,6 +66,7 @@ impl Methods for Done {
             fuel: None,
             cached: false,
             display: Vec::new(),
+            requests: Vec::new(),
             session: None,
         })))
     }
@@ -87,6 +89,14 @@ impl SessionCalls for Done {
         _: &Caller,
         _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+
+    async fn interrupt_session(&self, _: &Caller, _: &str) -> Result<InterruptView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         Err(ServiceError::NoSessions)
     }
 }

@@ -6,6 +6,7 @@
 mod cache;
 mod cells;
 mod interrupts;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -107,6 +108,7 @@ fn order(source: &str, limits: RunLimits) -> (Setup, Turn) {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     (setup, turn)

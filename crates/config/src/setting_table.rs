@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 163] = [
+static SETTINGS: [SettingRow; 167] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -75,6 +75,7 @@ static SETTINGS: [SettingRow; 163] = [
     row("http.tls.handshake_timeout", Live, "", "100 ms to 1 min", "TLS handshake timeout.", ""),
     row("console.enabled", AtStart, "", "`true`, `false`", "Whether to serve the console at `/console` and let its pages call the server; unless set, only if the server listens on a loopback address.", "console.md"),
     row("mcp.skills_as_tools", AtStart, "", "`true`, `false`", "Whether models see each executable skill as a separate tool, in addition to the eight tools of the protocol.", "mcp.md"),
+    row("mcp.session_tool", AtStart, "", "`true`, `false`", "Whether models see the tool `session`, which lists, forks, restores, interrupts and closes sessions.", "mcp.md#what-a-model-gets"),
     row("auth.mode", AtStart, "", "`open`, `keys`, `jwt`, `proxy`", "How callers are authenticated: `open`, not at all, on loopback only; `keys`, by keys from `wardian keys`; `jwt`, by tokens of an identity provider; `proxy`, by a proxy in front of the server.", "tenants.md#four-modes"),
     row("auth.jwt.jwks", AtStart, "", "file, https address", "File or HTTPS URL with the public keys of the identity provider (JWKS).", "tenants.md#the-keys-of-the-provider"),
     row("auth.jwt.ca_file", AtStart, "", "PEM file", "PEM file with certificate authorities that are trusted for that URL, in addition to the system's.", ""),
@@ -186,11 +187,14 @@ static SETTINGS: [SettingRow; 163] = [
     row("records.max_program", AtStart, "", "1 KiB to 1 MiB", "Maximum size of a program, and of its arguments, that is kept; longer ones are truncated.", ""),
     row("records.documents", AtStart, "", "", "Whether to keep the documents of reproducible runs, with code, arguments, output and log, so that they can be repeated.", "records.md#documents-of-reproducible-runs"),
     row("sessions.enabled", AtStart, "", "", "Whether calls of `run_code` may keep their interpreter in a session.", "sessions.md"),
-    row("sessions.warm", AtStart, "", "0 to 1,000", "Maximum number of interpreters that workers keep between two calls of their sessions; each takes the memory of a run. Others are restored from the disk.", ""),
+    row("sessions.warm", AtStart, "", "0 to 1,000", "Maximum number of interpreters that workers keep between two calls of their sessions. Others are restored from the disk.", ""),
+    row("sessions.warm_memory", AtStart, "", "16 MiB to 1 TiB", "Memory that the workers that keep interpreters may really take together; beyond it the interpreters that were used longest ago are closed.", ""),
     row("sessions.max", AtStart, "", "1 to 1,000,000", "Maximum number of open sessions of one tenant.", ""),
     row("sessions.quota", AtStart, "", "1 MiB to 16 TiB", "Maximum total size of what is kept of one tenant's sessions.", ""),
     row("sessions.idle", AtStart, "", "1 s to 366 d", "How long a session is kept after its last call.", ""),
     row("sessions.max_age", AtStart, "", "1 s to 366 d", "How long a session is kept after its creation.", ""),
+    row("sessions.longest_wait", AtStart, "", "1 s to 366 d", "How long a worker holds a cell that waits for its caller in the middle of a call.", ""),
+    row("sessions.sync", AtStart, "", "`second`, `always`", "When the state after a cell survives a loss of power: second, within a second of the answer; always, before the answer.", "sessions.md#after-a-loss-of-power"),
     row("results.memory", AtStart, "", "0 to 16 GiB", "Memory for results of reproducible runs that answer later calls with `cache`; 0 keeps none.", "reproducible.md#answers-from-the-cache"),
     row("results.max_age", AtStart, "", "", "How long such a result is kept.", ""),
     row("results.max_count", AtStart, "", "0 to 10,000,000", "Maximum number of such results of one tenant; beyond it the oldest is removed.", ""),

@@ -27,6 +27,7 @@ use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::methods::execution::{
     ReproducibleParam, RequestedLimits, RunResult,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{DocumentLimits, RunDocument, RunInputs, Unrepeatable};
 use wardian_stores::tenants::Right;
@@ -47,7 +48,7 @@ pub struct LocalRun {
     /// Skills to mount, as `name` or `name@version`.
     pub mount_skills: Vec<String>,
     /// Blobs to mount.
-    pub input_blobs: Vec<String>,
+    pub input_blobs: Vec<InputBlob>,
     /// Limits to ask for.
     pub limits: RequestedLimits,
     /// Receives the program's output while it runs; the result has all of it again.

@@ -63,6 +63,8 @@ impl<D: Disk> Sessions<D> {
             return Err(missing());
         }
         let keys = self.0.keys_of_chain(tenant, session, from, &chain).await?;
+        // A fork is durable at once, and its state is that of this session.
+        self.0.sync_changes().await?;
         let tenant_key = TenantKey::ensure(&self.0.keys, tenant).await?;
         let mut forks = Vec::with_capacity(count);
         for _ in 0..count {
@@ -92,7 +94,8 @@ impl<D: Disk> Sessions<D> {
     /// # Errors
     ///
     /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::NoCheckpoint`],
-    /// [`SessionsError::Busy`] while a cell is running, or the store fails.
+    /// [`SessionsError::Busy`] while a cell is running, [`SessionsError::Waiting`] while one waits for its
+    /// caller, or the store fails.
     pub async fn restore(
         &self,
         tenant: &TenantId,
@@ -105,6 +108,9 @@ impl<D: Disk> Sessions<D> {
         let (inner, session, checkpoint) =
             (Arc::clone(&self.0), session.clone(), checkpoint.clone());
         in_task(async move {
+            if let Some(waiting) = inner.store.waiting_cell(&session).await? {
+                return Err(SessionsError::Waiting { session, cell: waiting.number });
+            }
             let is_done = inner.store.restore(&session, &checkpoint, inner.now_ms()).await?;
             drop(permit);
             let missing = SessionsError::NoCheckpoint { checkpoint: Some(checkpoint) };

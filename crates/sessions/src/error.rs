@@ -47,13 +47,53 @@ pub enum SessionsError {
         /// The session.
         session: SessionId,
     },
+    /// A cell of the session waits for its caller.
+    #[error(
+        "cell {cell} of the session `{session}` waits for its caller; send `answers` to its requests, or \
+         `abandon` it"
+    )]
+    Waiting {
+        /// The session.
+        session: SessionId,
+        /// The number of the cell.
+        cell: u32,
+    },
+    /// No cell of the session waits for its caller.
+    #[error(
+        "no cell of the session `{session}` waits for these answers; they may have been given before"
+    )]
+    NotWaiting {
+        /// The session.
+        session: SessionId,
+    },
+    /// The interpreter is gone in which a cell has waited. The cell is rolled back.
+    #[error(
+        "cell {cell} of the session `{session}` was rolled back while it waited, because its interpreter was \
+         lost; the session is where it was before, and the cell can be executed again"
+    )]
+    WaitLost {
+        /// The session.
+        session: SessionId,
+        /// The number of the cell.
+        cell: u32,
+    },
     /// The session is not in the state that the caller expects.
     #[error(
         "the session has moved on: it is at {}",
-        head.as_ref().map_or_else(|| "its beginning".to_owned(), |id| format!("checkpoint `{id}`"))
+        place(head.as_ref())
     )]
     Conflict {
         /// The checkpoint that it is at; `None` before its first cell is done.
+        head: Option<CheckpointId>,
+    },
+    /// A loss of power may have undone cells of the session, or has. The next call is not refused.
+    #[error(
+        "the server has lost its power, and what the session did in the last second before may be lost: it is \
+         at {}; call again to go on from there",
+        place(head.as_ref())
+    )]
+    MayHaveGoneBack {
+        /// The checkpoint that it is at; `None` for its beginning.
         head: Option<CheckpointId>,
     },
     /// The session is at the checkpoint that is to be removed.
@@ -86,6 +126,16 @@ pub enum SessionsError {
         /// The quota.
         limit: ByteCount,
     },
+    /// The state after a cell was not written in time. The session is as it was before.
+    #[error(
+        "the state after the cell could not be written to the disk within {} s; repeat the cell, or tell \
+         the server's operator that its disk is slow",
+        limit.as_secs()
+    )]
+    Late {
+        /// The time.
+        limit: Duration,
+    },
     /// There is no memory for the state of the session now.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
@@ -111,13 +161,17 @@ impl SessionsError {
             Self::NotFound { .. } => ErrorKind::SessionNotFound,
             Self::NoCheckpoint { .. } => ErrorKind::CheckpointNotFound,
             Self::Expired { .. } => ErrorKind::SessionExpired,
-            Self::Busy { .. } => ErrorKind::SessionBusy,
-            Self::Conflict { .. } | Self::IsCurrent { .. } => ErrorKind::SessionConflict,
+            Self::Busy { .. } | Self::Waiting { .. } => ErrorKind::SessionBusy,
+            Self::Conflict { .. }
+            | Self::MayHaveGoneBack { .. }
+            | Self::IsCurrent { .. }
+            | Self::NotWaiting { .. }
+            | Self::WaitLost { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,
             Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
                 ErrorKind::QuotaExceeded
             }
-            Self::Memory(_) => ErrorKind::Overloaded,
+            Self::Memory(_) | Self::Late { .. } => ErrorKind::Overloaded,
             Self::Store { .. } => ErrorKind::Internal,
         }
     }
@@ -131,6 +185,11 @@ impl SessionsError {
             _ => Self::Store { what, cause: cause.into() },
         }
     }
+}
+
+/// The place of a session, in words.
+fn place(head: Option<&CheckpointId>) -> String {
+    head.map_or_else(|| "its beginning".to_owned(), |id| format!("checkpoint `{id}`"))
 }
 
 impl From<DatabaseError> for SessionsError {

@@ -8,11 +8,12 @@
 //! | ----------------- | ----------------------------------------------------------------------- |
 //! | `sessions.rs`     | the sessions of a server: made, found, listed, closed, expired           |
 //! | `checkpoints.rs`  | their checkpoints: forked, restored, named, forgotten                    |
-//! | `turn.rs`         | one cell, from its beginning to its checkpoint or its roll-back          |
-//! | `turn_table.rs`   | one cell at a time                                                       |
+//! | `turns`           | one cell at a time, from its beginning to its checkpoint or its roll-back, |
+//! |                   | and its waits for its caller                                             |
 //! | `keys.rs`         | the keys of sessions, and how they are kept                              |
 //! | `seal.rs`         | the encryption of packs                                                  |
 //! | `pack_folder.rs`  | packs as files                                                           |
+//! | `syncs`           | when states survive a loss of power, and sessions that have lost theirs   |
 //!
 //! The rows are in [`wardian_stores::sessions`]. The packs are files in one folder:
 //!
@@ -23,7 +24,11 @@
 //! ```
 //!
 //! INVARIANT(whole-cells): a session is at the end of a cell that was committed, or where it was before,
-//! whenever and however the server ends. A pack is durable before its row.
+//! whenever and however the server ends. A pack is written before its row. A cell that waits for its caller
+//! is not at its end.
+//!
+//! INVARIANT(told-of-losses): a loss of power undoes no more than the cells of the last second, whole ones
+//! and the last ones of their session, and the next caller of such a session is told so.
 //!
 //! INVARIANT(one-owner): a session is seen by its tenant alone. For others it is like one that does not
 //! exist.
@@ -47,8 +52,8 @@ mod keys;
 mod pack_folder;
 mod seal;
 mod sessions;
-mod turn;
-mod turn_table;
+mod syncs;
+mod turns;
 
 #[cfg(test)]
 mod fault_tests;
@@ -63,8 +68,12 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
-pub use crate::turn::{MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack};
+pub use crate::turns::cell_ends::CellEnds;
+pub use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+pub use crate::turns::look::SessionLook;
+pub use crate::turns::turn::{MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
-    CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession,
+    CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
+    SessionState, SessionSync, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint,
+    StoredPack, StoredSession, WaitingCell,
 };

@@ -9,12 +9,13 @@ use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
 use crate::pack_folder::PackFolder;
-use crate::turn_table::TurnTable;
+use crate::syncs::unsynced::Unsynced;
+use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::DatabaseError;
 use wardian_stores::sessions::{
-    NewSession, PackId, Removal, SessionPlace, SessionState, SessionStore, SessionUsage,
-    StoredCell, StoredSession, TenantSessionKeys,
+    NewSession, PackId, ParkedBytes, Removal, SessionPlace, SessionState, SessionStore,
+    SessionTotals, SessionUsage, StoredCell, StoredSession, TenantSessionKeys,
 };
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
@@ -48,6 +49,7 @@ pub(crate) struct Inner<D: Disk> {
     pub(crate) config: SessionsConfig,
     pub(crate) clock: Clock,
     pub(crate) turns: TurnTable,
+    pub(crate) unsynced: Unsynced,
 }
 
 /// A session to make. The label and the setup are bounded by the caller; they count in the quota of their
@@ -77,7 +79,7 @@ pub struct SessionPage {
 
 impl Sessions {
     /// Opens the packs on this machine's disk. Rolls back the cells that a former life of the server has
-    /// left, and removes packs that have no row.
+    /// left, and those that a loss of power has undone, and removes packs that have no row.
     ///
     /// # Errors
     ///
@@ -101,23 +103,32 @@ impl<D: Disk> Sessions<D> {
         keys: TenantSessionKeys,
         clock: Clock,
     ) -> Result<Self, SessionsError> {
-        let root = config.root.clone();
+        let (root, sync) = (config.root.clone(), config.sync);
         let (folder, packs) = on_thread(move || {
-            let folder = PackFolder::open(disk, root)?;
+            let folder = PackFolder::open(disk, root, sync)?;
             let packs = folder.list()?;
             folder.reserve();
             Ok((Arc::new(folder), packs))
         })
         .await?;
         store.roll_back_running().await?;
-        let turns = TurnTable::default();
-        let sessions = Self(Arc::new(Inner { store, keys, folder, config, clock, turns }));
+        let (turns, unsynced) = (TurnTable::default(), Unsynced::default());
+        let inner = Inner { store, keys, folder, config, clock, turns, unsynced };
+        let sessions = Self(Arc::new(inner));
+        sessions.0.begin_life().await?;
+        sessions.0.spawn_syncs();
         for packs in packs.chunks(AT_ONCE) {
             let known = sessions.0.store.known_packs(packs).await?;
             let orphans = packs.iter().filter(|pack| !known.contains(pack)).cloned();
             sessions.0.remove_files(orphans.collect()).await?;
         }
         Ok(sessions)
+    }
+
+    /// The longest time for which a cell is held.
+    #[must_use]
+    pub fn longest_wait(&self) -> Duration {
+        self.0.config.longest_wait
     }
 
     /// Makes a session. It has no checkpoint before its first cell is done.
@@ -202,6 +213,27 @@ impl<D: Disk> Sessions<D> {
         Ok(self.0.store.usage(tenant, self.0.now_ms()).await?)
     }
 
+    /// The sums over the sessions of all tenants.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn totals(&self) -> Result<SessionTotals, SessionsError> {
+        Ok(self.0.store.totals(self.0.now_ms()).await?)
+    }
+
+    /// What each of these sessions keeps, unless it keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn parked_bytes(
+        &self,
+        sessions: &[SessionId],
+    ) -> Result<Vec<ParkedBytes>, SessionsError> {
+        Ok(self.0.store.parked_bytes(sessions).await?)
+    }
+
     /// The cells of a session with higher numbers than `after`, in order, at most `limit`.
     ///
     /// # Errors
@@ -241,15 +273,15 @@ impl<D: Disk> Sessions<D> {
     }
 
     /// Ends sessions whose time is over and that are not running a cell, and forgets those that have
-    /// ended long ago. Returns the number of those that were ended, at most 1,000 in one pass.
+    /// ended long ago. Returns those that were ended, at most 1,000 in one pass.
     ///
     /// # Errors
     ///
     /// The store fails.
-    pub async fn end_expired(&self) -> Result<u64, SessionsError> {
+    pub async fn end_expired(&self) -> Result<Vec<(TenantId, SessionId)>, SessionsError> {
         let inner = Arc::clone(&self.0);
         in_task(async move {
-            let (now_ms, mut ended) = (inner.now_ms(), 0_u64);
+            let (now_ms, mut ended) = (inner.now_ms(), Vec::new());
             for (tenant, session) in inner.store.due(now_ms, MAX_ENDED).await? {
                 let Some(_permit) = inner.turns.take(&session, Duration::ZERO).await else {
                     continue;
@@ -257,7 +289,7 @@ impl<D: Disk> Sessions<D> {
                 let removal = Removal::Expired { now_ms };
                 if let Some(removed) = inner.store.remove(&tenant, &session, removal).await? {
                     inner.remove_files(removed).await?;
-                    ended = ended.saturating_add(1);
+                    ended.push((tenant, session));
                 }
             }
             let before_ms = now_ms.saturating_sub(milliseconds(REMEMBERED));

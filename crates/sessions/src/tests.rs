@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::seal::FRAME;
 use crate::testing::{Place, START, acme, end, facts, order};
 use crate::{
-    CellEnd, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
+    CellEnd, CellEnds, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
     SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
@@ -49,6 +49,7 @@ async fn one_owner_sees_a_session() {
         let turn = sessions.take_turn(tenant, id, TurnRequest::default()).await.map(drop);
         let answers = [
             sessions.find(tenant, id).await.map(drop),
+            sessions.look(tenant, id, Duration::ZERO).await.map(drop),
             sessions.cells(tenant, id, 0, 9).await.map(drop),
             sessions.checkpoints(tenant, id, 0, 9).await.map(drop),
             turn,
@@ -66,6 +67,117 @@ async fn one_owner_sees_a_session() {
     }
     assert_eq!(sessions.list(&beta, None, 9).await.unwrap().sessions, []);
     assert_eq!(sessions.state(&id).await.unwrap(), [b"state"]);
+}
+
+#[tokio::test]
+async fn untouched_is_a_session_after_a_look() {
+    let (place, short) = (Place::new(), Duration::from_millis(1));
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let memory = CallMemory::unlimited();
+    let look = sessions.look(&acme(), &id, short).await.unwrap();
+    assert!(look.head().is_none() && look.packs(&memory).await.unwrap().is_empty());
+    drop(look);
+    let first = sessions.run(&id, b"state").await;
+    let before = sessions.find(&acme(), &id).await.unwrap();
+    for _ in 0..2 {
+        let look = sessions.look(&acme(), &id, short).await.unwrap();
+        assert_eq!((look.session(), look.head()), (&id, Some(&first)));
+        assert_eq!(look.packs(&memory).await.unwrap()[0].bytes, b"state");
+        let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+        assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    }
+    assert_eq!(sessions.find(&acme(), &id).await.unwrap(), before);
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (2, false), "its state is not continued");
+    let busy = sessions.look(&acme(), &id, short).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    drop(turn);
+    // The cell that was given up may have continued it, and a change of files reseeds nothing.
+    let turn = sessions.turn(&id).await.unwrap();
+    assert!(turn.must_reseed());
+    let description = facts(turn.head(), b"changed");
+    turn.commit_change(description, b"changed".to_vec(), end()).await.unwrap();
+    assert!(sessions.turn(&id).await.unwrap().must_reseed());
+}
+
+#[tokio::test]
+async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let first = sessions.run(&id, b"before").await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"part one");
+    let asked = "requests".to_owned();
+    turn.park(description, b"part one".to_vec(), end(), asked.clone()).await.unwrap();
+    drop(sessions);
+    let sessions = place.open().await;
+    let refused = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(refused, SessionsError::Waiting { cell: 2, .. }), "{refused}");
+    let refused = sessions.restore(&acme(), &id, &first).await.unwrap_err();
+    assert!(matches!(refused, SessionsError::Waiting { cell: 2, .. }), "{refused}");
+    assert_eq!(sessions.find(&acme(), &id).await.unwrap().head, Some(first.clone()));
+    assert_eq!(place.files().len(), 2);
+    let waiting = sessions.waiting(&acme(), &id).await.unwrap();
+    assert_eq!((waiting.number, &waiting.asked), (2, &asked));
+    let turn = sessions.resume_turn(&acme(), &id, waiting.clone()).await.unwrap();
+    let packs = turn.packs(&CallMemory::unlimited()).await.unwrap();
+    let bytes: Vec<&[u8]> = packs.iter().map(|pack| pack.bytes.as_slice()).collect();
+    assert_eq!((bytes, turn.must_reseed()), (vec![&b"before"[..], b"part one"], false));
+    let busy = sessions.resume_turn(&acme(), &id, waiting.clone()).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    // It has not gone on, so it waits on.
+    drop(turn);
+    let mut turn = loop {
+        match sessions.resume_turn(&acme(), &id, waiting.clone()).await {
+            Err(SessionsError::Busy { .. }) => tokio::task::yield_now().await,
+            resumed => break resumed.unwrap(),
+        }
+    };
+    turn.set_continued(true);
+    // A part that begins at another state is none of this cell.
+    let of_head = facts(turn.head(), b"part two");
+    let refused = turn.commit(of_head, b"part two".to_vec(), end()).await.unwrap_err();
+    assert!(matches!(refused, SessionsError::Conflict { .. }), "{refused}");
+    let refused = sessions.resume_turn(&acme(), &id, waiting).await.map(drop).unwrap_err();
+    assert!(matches!(refused, SessionsError::NotWaiting { .. }), "{refused}");
+    assert_eq!(
+        (sessions.state(&id).await.unwrap(), place.files().len()),
+        (vec![b"before".to_vec()], 1)
+    );
+
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"asks");
+    turn.park(description.clone(), b"asks".to_vec(), end(), asked).await.unwrap();
+    let waiting = sessions.waiting(&acme(), &id).await.unwrap();
+    let turn = sessions.resume_turn(&acme(), &id, waiting).await.unwrap();
+    let (sequence, base) = (description.sequence + 1, Some(description.digest));
+    let (digest, size) = (Digest::of(b"after"), ByteCount::from(5_usize));
+    let description = PackDescription { sequence, base, digest, size };
+    turn.commit(description, b"after".to_vec(), end()).await.unwrap();
+    let expected = [&b"before"[..], b"asks", b"after"];
+    assert_eq!(sessions.state(&id).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_cell_that_waits_is_abandoned() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let refused = sessions.abandon(&acme(), &id, end()).await.unwrap_err();
+    assert!(matches!(refused, SessionsError::NotWaiting { .. }), "{refused}");
+    sessions.run(&id, b"before").await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"part");
+    turn.park(description, b"part".to_vec(), end(), "requests".to_owned()).await.unwrap();
+    let beta = TenantId::parse("beta").unwrap();
+    assert!(sessions.abandon(&beta, &id, end()).await.is_err());
+    assert_eq!(sessions.abandon(&acme(), &id, end()).await.unwrap().number, 2);
+    assert_eq!(place.files().len(), 1, "its state is gone");
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (3, true));
+    turn.roll_back(end()).await.unwrap();
 }
 
 #[tokio::test]
@@ -199,6 +311,7 @@ async fn continued_once_holds_across_a_crash() {
         session: id.clone(),
         source: None,
         if_checkpoint: None,
+        is_settled: true,
         now_ms: START,
     };
     let Begun::Cell(begun) = sessions.0.store.begin_cell(&cell, 1 << 40).await.unwrap() else {
@@ -365,6 +478,38 @@ async fn checkpoints_are_named_forgotten_and_restored() {
 }
 
 #[tokio::test]
+async fn a_state_that_is_written_too_late_is_not_kept() {
+    let mut place = Place::new();
+    let id = {
+        let sessions = place.open().await;
+        let id = sessions.new_session().await;
+        sessions.run(&id, b"old").await;
+        id
+    };
+    place.config.longest_save = Duration::ZERO;
+    let sessions = place.open().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"new");
+    let ends =
+        CellEnds::new(end(), |cause| CellEnd { result: Some(cause.to_string()), fuel: None });
+    let late = turn.commit(description, b"new".to_vec(), ends).await.unwrap_err();
+    assert!(matches!(late, SessionsError::Late { .. }), "{late}");
+    let cells = sessions.cells(&acme(), &id, 1, 1).await.unwrap();
+    assert_eq!(
+        (cells[0].state, cells[0].result.clone()),
+        (CellState::RolledBack, Some(late.to_string()))
+    );
+    assert_eq!(sessions.state(&id).await.unwrap(), [b"old"]);
+    for _ in 0..1_000 {
+        if place.files().len() == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the file stays: {:?}", place.files());
+}
+
+#[tokio::test]
 async fn quotas_are_those_of_a_tenant() {
     let mut place = Place::new();
     place.config =
@@ -412,7 +557,7 @@ async fn sessions_expire_and_say_when() {
         format!("the session `{short}` expired at 2026-09-21T15:13:20.000Z; begin a new one");
     assert_eq!(error.to_string(), text);
     assert_eq!(sessions.list(&acme(), None, 9).await.unwrap().sessions.len(), 1);
-    assert_eq!(sessions.end_expired().await.unwrap(), 1);
+    assert_eq!(sessions.end_expired().await.unwrap().len(), 1);
     assert_eq!(sessions.find(&acme(), &short).await.unwrap_err().to_string(), text);
     // Each use gives it another day, up to its age. One that runs a cell is not ended.
     sessions.run(&id, b"state").await;
@@ -422,9 +567,9 @@ async fn sessions_expire_and_say_when() {
     }
     let turn = sessions.turn(&id).await.unwrap();
     place.pass(DAY);
-    assert_eq!(sessions.end_expired().await.unwrap(), 0);
+    assert_eq!(sessions.end_expired().await.unwrap(), []);
     turn.roll_back(CellEnd::default()).await.unwrap();
-    assert_eq!(sessions.end_expired().await.unwrap(), 1);
+    assert_eq!(sessions.end_expired().await.unwrap().len(), 1);
     assert!(matches!(sessions.find(&acme(), &id).await, Err(SessionsError::Expired { .. })));
     assert!(matches!(sessions.close(&acme(), &id).await, Err(SessionsError::Expired { .. })));
     assert_eq!(place.files(), Vec::<String>::new());

@@ -1,36 +1,102 @@
-//! The main loop of a worker: carries out the gateway's orders, for one guest at a time.
+//! The main loop of a worker: carries out the gateway's orders, one turn at a time.
 //!
 //! A session opens a guest, or resumes one from the packs of a checkpoint, gives it turns, and closes
-//! it. After each turn that is a cell, the gateway gets the guest's state. A run is one turn in one
-//! message, and nothing follows its answer.
+//! it. A worker keeps the guests of several sessions between their turns. After each turn that is a cell or
+//! changes files, the gateway gets the guest's state. A run is one turn in one message, and nothing follows
+//! its answer.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem::take;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::error::WorkerError;
-use crate::host::ChannelHost;
+use crate::host::{ChannelHost, CloseGuests, LeftChannel};
 use crate::link::channel::Channel;
 use crate::link::error::ChannelError;
 use crate::runner::{Runner, RunnerError};
 use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
-use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, ToWorker};
+use wardian_formats::job::message::{FromWorker, GuestNumber, PAYLOAD_MAX, Payload, ToWorker};
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
+
+/// A guest that is open.
+struct Opened<G> {
+    /// The guest, or the reason why it could not be resumed.
+    guest: Result<G, PackError>,
+    /// How long it took to make it from its packs, until its first turn says so.
+    resumed: Option<Duration>,
+}
+
+impl<G> Opened<G> {
+    const fn new(guest: Result<G, PackError>) -> Self {
+        Self { guest, resumed: None }
+    }
+}
+
+/// The guests that are open, without the one that has a turn.
+struct OpenGuests<G>(RefCell<BTreeMap<GuestNumber, Opened<G>>>);
+
+impl<G> Default for OpenGuests<G> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<G> fmt::Debug for OpenGuests<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.borrow().keys()).finish()
+    }
+}
+
+impl<G> OpenGuests<G> {
+    /// True if no guest has this number.
+    fn is_free(&self, number: GuestNumber) -> bool {
+        !self.0.borrow().contains_key(&number)
+    }
+
+    fn put(&self, number: GuestNumber, guest: Opened<G>) {
+        self.0.borrow_mut().insert(number, guest);
+    }
+
+    fn take(&self, number: GuestNumber) -> Result<Opened<G>, WorkerError> {
+        self.0.borrow_mut().remove(&number).ok_or(WorkerError::Unexpected)
+    }
+}
+
+impl<G> CloseGuests for OpenGuests<G> {
+    fn close(&self, number: GuestNumber) -> bool {
+        let closed = self.0.borrow_mut().remove(&number);
+        closed.is_some()
+    }
+}
+
+/// What came before a turn, and how long it took.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    /// The reset after the last guest that was closed, if no other turn has said so.
+    last_reset: Option<Duration>,
+    /// The guest was made from its packs, and this is its first turn.
+    resumed: Option<Duration>,
+}
 
 /// Carries out the gateway's messages until the gateway closes its end.
 ///
 /// # Errors
 ///
 /// The gateway or the sandbox broke.
-pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerError> {
+pub fn attend<R: Runner>(channel: Channel, runner: &mut R) -> Result<(), WorkerError> {
     let channel = Rc::new(RefCell::new(channel));
     let mut last_reset = None;
-    let mut open: Option<Result<_, PackError>> = None;
+    let guests = Rc::new(OpenGuests::<R::Guest>::default());
     let mut packs = Vec::new();
+    let mut content = None;
     loop {
         let received = channel.borrow_mut().receive()?;
         let Some((message, payload)) = received else { return Ok(()) };
@@ -42,35 +108,42 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
-            ToWorker::Open(setup) if open.is_none() && packs.is_empty() => {
-                open = Some(Ok(runner.open((*setup).into()).map_err(WorkerError::Sandbox)?));
+            ToWorker::Content if content.is_none() && packs.is_empty() => content = Some(payload),
+            ToWorker::Open(number, setup) if packs.is_empty() && guests.is_free(number) => {
+                let guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
+                guests.put(number, Opened::new(Ok(guest)));
             }
-            ToWorker::Pack if open.is_none() && packs.len() < MOST_IN_CHAIN => packs.push(payload),
-            ToWorker::Resume(setup) if open.is_none() => {
-                let resumed = runner.resume((*setup).into(), std::mem::take(&mut packs));
-                open = Some(resumed.map_err(WorkerError::Sandbox)?);
+            ToWorker::Pack if packs.len() < MOST_IN_CHAIN => packs.push(payload),
+            ToWorker::Resume(number, setup) if guests.is_free(number) => {
+                let begun = Instant::now();
+                let resumed = runner.resume((*setup).into(), take(&mut packs));
+                let guest = resumed.map_err(WorkerError::Sandbox)?;
+                guests.put(number, Opened { guest, resumed: Some(begun.elapsed()) });
             }
-            ToWorker::Turn(turn) => {
-                let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
-                give_turn(&channel, runner, (guest, *turn), &mut last_reset)?;
+            ToWorker::Turn(number, turn) if packs.is_empty() => {
+                let turn = (*turn, content.take());
+                give_turn(&channel, runner, (&guests, number, turn), &mut last_reset)?;
             }
-            ToWorker::Close => {
-                if let Ok(guest) = open.take().ok_or(WorkerError::Unexpected)? {
-                    last_reset = Some(close(&channel, runner, guest)?);
-                }
+            ToWorker::Close(number) if packs.is_empty() && content.is_none() => {
+                last_reset = close_open(&channel, runner, guests.take(number)?)?;
             }
-            ToWorker::Run(setup, turn) if open.is_none() && packs.is_empty() => {
+            ToWorker::Run(setup, turn) if packs.is_empty() && content.is_none() => {
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
-                perform(&channel, runner, (&mut guest, *turn), (watch, last_reset.take()))?;
+                let order = (&mut guest, (*turn, None), ChannelHost::new(&channel));
+                let before = Before { last_reset: last_reset.take(), resumed: None };
+                perform(&channel, runner, order, (watch, before))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
                 last_reset = Some(close(&channel, runner, guest)?);
             }
             // The turn ended while the message was on its way.
             ToWorker::Cancel | ToWorker::Interrupt => {}
-            ToWorker::Open(_)
+            ToWorker::Open(..)
             | ToWorker::Pack
-            | ToWorker::Resume(_)
+            | ToWorker::Content
+            | ToWorker::Resume(..)
+            | ToWorker::Turn(..)
+            | ToWorker::Close(_)
             | ToWorker::Run(..)
             | ToWorker::BlobStored { .. }
             | ToWorker::NetworkAnswered
@@ -85,45 +158,73 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
     if files.iter().all(fits) { Ok(()) } else { Err(WorkerError::Unexpected) }
 }
 
-/// Gives the open guest a turn. If that was a cell, the gateway gets the guest's state as well.
+/// A turn, and the content of the file that it writes.
+type TurnWithContent = (Turn, Option<Payload>);
+
+/// Gives an open guest a turn. If that was a cell, or has changed files, the gateway gets the guest's state
+/// as well.
 fn give_turn<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    (guest, turn): (&mut Result<R::Guest, PackError>, Turn),
+    (guests, number, turn): (&Rc<OpenGuests<R::Guest>>, GuestNumber, TurnWithContent),
     last_reset: &mut Option<Duration>,
 ) -> Result<(), WorkerError> {
-    let (watch, is_cell) = (Stopwatch::start(), turn.cell.is_some());
-    let guest = match guest {
+    let watch = Stopwatch::start();
+    let (is_cell, saves_state) = (turn.0.cell.is_some(), turn.0.saves_state());
+    let Opened { guest, resumed } = guests.take(number)?;
+    let mut guest = match guest {
         Ok(guest) => guest,
         Err(refused) => {
-            let reason = CauseChain(&*refused).to_string();
+            let reason = CauseChain(&refused).to_string();
+            guests.put(number, Opened::new(Err(refused)));
             return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
         }
     };
-    let order = (&mut *guest, turn);
-    let can_go_on = perform(channel, runner, order, (watch, last_reset.take()))?;
-    if is_cell && can_go_on {
-        park(&mut channel.borrow_mut(), runner, guest)?;
+    let host = ChannelHost::new(channel);
+    let others = Rc::<OpenGuests<R::Guest>>::clone(guests);
+    let host = if is_cell { host.of_cell(number, others) } else { host };
+    let order = (&mut guest, turn, host);
+    let before = Before { last_reset: last_reset.take(), resumed };
+    let performed = perform(channel, runner, order, (watch, before))?;
+    let Some(can_go_on) = performed else {
+        *last_reset = Some(close(channel, runner, guest)?);
+        return Ok(());
+    };
+    if saves_state && can_go_on {
+        park(&mut channel.borrow_mut(), runner, &mut guest)?;
     }
+    guests.put(number, Opened::new(Ok(guest)));
     Ok(())
 }
 
-/// Performs a turn and sends its outcome, which says how long the last reset before it took. Returns
-/// whether the guest can have another turn.
+/// Performs a turn and sends its outcome, which says how long what came before it took. Returns
+/// whether the guest can have another turn; `None` if it was closed while it was held, and nothing was sent.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    (guest, turn): (&mut R::Guest, Turn),
-    (watch, last_reset): (Stopwatch, Option<Duration>),
-) -> Result<bool, WorkerError> {
-    let host = ChannelHost::new(channel);
-    let end = runner.turn(guest, &turn, host.clone(), watch).map_err(WorkerError::Sandbox)?;
-    host.close()?;
+    (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
+    (watch, before): (Stopwatch, Before),
+) -> Result<Option<bool>, WorkerError> {
+    let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
+    if writes != content.is_some() {
+        return Err(WorkerError::Unexpected);
+    }
+    let end = match turn.files.as_deref() {
+        None => runner.turn(guest, &turn, host.clone(), watch),
+        Some(order) => {
+            let order = (order, content.unwrap_or(Payload::None));
+            runner.files(guest, order, host.clone(), watch)
+        }
+    };
+    let end = end.map_err(WorkerError::Sandbox)?;
+    if host.close()? == LeftChannel::Closed {
+        return Ok(None);
+    }
     let TurnEnd { mut outcome, output, can_go_on } = end;
-    outcome.usage.last_reset = last_reset;
+    (outcome.usage.last_reset, outcome.usage.resumed) = (before.last_reset, before.resumed);
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
-    Ok(can_go_on)
+    Ok(Some(can_go_on))
 }
 
 /// Sends the state of a guest that is whole, or why it cannot be saved.
@@ -146,6 +247,18 @@ fn park<R: Runner>(
         Err(refused) => CauseChain(&refused).to_string(),
     };
     Ok(channel.send(&FromWorker::NotParked { reason }, &[])?)
+}
+
+/// Closes a guest, unless it could not be resumed. Returns how long that took.
+fn close_open<R: Runner>(
+    channel: &Rc<RefCell<Channel>>,
+    runner: &mut R,
+    open: Opened<R::Guest>,
+) -> Result<Option<Duration>, WorkerError> {
+    match open.guest {
+        Ok(guest) => close(channel, runner, guest).map(Some),
+        Err(_not_resumed) => Ok(None),
+    }
 }
 
 /// Closes a guest, and returns how long that took.
@@ -183,11 +296,15 @@ mod tests {
     use wardian_formats::job::frame;
     use wardian_formats::job::message::{INLINE_MAX, Order, Refusal};
     use wardian_formats::job::outcome::{RunFailure, RunOutcome};
+    use wardian_formats::job::session::asking::JsonText;
     use wardian_formats::job::session::cell::CellOrder;
     use wardian_formats::job::session::checkpoint::PackFacts;
     use wardian_formats::job::socket::{self, Incoming};
     use wardian_sandbox::memory::PayloadBytes;
-    use wardian_vocabulary::ids::{BlobId, Digest};
+    use wardian_vocabulary::ids::{BlobId, Digest, WorkspacePath};
+
+    const ONE: GuestNumber = GuestNumber(1);
+    const TWO: GuestNumber = GuestNumber(2);
 
     fn shared(content: AttachedContent) -> Attachment {
         Attachment { owner: Owner::Shared, content }
@@ -239,7 +356,7 @@ mod tests {
 
         fn resume(&self) {
             let (setup, _) = script("");
-            self.send(&frame::encode(&Order::Resume(&setup), &[], false).unwrap());
+            self.send(&frame::encode(&Order::Resume(ONE, &setup), &[], false).unwrap());
         }
 
         /// Runs a cell in the open guest, and returns the first line of its log and its pack.
@@ -299,20 +416,24 @@ mod tests {
     }
 
     fn turn_of(source: &str) -> ToWorker {
-        ToWorker::Turn(script(source).1)
+        ToWorker::Turn(ONE, script(source).1)
     }
 
     fn cell_of(source: &str) -> ToWorker {
+        cell_in(ONE, source)
+    }
+
+    fn cell_in(guest: GuestNumber, source: &str) -> ToWorker {
         let (_, turn) = script(source);
-        let cell = Some(CellOrder { number: 1, reseed: false });
-        ToWorker::Turn(Box::new(Turn { cell, ..*turn }))
+        let cell = Some(CellOrder::new(1, false));
+        ToWorker::Turn(guest, Box::new(Turn { cell, ..*turn }))
     }
 
     #[test]
     fn a_guest_keeps_its_state_from_turn_to_turn_until_it_is_closed() {
         let mut gateway = Gateway::open();
         for kept in ["one", "two"] {
-            gateway.tell(&ToWorker::Open(script("").0));
+            gateway.tell(&ToWorker::Open(ONE, script("").0));
             let turns = [
                 (format!("keep {kept}\nreturn {{}}"), true),
                 ("keep more\nblob text/plain x".to_owned(), true),
@@ -339,7 +460,7 @@ mod tests {
                 let is_first = number == 0 && kept == "two";
                 assert_eq!(outcome.usage.last_reset.is_some(), is_first, "{number} {kept}");
             }
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
         }
         gateway.run("kept\nreturn {}");
         assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "a run has a guest of its own");
@@ -350,7 +471,7 @@ mod tests {
     fn a_guest_goes_on_from_its_packs_in_another_worker() {
         let mut packs = Vec::new();
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         for (number, long) in [(1, 0), (2, INLINE_MAX), (3, 0)] {
             let (_, facts, pack) = gateway.cell(&format!("keep {number}{}", "x".repeat(long)));
             assert_eq!((facts.sequence, pack.len() > INLINE_MAX), (number, long > 0));
@@ -367,7 +488,7 @@ mod tests {
             assert!(log == expected, "{} bytes", log.len());
             assert_eq!((facts.sequence, facts.base), (4, Some(Digest::of(&packs[2]))));
             assert!(pack.len() < INLINE_MAX, "only what is new is in it");
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
             gateway.run("kept\nreturn {}");
             assert_eq!(gateway.outcome().0.logs.chunks[0].text, "");
             assert!(gateway.close().is_ok());
@@ -377,9 +498,9 @@ mod tests {
     #[test]
     fn packs_that_make_no_guest_are_the_end_of_its_first_turn() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         let packs = ["keep 1", "keep 2"].map(|source| gateway.cell(source).2);
-        gateway.tell(&ToWorker::Close);
+        gateway.tell(&ToWorker::Close(ONE));
         let mut damaged = packs[0].clone();
         *damaged.last_mut().unwrap() ^= 1;
         let refused: [(Vec<&[u8]>, &str); 4] = [
@@ -399,11 +520,11 @@ mod tests {
                 assert!(reason.contains(expected), "{reason}");
             }
             // Nothing is left of it, and the next one has its own packs.
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
             gateway.give(&packs[0]);
             gateway.resume();
             assert_eq!(gateway.cell("kept").0, "1");
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
         }
         assert!(gateway.close().is_ok());
     }
@@ -411,18 +532,19 @@ mod tests {
     #[test]
     fn nothing_follows_a_turn_that_is_no_cell_or_has_ended_its_guest() {
         let mut gateway = Gateway::open();
-        let cell = Some(CellOrder { number: 1, reseed: false });
+        let cell = Some(CellOrder::new(1, false));
         for _ in 0..2 {
             // In a run, a cell is the only one of its guest.
             let (setup, turn) = script("return {}");
+            let cell = cell.clone();
             gateway.tell(&ToWorker::Run(setup, Box::new(Turn { cell, ..*turn })));
             gateway.outcome();
-            gateway.tell(&ToWorker::Open(script("").0));
+            gateway.tell(&ToWorker::Open(ONE, script("").0));
             for turn in [turn_of("return {}"), cell_of("trap")] {
                 gateway.tell(&turn);
                 gateway.outcome();
             }
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
         }
         gateway.run("log last\nreturn {}");
         assert_eq!(gateway.outcome().0.logs.chunks[0].text, "last");
@@ -432,7 +554,7 @@ mod tests {
     #[test]
     fn a_guest_that_cannot_be_parked_is_no_fault_of_the_worker() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         for _ in 0..2 {
             gateway.tell(&cell_of("unparkable\nreturn {}"));
             assert_eq!(gateway.outcome().0.end, Ok(()));
@@ -445,24 +567,146 @@ mod tests {
     }
 
     #[test]
-    fn one_guest_at_a_time() {
+    fn each_guest_keeps_its_own_state_beside_others_and_runs() {
+        let mut gateway = Gateway::open();
+        let numbers: Vec<GuestNumber> = (1..=5).map(GuestNumber).collect();
+        for number in &numbers {
+            gateway.tell(&ToWorker::Open(*number, script("").0));
+        }
+        for round in 0..3 {
+            for number in &numbers {
+                gateway.tell(&cell_in(*number, &format!("kept\nkeep {}.{round}", number.0)));
+                let (outcome, _) = gateway.outcome();
+                let before: Vec<String> = (0..round).map(|r| format!("{}.{r}", number.0)).collect();
+                assert_eq!(outcome.logs.chunks[0].text, before.join(" "));
+                let (FromWorker::Parked(facts), _) = gateway.hear() else {
+                    panic!("no pack followed");
+                };
+                assert_eq!(facts.sequence, round + 1, "each has its own chain");
+                gateway.run("kept\nreturn {}");
+                assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "a run has its own");
+            }
+        }
+        // The end of one leaves the others, and its number can be given again.
+        gateway.tell(&cell_in(TWO, "trap"));
+        gateway.outcome();
+        gateway.tell(&ToWorker::Close(TWO));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
+        for (number, expected) in [(ONE, "1.0 1.1 1.2"), (TWO, ""), (GuestNumber(5), "5.0 5.1 5.2")]
+        {
+            gateway.tell(&cell_in(number, "kept"));
+            assert_eq!(gateway.outcome().0.logs.chunks[0].text, expected);
+            gateway.hear();
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn others_are_closed_while_a_cell_is_held_and_only_its_guest_goes_on() {
+        let held_with = |gateway: &mut Gateway| {
+            gateway.tell(&ToWorker::Open(ONE, script("").0));
+            gateway.tell(&ToWorker::Open(TWO, script("").0));
+            gateway.tell(&cell_of("keep one\nask\nreturn 1"));
+            assert!(gateway.outcome().0.cell.is_some_and(|cell| cell.is_held));
+        };
+        let answers = |number| {
+            let ToWorker::Turn(_, turn) = cell_in(number, "") else { panic!("no turn") };
+            let text = serde_json::value::RawValue::from_string("[7]".to_owned()).unwrap();
+            let answers = Some(JsonText::new(text));
+            let cell = Some(CellOrder { answers, ..CellOrder::new(1, false) });
+            ToWorker::Turn(number, Box::new(Turn { cell, ..*turn }))
+        };
+        let mut gateway = Gateway::open();
+        held_with(&mut gateway);
+        gateway.tell(&ToWorker::Close(TWO));
+        gateway.tell(&answers(ONE));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "[7]");
+        assert!(matches!(gateway.hear().0, FromWorker::Parked(_)));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
+        gateway.tell(&cell_in(TWO, "kept"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "the other one was closed");
+        gateway.hear();
+        gateway.tell(&cell_of("kept"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "one");
+        gateway.hear();
+        assert!(gateway.close().is_ok());
+        // The guest itself is closed while its cell is held.
+        let mut gateway = Gateway::open();
+        held_with(&mut gateway);
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.tell(&cell_in(TWO, "kept"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "the other one goes on");
+        gateway.hear();
+        assert!(gateway.close().is_ok());
+        let wrong = [answers(TWO), ToWorker::Close(GuestNumber(3)), run_of("return {}")];
+        for message in wrong {
+            let mut gateway = Gateway::open();
+            held_with(&mut gateway);
+            gateway.tell(&message);
+            assert!(gateway.close().is_err(), "it went on after {message:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_to_the_guest_of_the_next_turn_alone() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
+        let mut write = |guest: GuestNumber, content: &[u8], opens: bool| {
+            gateway.send(&frame::encode(&ToWorker::Content, content, false).unwrap());
+            if opens {
+                gateway.tell(&ToWorker::Open(guest, script("").0));
+            }
+            let order = FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() };
+            let turn = Turn::of_files(order, script("").1.limits);
+            gateway.tell(&ToWorker::Turn(guest, Box::new(turn)));
+            assert_eq!(gateway.outcome().0.end, Ok(()));
+            let (FromWorker::Parked(facts), _) = gateway.hear() else { panic!("no pack followed") };
+            facts.sequence
+        };
+        // The content precedes the opening of its guest.
+        assert_eq!(write(TWO, b"x", true), 1);
+        assert_eq!(write(ONE, b"y", false), 1);
+        assert_eq!(write(TWO, b"z", false), 2);
+        for (number, expected) in [(ONE, "a=y"), (TWO, "a=x a=z")] {
+            gateway.tell(&cell_in(number, "kept"));
+            assert_eq!(gateway.outcome().0.logs.chunks[0].text, expected);
+            gateway.hear();
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn orders_for_guests_that_do_not_fit_end_the_worker() {
         let setup = || script("").0;
-        let spare = || ToWorker::Open(setup());
+        let open = || ToWorker::Open(ONE, setup());
         let pack = || ToWorker::Pack;
-        let resume = || ToWorker::Resume(setup());
-        let fails: [Vec<ToWorker>; 12] = [
-            vec![spare(), pack()],
-            vec![resume(), pack()],
-            vec![spare(), resume()],
+        let resume = || ToWorker::Resume(ONE, setup());
+        let files =
+            |order| ToWorker::Turn(ONE, Box::new(Turn::of_files(order, script("").1.limits)));
+        let write = || files(FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() });
+        let look = || files(FilesOrder::Read { path: "a".to_owned() });
+        let fails: [Vec<ToWorker>; 21] = [
+            vec![open(), write()],
+            vec![open(), ToWorker::Content, look()],
+            vec![open(), ToWorker::Content, turn_of("return {}")],
+            vec![open(), ToWorker::Content, write(), write()],
+            vec![open(), ToWorker::Content, ToWorker::Close(ONE)],
+            vec![ToWorker::Content, ToWorker::Content],
+            vec![pack(), ToWorker::Content],
+            vec![ToWorker::Content, run_of("return {}")],
+            vec![open(), resume()],
             vec![resume(), resume()],
-            vec![pack(), spare()],
+            vec![pack(), open()],
             vec![pack(), run_of("return {}")],
+            vec![open(), pack(), turn_of("return {}")],
+            vec![open(), pack(), ToWorker::Close(ONE)],
             (0..=MOST_IN_CHAIN).map(|_| pack()).collect(),
             vec![turn_of("return {}")],
-            vec![ToWorker::Close],
-            vec![spare(), spare()],
-            vec![spare(), run_of("return {}")],
-            vec![spare(), ToWorker::Close, ToWorker::Close],
+            vec![ToWorker::Close(ONE)],
+            vec![open(), open()],
+            vec![open(), ToWorker::Close(TWO)],
+            vec![open(), ToWorker::Turn(TWO, script("return {}").1)],
+            vec![open(), ToWorker::Close(ONE), ToWorker::Close(ONE)],
         ];
         for messages in fails {
             let gateway = Gateway::open();
@@ -485,6 +729,32 @@ mod tests {
             let last_reset = gateway.outcome().0.usage.last_reset;
             assert_eq!(last_reset.is_some(), number > 0, "{number}: {last_reset:?}");
         }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn an_outcome_says_how_long_it_took_to_make_its_guest_from_packs() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
+        let pack = gateway.cell("keep 1").2;
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
+        gateway.give(&pack);
+        gateway.resume();
+        // Other guests and runs had nothing of it.
+        for (guest, is_first) in [(TWO, false), (ONE, true), (ONE, false)] {
+            gateway.run("return {}");
+            assert_eq!(gateway.outcome().0.usage.resumed, None);
+            gateway.tell(&cell_in(guest, "kept"));
+            let (FromWorker::Done { outcome, .. }, _) = gateway.hear() else {
+                panic!("said something else");
+            };
+            assert_eq!(outcome.usage.resumed.is_some(), is_first);
+            assert!(matches!(gateway.hear().0, FromWorker::Parked(_)));
+        }
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.run("return {}");
+        assert_eq!(gateway.outcome().0.usage.resumed, None);
         assert!(gateway.close().is_ok());
     }
 
@@ -530,7 +800,7 @@ mod tests {
     #[test]
     fn an_interrupted_turn_ends_by_itself_and_the_guest_goes_on() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         // Before a turn it means nothing.
         gateway.tell(&ToWorker::Interrupt);
         gateway.tell(&turn_of("keep one\nreturn {}"));

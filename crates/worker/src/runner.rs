@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::host::ChannelHost;
 use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 
@@ -14,14 +15,14 @@ use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 /// another one.
 pub(crate) type RunnerError = Box<dyn Error + Send + Sync>;
 
-/// A loaded engine that runs one guest at a time.
+/// A loaded engine that runs one guest at a time, and keeps others between their turns.
 ///
 /// A guest that misbehaves is an outcome. After an `Err` or a panic this process is no longer
 /// trusted: it ends, and the run in progress with it.
 pub trait Runner: Send {
     /// A guest between its opening and its closing. Dropping one instead of closing it cleans up as
     /// well, and reports nothing.
-    type Guest;
+    type Guest: 'static;
 
     /// Its abilities, for the gateway's report.
     fn abilities(&self) -> Abilities;
@@ -96,6 +97,20 @@ pub trait Runner: Send {
         &mut self,
         guest: &mut Self::Guest,
         turn: &Turn,
+        host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError>;
+
+    /// Does something with the files of a guest, as a turn without a program. The payload is the content of
+    /// a file that is written. A change that is refused leaves a guest that cannot go on.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn files(
+        &mut self,
+        guest: &mut Self::Guest,
+        order: (&FilesOrder, Payload),
         host: ChannelHost,
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError>;

@@ -21,11 +21,13 @@
 //! unparkable            makes checkpoints of the guest fail from now on
 //! spoil MILLISECONDS    makes cleaning up take this long and fail
 //! complain COUNT        writes COUNT lines to standard error
+//! ask                   ends the turn of a cell, and logs the answers that its next one brings
 //! return TEXT           ends the run with this output
 //! return-of COUNT       ends the run with an output of COUNT bytes
 //! ```
 //!
-//! A checkpoint of a guest is what was noted since the one before.
+//! A checkpoint of a guest is what was noted since the one before. Its files are those of the texts
+//! `PATH=CONTENT` that were noted.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "only tests are here; they fail by panics")]
 
@@ -55,8 +57,10 @@ use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::CellOutcome;
 use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PACK_FORMAT, PackFacts};
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal, ListedFiles};
 use wardian_formats::job::{Program, Setup, Turn};
 use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::ids::{BlobId, Digest};
@@ -142,6 +146,12 @@ impl ScriptedGuest {
         PackFacts::check_chain(guest.setup.image, &guest.chain.0)?;
         guest.chain.1 = guest.kept.len();
         Ok(guest)
+    }
+
+    /// The content of a file.
+    fn content_of(&self, path: &str) -> Option<&str> {
+        let noted = self.kept.iter().rev().filter_map(|text| text.split_once('='));
+        noted.filter(|(name, _)| *name == path).map(|(_, content)| content).next()
     }
 
     fn checkpoint(&mut self) -> Result<Pack, PackError> {
@@ -244,6 +254,7 @@ impl ScriptedRunner {
                 }
                 Ok(Step::Next)
             }
+            "ask" => Ok(ask(host, logs)),
             "return" => Ok(Step::Return(rest.into())),
             "return-of" => Ok(Step::Return(vec![b'7'; rest.parse().unwrap()])),
             _ => Err(format!("no such step: {line}").into()),
@@ -355,11 +366,41 @@ impl Runner for ScriptedRunner {
             conversions: Conversions::default(),
             usage,
             profile: None,
-            cell: turn.cell.map(|order| {
+            cell: turn.cell.as_ref().map(|order| {
                 Box::new(CellOutcome { reseeded: order.reseed, ..CellOutcome::default() })
             }),
         };
         Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
+    }
+
+    fn files(
+        &mut self,
+        guest: &mut ScriptedGuest,
+        (order, content): (&FilesOrder, Payload),
+        mut host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError> {
+        let answer = match order {
+            FilesOrder::Write { path } => {
+                let content = String::from_utf8(read(content)?)?;
+                guest.kept.push(format!("{path}={content}"));
+                FilesAnswer::Written { replaced: false }
+            }
+            FilesOrder::Read { path } => match guest.content_of(path) {
+                Some(content) if host.write_blob("text/plain", content.as_bytes()).is_ok() => {
+                    FilesAnswer::Read { modified_ms: 7 }
+                }
+                Some(_) => FilesAnswer::Refused(FilesRefusal::NotTaken),
+                None => FilesAnswer::Refused(FilesRefusal::NotFound),
+            },
+            FilesOrder::List(_) => FilesAnswer::Listed(ListedFiles::default()),
+            FilesOrder::Remove { .. } => FilesAnswer::Refused(FilesRefusal::NotFound),
+        };
+        let is_refused = matches!(answer, FilesAnswer::Refused(_));
+        guest.can_go_on = !(is_refused && order.changes());
+        let outcome =
+            RunOutcome::of_files(RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() });
+        Ok(TurnEnd { outcome, output: serde_json::to_vec(&answer)?, can_go_on: guest.can_go_on })
     }
 
     fn close(&mut self, guest: ScriptedGuest) -> Result<(), RunnerError> {
@@ -371,6 +412,28 @@ impl Runner for ScriptedRunner {
         }
         Err("a reset that failed as was asked for".into())
     }
+}
+
+/// Ends the turn in the middle of a call, and logs the answers that the next one brings.
+fn ask(host: &mut ChannelHost, logs: &mut Logs) -> Step {
+    let requests = br#"[{"number":1,"input":{"prompt":"","hidden":false}}]"#;
+    let requests = CallerRequests::read(requests).unwrap();
+    let cell = CellOutcome { requests, is_held: true, ..CellOutcome::default() };
+    let outcome = RunOutcome {
+        end: Ok(()),
+        logs: std::mem::take(logs),
+        files: LeftFiles::default(),
+        blob_names: Vec::new(),
+        conversions: Conversions::default(),
+        usage: RunUsage::default(),
+        profile: None,
+        cell: Some(Box::new(cell)),
+    };
+    let Some(turn) = host.hold(outcome) else { return Step::Fail(RunFailure::Cancelled) };
+    let answers = turn.cell.as_ref().and_then(|cell| cell.answers.as_ref());
+    let text = answers.map_or("", |answers| answers.as_str()).to_owned();
+    logs.chunks.push(LogChunk { stream: Stream::Log, text });
+    Step::Next
 }
 
 /// Stores a blob; a refusal ends the run.
@@ -432,6 +495,7 @@ pub(crate) fn script(source: &str) -> (Box<Setup>, Box<Turn>) {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     (Box::new(setup), Box::new(turn))

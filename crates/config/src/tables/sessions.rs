@@ -12,7 +12,10 @@ use wardian_vocabulary::units::ByteCount;
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// Guests that workers keep between the calls of a session, unless the operator says how many.
-const USUALLY_WARM: usize = 8;
+const USUALLY_WARM: usize = 64;
+
+/// The memory that they may take, unless the operator says how much.
+const USUAL_WARM_MEMORY: ByteCount = ByteCount::mebibytes(512);
 
 /// Reads the settings of sessions, whose states are kept in the folder `root`.
 pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettings {
@@ -21,6 +24,11 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
     SessionSettings {
         is_enabled: reader.read("sessions.enabled", true),
         warm: reader.read_within("sessions.warm", USUALLY_WARM, 0..=1_000),
+        warm_memory: reader.read_within(
+            "sessions.warm_memory",
+            USUAL_WARM_MEMORY,
+            ByteCount::mebibytes(16)..=ByteCount::mebibytes(1 << 20),
+        ),
         store: SessionsConfig {
             max_sessions: reader.read_within("sessions.max", usual.max_sessions, 1..=1_000_000),
             max_parked: reader.read_within(
@@ -30,7 +38,21 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
             ),
             idle: reader.read_within("sessions.idle", usual.idle, shortest..=LONGEST),
             max_age: reader.read_within("sessions.max_age", usual.max_age, shortest..=LONGEST),
+            longest_wait: reader.read_within(
+                "sessions.longest_wait",
+                usual.longest_wait,
+                shortest..=LONGEST,
+            ),
+            longest_save: usual.longest_save,
+            sync: reader.read("sessions.sync", usual.sync),
+            boot: boot_id(),
             root: usual.root,
         },
     }
+}
+
+/// Names the time since the machine was started.
+fn boot_id() -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(boot.trim().to_owned())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
@@ -10,16 +11,21 @@ use crate::tests::held::{ensure_lost, ensure_unhurt, holding};
 use crate::tests::leaving::Leave;
 use crate::tests::{WrittenBlobs, config, error_type, image, job, logs, run_script, start, until};
 use crate::{
-    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, NotParked, PackContent,
+    CheckedPack, DispatchError, FileDraft, FinishedRun, GuestSpec, HeldGuest, Job, NotParked,
+    PackContent, SealedContent,
 };
+use wardian_formats::job::Turn;
+use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::INLINE_MAX;
+use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
-use wardian_vocabulary::ids::Digest;
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal};
+use wardian_vocabulary::ids::{Digest, WorkspacePath};
 
 fn cell(source: &str) -> Job {
     let mut job = job(source);
-    job.turn.cell = Some(CellOrder { number: 1, reseed: false });
+    job.turn.cell = Some(CellOrder::new(1, false));
     job
 }
 
@@ -89,6 +95,116 @@ async fn a_guest_goes_on_from_its_packs_in_another_worker() {
     }
     assert_eq!(logs(&run_script(&second, "kept\nreturn {}").await), [""]);
     assert_eq!(second.report().counters.ended, 0);
+}
+
+/// An order for the files of a guest.
+fn files(order: FilesOrder) -> Turn {
+    Turn::of_files(order, RunLimits::DEFAULT.split().1)
+}
+
+fn write_of(path: &str) -> Turn {
+    files(FilesOrder::Write { path: WorkspacePath::parse(path).unwrap() })
+}
+
+fn sealed(bytes: &[u8]) -> SealedContent {
+    let mut draft = FileDraft::begin().unwrap();
+    draft.append(bytes).unwrap();
+    draft.finish().unwrap()
+}
+
+fn answer_of(finished: &mut FinishedRun, turn: &Turn) -> FilesAnswer {
+    let text = finished.output.take().unwrap().into_bytes().unwrap();
+    FilesAnswer::read(&text, turn.files.as_deref().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_change_of_files_has_a_pack_and_a_look_at_them_has_none() {
+    let pool = start(holding(1, 1)).await;
+    let mut kept = pool.open(guest());
+    let mut packs = Vec::new();
+    // The first turn of a guest may be one without a program.
+    let long = vec![b'x'; INLINE_MAX + 1];
+    for (number, content) in [b"one", &b""[..], &long[..]].into_iter().enumerate() {
+        let (turn, content) = (write_of(&format!("f{number}")), sealed(content));
+        let mut host = WrittenBlobs::default();
+        let mut ended = kept.turn_with(&turn, Some(&content), &mut host).await.unwrap();
+        assert!(ended.is_guest_kept, "{number}");
+        assert_eq!(answer_of(&mut ended, &turn), FilesAnswer::Written { replaced: false });
+        packs.push(ended.pack.unwrap().unwrap());
+    }
+    drop(kept);
+    let mut resumed = pool.resume(guest(), contents(&packs));
+    let turn = files(FilesOrder::Read { path: "f0".to_owned() });
+    for _ in 0..2 {
+        let mut host = WrittenBlobs::default();
+        let mut ended = resumed.turn(&turn, &mut host).await.unwrap();
+        assert!(ended.pack.is_none() && ended.is_guest_kept);
+        assert_eq!(answer_of(&mut ended, &turn), FilesAnswer::Read { modified_ms: 7 });
+        assert_eq!(host.0[0].1, b"one");
+    }
+    let ended = run_cell(&mut resumed, "keep last\nkept", &mut packs).await;
+    assert!(logs(&ended)[0].starts_with("f0=one f1= f2=xxx"), "the guest goes on");
+    assert_eq!(packs.last().unwrap().facts.sequence, 4);
+    // A change that is refused may be done in part, so its guest is of no use.
+    let turn = files(FilesOrder::Remove { path: "none".to_owned() });
+    let mut ended = resumed.turn(&turn, &mut WrittenBlobs::default()).await.unwrap();
+    let refused = FilesAnswer::Refused(FilesRefusal::NotFound);
+    assert_eq!(answer_of(&mut ended, &turn), refused);
+    assert!(ended.pack.is_none() && !ended.is_guest_kept);
+    ensure_unhurt(&pool).await;
+}
+
+/// A turn that goes on with a cell that was held.
+fn answers(text: &str) -> Job {
+    let mut job = cell("");
+    let answers = Some(JsonText::new(RawValue::from_string(text.to_owned()).unwrap()));
+    job.turn.cell = Some(CellOrder { answers, ..CellOrder::new(1, false) });
+    job
+}
+
+#[tokio::test]
+async fn a_cell_is_held_between_two_turns_and_has_its_pack_after_the_last() {
+    let pool = start(holding(1, 1)).await;
+    let mut guest = pool.open(guest());
+    let asks = try_cell(&mut guest, "log before\nask\nask\nkeep one\nreturn 7").await.unwrap();
+    assert!(asks.is_guest_kept && asks.pack.is_none(), "it is not whole between two calls");
+    assert_eq!(logs(&asks), ["before"]);
+    assert_eq!(pool.report().guests, 1);
+    let mut host = WrittenBlobs::default();
+    let again = guest.turn(&answers("[1]").turn, &mut host).await.unwrap();
+    assert!(again.outcome.cell.as_ref().is_some_and(|cell| cell.is_held));
+    assert_eq!(logs(&again), ["[1]"]);
+    let done = guest.turn(&answers("[2]").turn, &mut host).await.unwrap();
+    assert_eq!((logs(&done), done.is_guest_kept), (vec!["[2]"], true));
+    assert!(matches!(done.pack, Some(Ok(_))) && done.outcome.cell.unwrap().requests.is_empty());
+    // A guest that is closed meanwhile leaves its worker to others.
+    try_cell(&mut guest, "ask\nreturn 1").await.unwrap();
+    drop(guest);
+    assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""]);
+    assert_eq!(pool.report().counters.ended, 0, "no worker has ended");
+    // A run has no guest to hold.
+    assert_eq!(error_type(&run_script(&pool, "ask").await), "Cancelled");
+}
+
+#[tokio::test]
+async fn the_other_guests_of_a_worker_that_holds_a_cell_go_on_elsewhere() {
+    let pool = start(holding(1, 8)).await;
+    let [mut asks, mut other] = [(); 2].map(|()| pool.open(guest()));
+    let mut packs = Vec::new();
+    let first = run_cell(&mut other, "keep x", &mut packs).await;
+    let asked = try_cell(&mut asks, "ask\nkeep one\nreturn 7").await.unwrap();
+    assert_eq!((asked.worker, asked.is_guest_kept), (first.worker, true));
+    ensure_lost(&mut other).await;
+    let mut resumed = pool.resume(guest(), contents(&packs));
+    let elsewhere = run_cell(&mut resumed, "kept", &mut Vec::new()).await;
+    assert_eq!(logs(&elsewhere), ["x"]);
+    assert_ne!(elsewhere.worker, asked.worker);
+    let done = asks.turn(&answers("[1]").turn, &mut WrittenBlobs::default()).await.unwrap();
+    assert_eq!((logs(&done), done.worker), (vec!["[1]"], asked.worker));
+    // From now on it keeps others again.
+    assert_eq!(logs(&run_cell(&mut asks, "kept", &mut Vec::new()).await), ["one"]);
+    assert_eq!(pool.report().guests, 2);
+    assert_eq!(pool.report().counters.ended, 0);
 }
 
 /// Each cell is resumed, runs, and leaves nothing but its pack.

@@ -3,8 +3,8 @@
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits. A worker that breaks a rule is dropped.
 //!
-//! A cell ends with its outcome as well. What its worker does wrong afterwards, while it saves the state
-//! of the guest, costs the state and the guest, and not the outcome.
+//! A cell ends with its outcome as well, and so does a change of files. What its worker does wrong
+//! afterwards, while it saves the state of the guest, costs the state and the guest, and not the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +18,13 @@ use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
-use crate::worker::run_clock::{Patience, RunClock, Unanswered};
-use crate::{FinishedRun, GuestSpec, RunHost};
+use crate::worker::run_clock::{Patience, RunClock, Unanswered, later};
+use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
+use wardian_formats::job::message::{
+    FromWorker, GuestNumber, OUTPUT_MAX, Payload, Refusal, ToWorker,
+};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
 use wardian_formats::job::session::checkpoint::PackFacts;
@@ -93,10 +95,12 @@ pub(crate) struct TurnOrder<'run> {
     /// The packs that this guest is resumed from, oldest first. None for a guest that begins as its image.
     pub(crate) packs: Option<&'run [PackContent]>,
     pub turn: &'run Turn,
+    /// The content of the file that the turn writes.
+    pub(crate) content: Option<&'run SealedContent>,
     /// The limits of the guest.
     pub(crate) limits: SetupLimits,
-    /// True if the guest stays open after the turn.
-    pub(crate) leaves_guest: bool,
+    /// The number under which the guest stays open after the turn. None if it is closed.
+    pub(crate) kept_as: Option<GuestNumber>,
     /// Its interruption by its caller.
     pub(crate) interruption: TurnInterruption,
     /// The frames of the order, without the packs.
@@ -104,11 +108,11 @@ pub(crate) struct TurnOrder<'run> {
 }
 
 impl TurnOrder<'_> {
-    const fn afterwards(&self) -> Afterwards {
-        match (self.leaves_guest, self.turn.cell) {
-            (false, _) => Afterwards::Closed,
-            (true, None) => Afterwards::Open,
-            (true, Some(_)) => Afterwards::Parked,
+    fn afterwards(&self) -> Afterwards {
+        match (self.kept_as, self.turn.saves_state()) {
+            (None, _) => Afterwards::Closed,
+            (Some(guest), false) => Afterwards::Open(guest),
+            (Some(guest), true) => Afterwards::Parked(guest),
         }
     }
 }
@@ -159,7 +163,7 @@ pub(crate) async fn perform(
     };
     // The run is over, so a caller that leaves from now on does not cost the worker.
     if exchange.worker.owes_pack() {
-        return Ok(exchange.end_cell(finished, patience.for_pack(held), host).await);
+        return Ok(exchange.end_cell(finished, patience.time_for_pack(held), host).await);
     }
     if let Some(output) = &finished.output {
         host.make_room(output.size()).await;
@@ -200,7 +204,9 @@ impl Exchange<'_> {
                 self.worker.attach(guest).await?;
             }
             let (frames, packs) = (Arc::clone(&order.frames), order.packs.unwrap_or_default());
-            self.worker.order(frames, packs, order.afterwards()).await
+            let before = (packs, order.content);
+            let attachments = order.guest.map(GuestSpec::attachments).unwrap_or_default();
+            self.worker.order(frames, before, attachments, order.afterwards()).await
         };
         let told = timeout_at(self.clock.deadline(), tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
@@ -226,8 +232,12 @@ impl Exchange<'_> {
                     host.hear(chunk);
                 }
                 (FromWorker::Done { outcome, can_go_on }, output) => {
+                    let is_held = outcome.cell.as_ref().is_some_and(|cell| cell.is_held);
+                    if is_held && !(order.kept_as.is_some() && can_go_on) {
+                        return Err(Violation::Outcome(ImplausibleOutcome::Cell).into());
+                    }
                     let finished = self.finish(order, queued, *outcome, output)?;
-                    let is_guest_kept = order.leaves_guest && can_go_on;
+                    let is_guest_kept = order.kept_as.is_some() && can_go_on;
                     return Ok(FinishedRun { is_guest_kept, ..finished });
                 }
                 (FromWorker::Failed { .. }, Payload::None) if !self.has_begun() => {
@@ -264,10 +274,10 @@ impl Exchange<'_> {
     async fn end_cell(
         &mut self,
         finished: FinishedRun,
-        deadline: Instant,
+        limit: Duration,
         host: &mut impl RunHost,
     ) -> Performed {
-        let received = self.receive_pack(deadline).await;
+        let received = self.receive_pack(later(Instant::now(), limit)).await;
         let output = finished.output.as_ref().map_or(0, |output| output.size().as_u64());
         let pack = match &received {
             Ok(Ok((_, content))) => content.size().as_u64(),
@@ -280,6 +290,7 @@ impl Exchange<'_> {
                 Err(forged) => (Err(NotParked::WorkerLost), Some(Violation::from(forged).into())),
             },
             Ok(Err(refused)) => (Err(refused), None),
+            Err(Broken::Late) => (Err(NotParked::Late { limit }), Some(Broken::Late)),
             Err(broken) => (Err(NotParked::WorkerLost), Some(broken)),
         };
         let is_guest_kept = pack.is_ok();
@@ -422,7 +433,7 @@ impl Exchange<'_> {
         let times = (self.clock.elapsed(), self.worker.since_last_order());
         let outcome = check_outcome(outcome, order.limits.memory, self.limits, times)?;
         check_profile(outcome.profile.as_ref(), order.turn.profile)?;
-        check_cell(outcome.cell.as_deref(), order.turn.cell)?;
+        check_cell(outcome.cell.as_deref(), order.turn.cell.as_ref())?;
         let output = self.output(&outcome, output)?;
         Ok(FinishedRun {
             outcome,

@@ -63,7 +63,10 @@ pub fn check_outcome(
     if !outcome.conversions.is_bounded() {
         return Err(ImplausibleOutcome::Conversions);
     }
-    if !outcome.cell.as_ref().is_none_or(|cell| cell.is_bounded()) {
+    let has_failed = outcome.end.is_err();
+    let is_sound =
+        |cell: &CellOutcome| cell.is_bounded() && (cell.requests.is_empty() || !has_failed);
+    if !outcome.cell.as_deref().is_none_or(is_sound) {
         return Err(ImplausibleOutcome::Cell);
     }
     let usage = outcome.usage;
@@ -75,6 +78,7 @@ pub fn check_outcome(
         memory_peak: usage.memory_peak.min(memory),
         host_calls: usage.host_calls.min(limits.host_calls),
         last_reset: usage.last_reset.zip(since_last).map(|(time, since)| time.min(since)),
+        resumed: usage.resumed.map(|time| time.min(elapsed)),
     };
     Ok(outcome)
 }
@@ -104,7 +108,7 @@ pub(crate) fn check_profile(
 /// It is another one.
 pub(crate) fn check_cell(
     cell: Option<&CellOutcome>,
-    order: Option<CellOrder>,
+    order: Option<&CellOrder>,
 ) -> Result<(), ImplausibleOutcome> {
     match (cell, order) {
         (None, None) => Ok(()),
@@ -190,6 +194,7 @@ mod tests {
             wall_time: claimed,
             cpu_time: Some(claimed),
             last_reset: Some(claimed),
+            resumed: Some(claimed),
             ..RunUsage::default()
         };
         let (logs, files) = (Logs::default(), LeftFiles::default());
@@ -305,7 +310,7 @@ mod tests {
 
     #[test]
     fn an_outcome_is_one_of_a_cell_if_the_turn_was() {
-        let order = |reseed| Some(CellOrder { number: 1, reseed });
+        let order = |reseed| Some(CellOrder::new(1, reseed));
         let outcome = |reseeded| Some(CellOutcome { reseeded, ..CellOutcome::default() });
         for (cell, order, passes) in [
             (None, None, true),
@@ -316,7 +321,11 @@ mod tests {
             (outcome(false), None, false),
             (None, order(false), false),
         ] {
-            assert_eq!(check_cell(cell.as_ref(), order).is_ok(), passes, "{cell:?} {order:?}");
+            assert_eq!(
+                check_cell(cell.as_ref(), order.as_ref()).is_ok(),
+                passes,
+                "{cell:?} {order:?}"
+            );
         }
     }
 

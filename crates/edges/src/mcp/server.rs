@@ -59,7 +59,7 @@ impl McpServer {
         Self { state }
     }
 
-    /// The tools: the eight ones first, then those of skills.
+    /// The tools: those of every server first, then those of skills.
     fn tools(
         &self,
         cursor: Option<&str>,
@@ -110,11 +110,13 @@ impl ServerHandler for McpServer {
 
     async fn call_tool(
         &self,
-        _request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // The name and the arguments were cut out of the message.
-        call::call_tool(&self.state, context).await
+        let CallToolRequestParams { input_responses, request_state, .. } = request;
+        let answers = request_state.map(|state| (state, input_responses.unwrap_or_default()));
+        call::call_tool(&self.state, answers, context).await
     }
 
     async fn list_prompts(

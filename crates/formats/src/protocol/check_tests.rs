@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::MethodCall;
-use crate::protocol::schema::{LimitBounds, Published};
+use crate::protocol::methods::input_blob::{BlobAtPath, InputBlob};
+use crate::protocol::methods::limit_bounds::LimitBounds;
+use crate::protocol::schema::Published;
 use crate::protocol::tools::{TOOLS, find_tool};
 
 fn checked(tool: &str, params: &Value) -> Result<Value, ParamsError> {
@@ -120,7 +122,7 @@ fn refusals_name_the_place_inside_a_parameter() {
         (
             "execute_skill",
             json!({"name": "a", "input_blobs": vec!["b"; 257]}),
-            "parameter `input_blobs` must be an array of at most 256 different strings, got an array of 257",
+            "parameter `input_blobs` must be an array of at most 256 different strings or objects, got an array of 257",
         ),
         (
             "describe_skill",
@@ -129,6 +131,44 @@ fn refusals_name_the_place_inside_a_parameter() {
         ),
     ] {
         assert_eq!(complaint(tool, &params), message);
+    }
+}
+
+#[test]
+fn blobs_are_ids_or_have_paths() {
+    let code = |blobs: Value| json!({"language": "python", "code": "", "input_blobs": blobs});
+    let placed = |path: &str| json!({"blob": "b", "path": path});
+    let right = json!(["b", placed("x"), placed("y"), "c"]);
+    assert_eq!(checked("run_code", &code(right.clone())).unwrap()["input_blobs"], right);
+    let raw = to_raw_value(&code(json!(["b", placed("x")]))).unwrap();
+    let MethodCall::RunCode(params) = MethodCall::parse("run_code", Some(&raw)).unwrap() else {
+        panic!("another method");
+    };
+    let at_path = BlobAtPath { blob: "b".to_owned(), path: "x".to_owned() };
+    assert_eq!(params.input_blobs, [InputBlob::Id("b".to_owned()), InputBlob::AtPath(at_path)]);
+    for (blobs, message) in [
+        (
+            json!(["a", 7]),
+            "parameter `input_blobs[1]` must be a string of at most 1024 characters or an object, got 7",
+        ),
+        (
+            json!([{"blob": "b"}]),
+            "parameter `input_blobs[0].path` is missing: it must be a string of at most 512 characters",
+        ),
+        (
+            json!([{"blob": "b", "path": "x", "mode": 7}]),
+            "unknown parameter `input_blobs[0].mode`: `input_blobs[0]` takes `blob` and `path`",
+        ),
+        (json!(["a", "b", "a"]), "parameter `input_blobs[2]` repeats \"a\""),
+        (
+            json!([placed("x"), {"path": "x", "blob": "b"}]),
+            "parameter `input_blobs[1]` repeats \"b x\"",
+        ),
+    ] {
+        assert_eq!(
+            complaint("execute_skill", &json!({"name": "a", "input_blobs": blobs})),
+            message
+        );
     }
 }
 
@@ -211,7 +251,8 @@ fn schema_allows(schema: &Value, value: &Value) -> bool {
     let keyword = |name: &str| schema.get(name);
     let number = value.as_f64();
     let has_type = match keyword("type").and_then(Value::as_str) {
-        None => keyword("anyOf").is_some_and(|choices| {
+        // Without either, any value is right.
+        None => keyword("anyOf").is_none_or(|choices| {
             choices.as_array().unwrap().iter().any(|schema| schema_allows(schema, value))
         }),
         Some("boolean") => value.is_boolean(),
@@ -234,8 +275,9 @@ fn schema_allows(schema: &Value, value: &Value) -> bool {
                 let is_sign = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
                 return !text.is_empty() && text.chars().all(is_sign);
             }
-            assert_eq!(pattern, "^[A-Za-z_][A-Za-z0-9_]*$");
-            text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            let signs = if pattern == "^[A-Za-z_][A-Za-z0-9_./-]*$" { "_./-" } else { "_" };
+            assert!(signs.len() > 1 || pattern == "^[A-Za-z_][A-Za-z0-9_]*$");
+            text.chars().all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
                 && text.chars().next().is_some_and(|c| !c.is_ascii_digit())
         })
         && keyword("maxItems").is_none_or(|most| items.len() as u64 <= most.as_u64().unwrap())
@@ -313,6 +355,14 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         Shape::TextList { max_items, .. } => (0..=max_items)
             .prop_map(|count| (0..count).map(|item| Value::from(item.to_string())).collect())
             .boxed(),
+        Shape::TextOrObjectList { members, .. } => {
+            let text = || "[a-zé]{0,3}".prop_map(Value::from);
+            // A text that is no path is refused by the service, which says why.
+            let object = right_object(members, &proptest::bool::weighted(0.1).boxed());
+            proptest::collection::vec(prop_oneof![text(), object], 0..4)
+                .prop_map(Value::from)
+                .boxed()
+        }
         Shape::FlagOrList { .. } => prop_oneof![
             any::<bool>().prop_map(Value::from),
             (0..3_usize).prop_map(|count| {
@@ -330,6 +380,12 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         }
         Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
         Shape::Object(members) => right_object(members, &Just(false).boxed()),
+        Shape::ObjectList { members, .. } => {
+            proptest::collection::vec(right_object(members, &Just(false).boxed()), 0..3)
+                .prop_map(Value::from)
+                .boxed()
+        }
+        Shape::Any => any_value().boxed(),
     }
 }
 

@@ -7,6 +7,8 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::protocol::methods::limit_bounds::{Bounds, Limit, LimitBounds};
+use crate::protocol::pattern::Pattern;
 use crate::protocol::wording::listed;
 
 /// One tool: a method of the protocol as a model sees it.
@@ -67,6 +69,15 @@ pub enum Shape {
         /// Most strings.
         max_items: usize,
     },
+    /// An array of different strings and objects with these members.
+    TextOrObjectList {
+        /// The expected form of each string.
+        item: Text,
+        /// The members of each object.
+        members: &'static [Parameter],
+        /// Most strings and objects.
+        max_items: usize,
+    },
     /// A boolean, or an array of different strings.
     FlagOrList {
         /// The expected form of each string.
@@ -82,94 +93,15 @@ pub enum Shape {
     AnyObject,
     /// An object with these members and no others.
     Object(&'static [Parameter]),
-}
-
-/// A limit of a run that a call can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// Time, in milliseconds.
-    Timeout,
-    /// Instructions.
-    Fuel,
-    /// Memory, in bytes.
-    Memory,
-    /// Size of all files of the workspace, in bytes.
-    Workspace,
-    /// Host calls.
-    HostCalls,
-}
-
-/// The values of one limit that a server accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Smallest value.
-    pub least: u64,
-    /// Largest value; `None` if there is none.
-    pub most: Option<u64>,
-}
-
-impl Bounds {
-    /// Any positive integer.
-    pub const ANY: Self = Self { least: 1, most: None };
-
-    /// Integers between these two.
-    #[must_use]
-    pub const fn between(least: u64, most: u64) -> Self {
-        Self { least, most: Some(most) }
-    }
-
-    /// True if a call may set the value.
-    #[must_use]
-    pub fn allow(self, value: u64) -> bool {
-        value >= self.least && self.most.is_none_or(|most| value <= most)
-    }
-
-    /// Describes the values, as the end of a sentence that begins with "must be".
-    #[must_use]
-    pub fn expectation(self) -> String {
-        match self {
-            Self { least, most: Some(most) } => format!("an integer between {least} and {most}"),
-            Self { least, most: None } => format!("an integer of at least {least}"),
-        }
-    }
-}
-
-/// The values of all limits that a server accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LimitBounds {
-    /// Of [`Limit::Timeout`].
-    pub timeout: Bounds,
-    /// Of [`Limit::Fuel`].
-    pub fuel: Bounds,
-    /// Of [`Limit::Memory`].
-    pub memory: Bounds,
-    /// Of [`Limit::Workspace`].
-    pub workspace: Bounds,
-    /// Of [`Limit::HostCalls`].
-    pub host_calls: Bounds,
-}
-
-impl LimitBounds {
-    /// The bounds of a server that does not know its own yet: any positive integer.
-    pub const ANY: Self = Self {
-        timeout: Bounds::ANY,
-        fuel: Bounds::ANY,
-        memory: Bounds::ANY,
-        workspace: Bounds::ANY,
-        host_calls: Bounds::ANY,
-    };
-
-    /// The bounds of one limit.
-    #[must_use]
-    pub const fn of(&self, limit: Limit) -> Bounds {
-        match limit {
-            Limit::Timeout => self.timeout,
-            Limit::Fuel => self.fuel,
-            Limit::Memory => self.memory,
-            Limit::Workspace => self.workspace,
-            Limit::HostCalls => self.host_calls,
-        }
-    }
+    /// An array of objects with these members and no others.
+    ObjectList {
+        /// The members of each object.
+        members: &'static [Parameter],
+        /// Most objects.
+        max_items: usize,
+    },
+    /// Any value.
+    Any,
 }
 
 /// The rules for a string.
@@ -184,51 +116,6 @@ pub struct Text {
     /// True if the method applies the default itself, because a missing parameter has a further
     /// meaning.
     pub(crate) shows_default: bool,
-}
-
-/// The patterns of strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
-    /// An ASCII identifier of Python.
-    Identifier,
-    /// Letters, digits and a few signs, without spaces.
-    Token,
-}
-
-impl Pattern {
-    /// The pattern as a regular expression, for schemas.
-    #[must_use]
-    pub(crate) const fn regex(self) -> &'static str {
-        match self {
-            Self::Identifier => "^[A-Za-z_][A-Za-z0-9_]*$",
-            Self::Token => "^[A-Za-z0-9._:-]+$",
-        }
-    }
-
-    /// The pattern in words, for messages.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Identifier => "an identifier of a-z, A-Z, 0-9 and `_`",
-            Self::Token => "a word of a-z, A-Z, 0-9 and `._:-`",
-        }
-    }
-
-    /// True if `text` matches the pattern.
-    #[must_use]
-    pub fn fits(self, text: &str) -> bool {
-        match self {
-            Self::Identifier => {
-                let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-                text.bytes().next().is_some_and(|first| is_letter(&first))
-                    && text.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
-            }
-            Self::Token => {
-                let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
-                !text.is_empty() && text.bytes().all(is_sign)
-            }
-        }
-    }
 }
 
 /// The rules for an integer.
@@ -260,7 +147,7 @@ impl Text {
 
     /// A string of at most `characters`.
     #[must_use]
-    pub(crate) const fn up_to(characters: usize) -> Self {
+    pub const fn up_to(characters: usize) -> Self {
         Self { max_length: Some(characters), ..Self::ANY }
     }
 }
@@ -300,12 +187,19 @@ impl Parameter {
             Shape::TextList { max_items, .. } => {
                 format!("an array of at most {max_items} different strings")
             }
+            Shape::TextOrObjectList { max_items, .. } => {
+                format!("an array of at most {max_items} different strings or objects")
+            }
             Shape::FlagOrList { max_items, .. } => {
                 format!("true, false or an array of at most {max_items} different strings")
             }
             Shape::FlagOrObject(_) => "true, false or an object".to_owned(),
             Shape::TextOrObject(text, _) => format!("{} or an object", text.expectation()),
             Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
+            Shape::ObjectList { max_items, .. } => {
+                format!("an array of at most {max_items} objects")
+            }
+            Shape::Any => "any value".to_owned(),
         }
     }
 }
@@ -372,40 +266,33 @@ impl Serialize for Published<'_, &Parameter> {
                     map.serialize_entry("default", default)?;
                 }
             }
-            Shape::Integer(integer) => {
+            Shape::Integer(Integer { fallback, minimum, maximum }) => {
                 map.serialize_entry("type", "integer")?;
-                if let Fallback::Filled(default) | Fallback::Shown(default) = integer.fallback {
-                    map.serialize_entry("default", &default)?;
+                if let Fallback::Filled(default) | Fallback::Shown(default) = fallback {
+                    map.serialize_entry("default", default)?;
                 }
-                map.serialize_entry("minimum", &integer.minimum)?;
-                if let Some(maximum) = integer.maximum {
-                    map.serialize_entry("maximum", &maximum)?;
-                }
+                serialize_bounds(&mut map, *minimum, *maximum)?;
             }
             Shape::Limit(limit) => {
                 let Bounds { least, most } = bounds.of(*limit);
                 map.serialize_entry("type", "integer")?;
-                map.serialize_entry("minimum", &least)?;
-                if let Some(most) = most {
-                    map.serialize_entry("maximum", &most)?;
-                }
+                serialize_bounds(&mut map, least, most)?;
             }
             Shape::TextList { item, max_items } => {
-                map.serialize_entry("type", "array")?;
-                map.serialize_entry("items", item)?;
-                map.serialize_entry("maxItems", max_items)?;
-                map.serialize_entry("uniqueItems", &true)?;
+                serialize_list(&mut map, item, *max_items, true)?;
+            }
+            Shape::TextOrObjectList { item, members, max_items } => {
+                let any_of = (item, OneObject { members, bounds });
+                serialize_list(&mut map, &EitherForm { any_of }, *max_items, true)?;
             }
             Shape::FlagOrList { item, max_items } => {
                 let list = serde_json::json!({
                     "type": "array", "items": item, "maxItems": max_items, "uniqueItems": true,
                 });
-                let flag = serde_json::json!({ "type": "boolean" });
-                map.serialize_entry("anyOf", &[flag, list])?;
+                map.serialize_entry("anyOf", &[flag(), list])?;
             }
             Shape::FlagOrObject(members) => {
-                let flag = serde_json::json!({ "type": "boolean" });
-                map.serialize_entry("anyOf", &(flag, OneObject { members, bounds }))?;
+                map.serialize_entry("anyOf", &(flag(), OneObject { members, bounds }))?;
             }
             Shape::TextOrObject(text, members) => {
                 map.serialize_entry("anyOf", &(text, OneObject { members, bounds }))?;
@@ -415,12 +302,52 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("type", "object")?;
                 map.serialize_entry("properties", &Properties { members, bounds })?;
             }
+            Shape::ObjectList { members, max_items } => {
+                let item = Published { part: ParametersSchema(members), bounds };
+                serialize_list(&mut map, &item, *max_items, false)?;
+            }
+            Shape::Any => {}
         }
         if let Some(description) = part.description {
             map.serialize_entry("description", description)?;
         }
         map.end()
     }
+}
+
+/// The schema of a boolean.
+fn flag() -> serde_json::Value {
+    serde_json::json!({ "type": "boolean" })
+}
+
+/// Prints the bounds of an integer.
+fn serialize_bounds<M: SerializeMap>(
+    map: &mut M,
+    least: u64,
+    most: Option<u64>,
+) -> Result<(), M::Error> {
+    map.serialize_entry("minimum", &least)?;
+    most.map_or(Ok(()), |most| map.serialize_entry("maximum", &most))
+}
+
+/// Prints the members of the schema of an array.
+fn serialize_list<M: SerializeMap>(
+    map: &mut M,
+    item: &impl Serialize,
+    max_items: usize,
+    is_unique: bool,
+) -> Result<(), M::Error> {
+    map.serialize_entry("type", "array")?;
+    map.serialize_entry("items", item)?;
+    map.serialize_entry("maxItems", &max_items)?;
+    if is_unique { map.serialize_entry("uniqueItems", &true) } else { Ok(()) }
+}
+
+/// Prints the schema of a value that has one of several forms.
+#[derive(Serialize)]
+struct EitherForm<T> {
+    #[serde(rename = "anyOf")]
+    any_of: T,
 }
 
 /// Prints the schema of an object as one of two.
@@ -432,11 +359,20 @@ struct OneObject<'a> {
 impl Serialize for OneObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { members, bounds } = self;
-        let mut map = serializer.serialize_map(Some(2))?;
+        let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "object")?;
         map.serialize_entry("properties", &Properties { members, bounds })?;
+        serialize_required(members, &mut map)?;
         map.end()
     }
+}
+
+/// Prints the names of required parameters, if there are any.
+fn serialize_required<M: SerializeMap>(members: &[Parameter], map: &mut M) -> Result<(), M::Error> {
+    let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
+    let required: Vec<&str> =
+        members.iter().filter(is_required).map(|parameter| parameter.name).collect();
+    if required.is_empty() { Ok(()) } else { map.serialize_entry("required", &required) }
 }
 
 /// Prints parameters as the `properties` of an object, in their order.
@@ -468,15 +404,10 @@ impl Tool {
 impl Serialize for Published<'_, ParametersSchema> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (members, bounds) = (self.part.0, self.bounds);
-        let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
-        let required: Vec<&str> =
-            members.iter().filter(is_required).map(|parameter| parameter.name).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "object")?;
         map.serialize_entry("properties", &Properties { members, bounds })?;
-        if !required.is_empty() {
-            map.serialize_entry("required", &required)?;
-        }
+        serialize_required(members, &mut map)?;
         map.end()
     }
 }

@@ -2,17 +2,19 @@
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
 //! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`,
-//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, sessions,
-//! and runs in the background.
+//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, paths of
+//! blobs, sessions, and runs in the background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use crate::protocol::cell_parameters::{ABANDON, ANSWERS, CALLED_TOOLS, SESSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
+use crate::protocol::methods::limit_bounds::{Limit, LimitBounds};
+use crate::protocol::pattern::Pattern;
 use crate::protocol::schema::{
-    Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
-    Tool,
+    Fallback, Integer, Parameter, Presence, Published, Shape, Text, Tool,
 };
-use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION};
+use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION, MAX_WORKSPACE_PATH};
 
 /// Most skills on one page of `list_skills`.
 pub const MAX_PAGE: u64 = 500;
@@ -48,8 +50,18 @@ const VERSION: Shape = Shape::Text(Text::up_to(MAX_VERSION));
 const REFERENCE: Shape = Shape::Text(Text::up_to(MAX_REFERENCE));
 const LATEST: &str = "Skill version (omit for latest)";
 
-const INPUT_BLOBS: Shape =
-    Shape::TextList { item: Text::up_to(MAX_REFERENCE), max_items: MAX_INPUT_BLOBS };
+const INPUT_BLOBS: Shape = Shape::TextOrObjectList {
+    item: Text::up_to(MAX_REFERENCE),
+    members: &[
+        Parameter::required("blob", REFERENCE, "Blob identifier"),
+        Parameter::required(
+            "path",
+            Shape::Text(Text::up_to(MAX_WORKSPACE_PATH)),
+            "Relative path of a file with this content, such as 'data/in.csv', which the program can change",
+        ),
+    ],
+    max_items: MAX_INPUT_BLOBS,
+};
 
 /// Most patterns of `keep_files`.
 pub(crate) const MAX_KEEP_PATTERNS: usize = 64;
@@ -132,46 +144,6 @@ const IDEMPOTENCY_KEY: Parameter = Parameter::optional(
         shows_default: false,
     }),
     "Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer",
-);
-
-/// Longest id of a session or checkpoint, in characters: more than any real one.
-const MAX_SESSION_ID: usize = 64;
-
-/// Longest time that a call waits for its turn in a session, in milliseconds.
-pub(crate) const MAX_SESSION_WAIT: u64 = 600_000;
-
-const SESSION: Parameter = Parameter::optional(
-    "session",
-    Shape::TextOrObject(
-        Text::up_to(MAX_SESSION_ID),
-        &[
-            Parameter::optional(
-                "id",
-                Shape::Text(Text::up_to(MAX_SESSION_ID)),
-                "The session (omit or 'new' for a new one)",
-            ),
-            Parameter::optional(
-                "if_checkpoint",
-                Shape::Text(Text::up_to(MAX_SESSION_ID)),
-                "Refuse the call unless the session is at this checkpoint",
-            ),
-            Parameter::optional(
-                "keep",
-                Shape::Flag,
-                "false closes the session after this call (omit for true)",
-            ),
-            Parameter::optional(
-                "wait_ms",
-                Shape::Integer(Integer {
-                    minimum: 0,
-                    maximum: Some(MAX_SESSION_WAIT),
-                    fallback: Fallback::None,
-                }),
-                "Time to wait while another call runs in the session (omit to be refused at once)",
-            ),
-        ],
-    ),
-    "Keep variables, files and imports between calls: 'new' begins a session, its id continues it",
 );
 
 /// All tools, in the protocol's order.
@@ -305,6 +277,9 @@ const RUN_CODE: Tool = Tool {
             "Same as limits.timeout_ms",
         ),
         SESSION,
+        CALLED_TOOLS,
+        ANSWERS,
+        ABANDON,
         LABEL,
         DETACH,
         IDEMPOTENCY_KEY,
@@ -468,7 +443,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 22] = [
+    const ADDED_PARAMETERS: [(&str, &str); 25] = [
         ("execute_skill", "label"),
         ("run_code", "label"),
         ("execute_skill", "strict_output"),
@@ -491,6 +466,9 @@ mod tests {
         ("run_code", "detach"),
         ("run_code", "idempotency_key"),
         ("run_code", "session"),
+        ("run_code", "tools"),
+        ("run_code", "answers"),
+        ("run_code", "abandon"),
     ];
 
     /// JSON whose objects keep their order.
@@ -527,6 +505,7 @@ mod tests {
         members.retain(|(keyword, _)| !ADDED_KEYWORDS.contains(&keyword.as_str()));
         for (keyword, value) in members {
             if keyword == "items" {
+                strip_forms(value);
                 strip(owner, value);
             }
             let Ordered::Object(properties) = value else { continue };
@@ -536,6 +515,16 @@ mod tests {
                     strip(&format!("{owner}.{name}"), property);
                 }
             }
+        }
+    }
+
+    /// Leaves the first of several forms that an item may have, which is the protocol's.
+    fn strip_forms(items: &mut Ordered) {
+        let Ordered::Object(members) = &mut *items else { return };
+        if let [(keyword, Ordered::Array(forms))] = members.as_mut_slice()
+            && keyword == "anyOf"
+        {
+            *items = forms.swap_remove(0);
         }
     }
 

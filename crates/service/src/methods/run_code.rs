@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::find::blob_ids;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
@@ -15,6 +14,7 @@ use crate::service::Service;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{Language, RunCodeParams};
+use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::tenants::Right;
 
 /// The file name of code in tracebacks.
@@ -38,6 +38,7 @@ impl Service {
         if let Some(session) = params.session.take() {
             return Box::pin(self.run_cell(caller, params, session.into_order(), listener)).await;
         }
+        refuse_what_sessions_have(&params)?;
         let pieces = CallPieces {
             method: "run_code",
             program: &params.code,
@@ -67,7 +68,6 @@ impl Service {
         }
         let skills =
             self.supplies.mounted_skills(self.discovery(), caller, &params.mount_skills).await?;
-        let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
         let entrypoint = params.entrypoint;
         let keep_files = left_files::kept(params.keep_files, self.policy.limits.keep_files);
@@ -76,14 +76,27 @@ impl Service {
             label,
             entrypoint,
             skills,
-            blobs,
             keep_files,
             strict_output: params.strict_output,
             listener,
             ..Planned::new(program, args, limits)
         };
+        let plan = plan.with_blobs(&params.input_blobs)?;
         let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, form).await
+    }
+}
+
+/// Refuses parameters that only a call with `session` can have.
+fn refuse_what_sessions_have(params: &RunCodeParams) -> Result<(), ParamsError> {
+    let set = [
+        ("tools", params.tools.is_some()),
+        ("answers", params.answers.is_some()),
+        ("abandon", params.abandon),
+    ];
+    match set.into_iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => Err(ParamsError::wrong(name, "left out without `session`", "a value")),
+        None => Ok(()),
     }
 }
 

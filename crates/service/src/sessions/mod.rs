@@ -7,10 +7,16 @@
 //! A session has no secrets, and no network but what the operator grants to all code: an earlier cell could
 //! have replaced any module.
 
+mod answering;
+mod asked;
 pub(crate) mod calls;
 pub(crate) mod cell;
+mod earlier_parts;
+pub(crate) mod files;
+pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
-mod notebook;
+pub(crate) mod notebook;
+pub(crate) mod observed;
 pub(crate) mod order;
 pub(crate) mod room;
 mod setup;

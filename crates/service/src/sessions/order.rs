@@ -10,7 +10,6 @@ use tracing::debug;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::find::blob_ids;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::label::RunLabel;
@@ -18,24 +17,31 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
-use crate::sessions::cell::{PlannedCell, rolled_back};
-use crate::sessions::room::{checkpoint_id, session_id, wait_of};
+use crate::sessions::asked::CalledTools;
+use crate::sessions::cell::{CellTurn, PlannedCell};
+use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::observed::{SessionEvent, SessionObserver};
+use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::SessionSetup;
+use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    KeepFilesParam, RequestedLimits, RunCodeParams,
+    KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
+use wardian_vocabulary::units::ByteCount;
 
 /// The id that stands for a session that does not exist yet.
-const NEW: &str = "new";
+pub(super) const NEW: &str = "new";
 
 /// Shortest time after which a session can end by itself, in milliseconds.
 const SHORTEST_LIFE: u64 = 100;
@@ -52,7 +58,7 @@ pub struct NewSessionOrder {
     /// Skills to mount, as sent.
     pub mount_skills: Vec<String>,
     /// Blobs to mount, as sent.
-    pub input_blobs: Vec<String>,
+    pub input_blobs: Vec<InputBlob>,
     /// The limits of its cells that last: memory, workspace, and the fuel of cells that name none.
     pub limits: RequestedLimits,
     /// How long it is kept after its last use, in milliseconds, if that is less than the server's setting.
@@ -62,13 +68,52 @@ pub struct NewSessionOrder {
 }
 
 /// The parts of a call that its cell has for itself.
-struct CellParts {
+pub(super) struct CellParts {
     code: String,
-    limits: RequestedLimits,
+    pub(super) limits: RequestedLimits,
     keep_files: Option<KeepFilesParam>,
     strict_output: bool,
     label: Option<RunLabel>,
     listener: Option<LogListener>,
+    pub(super) tools: CalledTools,
+    pub(super) answers: Option<JsonText>,
+    /// The result of its earlier parts, if it has waited.
+    pub(super) earlier: Option<String>,
+}
+
+impl CellParts {
+    /// The parts of a call that only interrupts a cell.
+    pub(super) fn of_interrupt() -> Self {
+        Self {
+            code: String::new(),
+            limits: RequestedLimits::default(),
+            keep_files: None,
+            strict_output: false,
+            label: None,
+            listener: None,
+            tools: CalledTools::default(),
+            answers: None,
+            earlier: None,
+        }
+    }
+
+    /// The parts of a call, without its answers.
+    pub(super) fn of(
+        params: &mut RunCodeParams,
+        listener: Option<LogListener>,
+    ) -> Result<Self, ServiceError> {
+        Ok(Self {
+            limits: params.limits(),
+            code: std::mem::take(&mut params.code),
+            keep_files: params.keep_files.take(),
+            strict_output: params.strict_output,
+            label: params.label.clone().map(RunLabel::parse).transpose()?,
+            listener,
+            tools: CalledTools::default(),
+            answers: None,
+            earlier: None,
+        })
+    }
 }
 
 impl Service {
@@ -97,10 +142,21 @@ impl Service {
         let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
         let planned = self.plan_guest(caller, String::new(), &mount_skills, &input_blobs, limits);
         let planned = planned.await?;
-        // Blobs that do not exist are refused here, and not by each cell.
-        open_inputs(&self.blobs.files, caller, planned.blobs.clone(), None).await?;
+        self.ensure_blobs_fit(caller, &planned).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
-        self.add_session(caller, &planned, label, ends).await
+        self.add_session(caller, (&planned, input_blobs), label, ends).await
+    }
+
+    /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
+    /// be refused.
+    async fn ensure_blobs_fit(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+    ) -> Result<(), ServiceError> {
+        let (blobs, files) = (&planned.blobs, &self.discovery().blobs().files);
+        let blobs = (blobs.clone(), planned.placed.clone());
+        open_inputs(files, caller, blobs, &planned.limits.split().0, None).await.map(drop)
     }
 
     /// Runs code as a cell of a session. A program that fails is a result, not an error.
@@ -114,16 +170,16 @@ impl Service {
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
         refuse_what_cells_have_not(&params)?;
+        if params.abandon {
+            return self.abandon_cell(caller, params, order).await;
+        }
+        if params.answers.is_some() {
+            return Box::pin(self.answer_cell(caller, params, order, listener)).await;
+        }
         let store = self.sessions().store()?;
-        let label = params.label.take();
-        let parts = CellParts {
-            limits: params.limits(),
-            code: std::mem::take(&mut params.code),
-            keep_files: params.keep_files.take(),
-            strict_output: params.strict_output,
-            label: label.clone().map(RunLabel::parse).transpose()?,
-            listener,
-        };
+        let label = params.label.clone();
+        let mut parts = CellParts::of(&mut params, listener)?;
+        parts.tools = CalledTools::of(params.tools.as_deref().unwrap_or_default())?;
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
         let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
@@ -131,27 +187,48 @@ impl Service {
                 let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
                 let code = parts.code.clone();
                 let planned = self.plan_guest(caller, code, skills, blobs, limits).await?;
-                (self.add_session(caller, &planned, label, [None, None]).await?, planned)
+                let setup = (&planned, blobs.clone());
+                (self.add_session(caller, setup, label, [None, None]).await?, planned)
             }
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
-                let setup = setup_of(&session)?;
-                let limits = self.limits_of_cell(caller, &session, &setup, parts.limits)?;
-                let blobs: Vec<String> = setup.blobs.iter().map(ToString::to_string).collect();
-                let code = parts.code.clone();
-                let planned = self.plan_guest(caller, code, &setup.skills, &blobs, limits).await?;
+                let planned = self.plan_next(caller, &session, &parts).await?;
                 (session, planned)
             }
         };
         // The caller learns the id of a new session from the answer alone.
-        let unknown = is_new.then(|| UnknownSession::of(store, caller, &session));
-        let answered = self.run_planned_cell(caller, (&session, planned), parts, &order).await;
+        let unknown =
+            is_new.then(|| UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id));
+        let begun = async {
+            let turn = TurnRequest {
+                source: parts.code.clone(),
+                if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
+                wait: wait_of(order.wait_ms),
+            };
+            self.ensure_not_held(&session.id)?;
+            let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
+            let turn = CellTurn::Own(Box::new(turn));
+            self.run_planned_cell(caller, (&session, planned), parts, turn).await
+        };
+        let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }
-        let mut result = answered?;
-        let is_over = order.keep == Some(false);
+        self.close_after(caller, &session, &order, answered?).await
+    }
+
+    /// Closes a session after its cell, if that was asked for, and says so in the result.
+    pub(super) async fn close_after(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        order: &SessionOrderParam,
+        mut result: RunResult,
+    ) -> Result<MethodResult, ServiceError> {
+        let store = self.sessions().store()?;
+        // A cell that waits has not ended.
+        let is_over = order.keep == Some(false) && result.status != RunStatus::Waiting;
         if is_over {
             let closed = self.sessions().close(caller, session.id.as_str()).await;
             // It may have been closed meanwhile.
@@ -197,24 +274,19 @@ impl Service {
         })
     }
 
-    /// Takes the turn of a cell in its session and runs it.
-    async fn run_planned_cell(
+    /// Runs a cell that has its turn.
+    pub(super) async fn run_planned_cell(
         &self,
         caller: &Caller,
         (session, planned): (&StoredSession, Planned),
         parts: CellParts,
-        order: &SessionOrderParam,
-    ) -> Result<wardian_formats::protocol::methods::execution::RunResult, ServiceError> {
-        let setup = setup_of(session)?;
-        let turn = TurnRequest {
-            source: parts.code,
-            if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
-            wait: wait_of(order.wait_ms),
-        };
-        let store = self.sessions().store()?;
-        let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
-        let (number, head) = (turn.number(), turn.head().map(|head| head.id.clone()));
-        let cell = PlannedCell { turn, image: session.image, layers: setup.layers, run: None };
+        turn: CellTurn,
+    ) -> Result<RunResult, ServiceError> {
+        let (image, layers) = (session.image, setup_of(session)?.layers);
+        let facts = turn.facts();
+        let (number, head) = (facts.number, facts.head.clone());
+        let CellParts { tools, answers, earlier, .. } = parts;
+        let cell = PlannedCell { facts, turn, image, layers, tools, answers, earlier, run: None };
         let planned = Planned {
             label: parts.label,
             keep_files: left_files::kept(parts.keep_files, self.policy.limits.keep_files),
@@ -223,13 +295,46 @@ impl Service {
             cell: Some(cell),
             ..planned
         };
-        let mut result = self.perform(caller, planned).await?.result;
+        let performed = self.perform(caller, planned).await;
+        let performed =
+            performed.map_err(|error| self.sessions().note_damage(caller, &session.id, error));
+        let mut result = performed?.result;
         if result.session.is_none() {
             // It was stopped before its end.
             let reason = result.summary.clone();
-            result.session = Some(rolled_back((session.id.clone(), number), head, reason));
+            let mut left = rolled_back((session.id.clone(), number), head, reason);
+            if self.sessions().held().number_of(&session.id) == Some(number) {
+                // It has not gone on, and can be answered once more.
+                left.state = CellFate::Waiting;
+            }
+            result.session = Some(left);
         }
         Ok(result)
+    }
+
+    /// The plan of a cell in a session that has a guest.
+    pub(super) async fn plan_next(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        parts: &CellParts,
+    ) -> Result<Planned, ServiceError> {
+        let setup = setup_of(session)?;
+        let limits = self.limits_of_cell(caller, session, &setup, parts.limits)?;
+        self.plan_guest(caller, parts.code.clone(), &setup.skills, &setup.blobs, limits).await
+    }
+
+    /// The plan of the guest of a session, for something that runs no program in it, and the layers that
+    /// the session began with.
+    pub(super) async fn plan_between(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+    ) -> Result<(Planned, Vec<Digest>), ServiceError> {
+        let setup = setup_of(session)?;
+        let limits = self.limits_of_cell(caller, session, &setup, RequestedLimits::default())?;
+        let planned = self.plan_guest(caller, String::new(), &setup.skills, &setup.blobs, limits);
+        Ok((planned.await?, setup.layers))
     }
 
     /// The plan of a run in the guest of a session.
@@ -238,7 +343,7 @@ impl Service {
         caller: &Caller,
         code: String,
         skills: &[String],
-        blobs: &[String],
+        blobs: &[InputBlob],
         limits: RunLimits,
     ) -> Result<Planned, ServiceError> {
         if !skills.is_empty() {
@@ -249,20 +354,20 @@ impl Service {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap_or_default();
         let planned = Planned {
             skills,
-            blobs: blob_ids(blobs)?,
             // Modules that are compiled between two cells would be mounted by the second one alone.
             usual_bytecode: Bytecode::Never,
             ..Planned::new(program, arguments, limits)
         };
+        let planned = planned.with_blobs(blobs)?;
         planned.ensure_allowed(caller)?;
         Ok(planned)
     }
 
-    /// Adds a session whose cells have the guest of this plan.
+    /// Adds a session whose cells have the guest of this plan, with these blobs.
     async fn add_session(
         &self,
         caller: &Caller,
-        planned: &Planned,
+        (planned, blobs): (&Planned, Vec<InputBlob>),
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
@@ -273,21 +378,22 @@ impl Service {
             let mount = &skill.mount;
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
-        let setup =
-            SessionSetup::of(skills.collect(), planned.blobs.clone(), layers, &planned.limits);
+        let setup = SessionSetup::of(skills.collect(), blobs, layers, &planned.limits);
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
-        Ok(self.sessions().store()?.create(&caller.tenant, order).await?)
+        let made = self.sessions().store()?.create(&caller.tenant, order).await?;
+        self.sessions().observer().note(SessionEvent::Created, caller, made.id.as_str());
+        Ok(made)
     }
 }
 
 /// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
 #[derive(Debug)]
-struct UnknownSession(Option<(Sessions, TenantId, SessionId)>);
+struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
 
 impl UnknownSession {
-    fn of(store: &Sessions, caller: &Caller, session: &StoredSession) -> Self {
-        Self(Some((store.clone(), caller.tenant.clone(), session.id.clone())))
+    fn of(room: &SessionRoom, store: &Sessions, owner: &TenantId, session: &SessionId) -> Self {
+        Self(Some((store.clone(), room.observer(), owner.clone(), session.clone())))
     }
 
     /// The answer names the session.
@@ -299,10 +405,14 @@ impl UnknownSession {
 impl Drop for UnknownSession {
     fn drop(&mut self) {
         // Without a runtime the server is ending, and the session expires.
-        if let (Some((store, tenant, id)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+        if let (Some(unknown), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            let (store, observer, tenant, id) = unknown;
             runtime.spawn(async move {
-                if let Err(cause) = store.close(&tenant, &id).await {
-                    debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
+                match store.close(&tenant, &id).await {
+                    Ok(()) => observer.note_alone(SessionEvent::Closed, &tenant, &id),
+                    Err(cause) => {
+                        debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
+                    }
                 }
             });
         }
@@ -316,13 +426,18 @@ fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
     })
 }
 
+/// The bytes that the workspace of a session may have.
+pub(super) fn workspace_of(session: &StoredSession) -> Result<ByteCount, ServiceError> {
+    Ok(ByteCount::bytes(setup_of(session)?.workspace_bytes))
+}
+
 /// True for the error of a session that does not exist any more.
 const fn is_of_ended_session(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
 }
 
 /// The error for a session that cannot go on here, for this reason.
-fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
+pub(super) fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
     match session.head.clone() {
         Some(checkpoint) => ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() },
         None => SessionsError::NotFound { session: session.id.clone() }.into(),
@@ -364,9 +479,13 @@ fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
 }
 
 /// Refuses parameters that only the first cell of a session can have.
-fn refuse_what_first_cells_set(skills: &[String], blobs: &[String]) -> Result<(), ServiceError> {
-    for (name, list) in [("mount_skills", skills), ("input_blobs", blobs)] {
-        if !list.is_empty() {
+pub(super) fn refuse_what_first_cells_set(
+    skills: &[String],
+    blobs: &[InputBlob],
+) -> Result<(), ServiceError> {
+    for (name, is_empty) in [("mount_skills", skills.is_empty()), ("input_blobs", blobs.is_empty())]
+    {
+        if !is_empty {
             let expected = "left out: what a session mounts is decided by its first call";
             return Err(ParamsError::wrong(name, expected, "a list").into());
         }

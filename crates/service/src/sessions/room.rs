@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -10,17 +9,22 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
+use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
+use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
-    SessionUsageView, SessionView,
+    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
+    SessionList, SessionReport, SessionUsageView, SessionView, checkpoint_id, place_of, session_id,
 };
+use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredCell, StoredSession};
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
 use wardian_stores::tenants::Right;
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::SessionId;
 use wardian_vocabulary::units::ByteCount;
 
 /// Sessions of one page at most.
@@ -59,7 +63,9 @@ const MAX_NAME: usize = 200;
 #[derive(Debug, Default)]
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
+    observer: OnceLock<SessionObserver>,
     guests: KeptGuests,
+    held: Arc<HeldCells>,
     running: Mutex<BTreeMap<SessionId, Running>>,
 }
 
@@ -79,9 +85,35 @@ pub(crate) struct RunningCell<'a> {
 }
 
 impl SessionRoom {
-    /// Lets sessions be made from now on. Only the first call has an effect.
-    pub fn open(&self, store: Sessions) {
+    /// Lets sessions be made from now on, whose events are told to the observer. Only the first call has an
+    /// effect.
+    pub fn open(&self, store: Sessions, observer: SessionObserver) {
+        self.observer.set(observer).ok();
         self.store.set(store).ok();
+    }
+
+    /// Takes the events of sessions.
+    pub(crate) fn observer(&self) -> SessionObserver {
+        self.observer.get().cloned().unwrap_or_default()
+    }
+
+    /// What all sessions take at present.
+    #[must_use]
+    pub fn report(&self) -> SessionReport {
+        let SessionTotals { sessions, waiting, bytes } = self.observer().totals();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        SessionReport {
+            open: sessions,
+            waiting: waiting.saturating_add(count(self.held.count())),
+            parked: ByteCount::bytes(bytes),
+            guests: count(self.guests.count(HeldGuest::is_kept)),
+        }
+    }
+
+    /// True if sessions can be made: their store is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.store.get().is_some()
     }
 
     /// The store of sessions.
@@ -95,6 +127,22 @@ impl SessionRoom {
 
     pub(crate) const fn guests(&self) -> &KeptGuests {
         &self.guests
+    }
+
+    /// Keeps a cell that waits in the middle of a call, for as long as the operator allows.
+    ///
+    /// # Errors
+    ///
+    /// This process keeps no sessions.
+    pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
+        let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
+        self.held.hold(session, cell, longest);
+        Ok(())
+    }
+
+    /// The cells that wait in the middle of a call.
+    pub(crate) const fn held(&self) -> &Arc<HeldCells> {
+        &self.held
     }
 
     /// Lets the cell that this run is be interrupted by its session.
@@ -124,7 +172,7 @@ impl SessionRoom {
         let page = store.list(&caller.tenant, behind.as_ref(), limit).await?;
         let usage = store.usage(&caller.tenant).await?;
         Ok(SessionList {
-            sessions: page.sessions.iter().map(|session| self.view(session)).collect(),
+            sessions: self.views(&page.sessions).await?,
             next_cursor: page.next.map(|next| format!("{}-{}", next.created_ms, next.id)),
             usage: SessionUsageView { sessions: usage.sessions, bytes: usage.bytes },
         })
@@ -141,7 +189,7 @@ impl SessionRoom {
         let session = store.find(&caller.tenant, &id).await?;
         let checkpoints = store.checkpoints(&caller.tenant, &id, 0, MAX_CHECKPOINTS).await?;
         let checkpoints = checkpoints.iter().map(CheckpointView::of).collect();
-        Ok(SessionDetail { session: self.view(&session), checkpoints })
+        Ok(SessionDetail { session: self.view(&session).await?, checkpoints })
     }
 
     /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
@@ -159,16 +207,23 @@ impl SessionRoom {
     ) -> Result<CellPage, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
-        let cells = read_cells(store, caller, &id, after, most).await?;
-        Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
+        let mut cells = read_cells(store, caller, &id, after, most).await?;
+        self.held().show(&id, &mut cells);
+        Ok(CellPage { cells: cells.into_iter().map(|cell| CellView::of(&id, cell)).collect() })
     }
 
-    /// The cells of a session as a notebook, in the format of Jupyter.
+    /// The cells of a session as a notebook, in the format of Jupyter. Pictures that they displayed are read
+    /// from `blobs` while it is sent.
     ///
     /// # Errors
     ///
-    /// As [`show`](Self::show).
-    pub async fn notebook(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+    /// As [`show`](Self::show), or the server is busy with other downloads.
+    pub async fn notebook(
+        &self,
+        caller: &Caller,
+        id: &str,
+        blobs: &BlobTransfers,
+    ) -> Result<NotebookDownload, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
         let cells = read_cells(store, caller, &id, 0, most).await?;
@@ -177,9 +232,9 @@ impl SessionRoom {
         let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
         // Results are read, and written once more.
         caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
-        let cells: Vec<CellView> = cells.into_iter().map(CellView::of).collect();
+        let cells: Vec<CellView> = cells.into_iter().map(CellView::without_session).collect();
         let left_out = further.first().map(|next| next.number);
-        notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
+        notebook_of(caller, blobs, cells, left_out).await
     }
 
     /// Makes sessions of a checkpoint of another one.
@@ -202,11 +257,17 @@ impl SessionRoom {
             let expected = format!("a number from 1 to {MAX_FORKS}");
             return Err(ParamsError::wrong("count", expected, count.to_string()).into());
         };
-        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await?;
+        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await;
+        let made = made.map_err(|cause| self.note_damage(caller, &id, cause.into()))?;
         let mut forks = Vec::with_capacity(made.len());
         for fork in made {
             forks.push(match fork {
-                Ok(id) => ForkView::Made(self.view(&store.find(&caller.tenant, &id).await?)),
+                Ok(fork) => {
+                    let about = format!("{fork} of {id}");
+                    self.observer().note(SessionEvent::Forked, caller, &about);
+                    let fork = store.find(&caller.tenant, &fork).await?;
+                    ForkView::Made(self.view(&fork).await?)
+                }
                 Err(refused) => ForkView::Refused { error: refused.to_string() },
             });
         }
@@ -227,8 +288,9 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
+        self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
         self.guests.close(&id);
-        Ok(self.view(&store.find(&caller.tenant, &id).await?))
+        self.view(&store.find(&caller.tenant, &id).await?).await
     }
 
     /// Gives a checkpoint a name, so that it is kept as long as its session. Without a checkpoint, the
@@ -312,26 +374,60 @@ impl SessionRoom {
     pub async fn close(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
+        self.observer().note(SessionEvent::Closed, caller, id.as_str());
         self.guests.close(&id);
+        drop(self.held.take(&id));
         if let Some(running) = self.running.lock().get(&id) {
             running.run.stop(StopReason::Cancelled);
         }
         Ok(())
     }
 
-    /// Ends sessions whose time is over. Returns their number.
+    /// Notes that a state of a session cannot be used, if this error says so.
+    pub(crate) fn note_damage(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        error: ServiceError,
+    ) -> ServiceError {
+        if error.kind() == ErrorKind::SessionDamaged {
+            self.observer().note(SessionEvent::Damaged, caller, session.as_str());
+        }
+        error
+    }
+
+    /// What callers see of a session.
     ///
     /// # Errors
     ///
     /// The store fails.
-    pub async fn end_expired(&self) -> Result<u64, ServiceError> {
-        Ok(self.store()?.end_expired().await?)
+    pub(crate) async fn view(&self, session: &StoredSession) -> Result<SessionView, ServiceError> {
+        let parked = self.store()?.parked_bytes(std::slice::from_ref(&session.id)).await?;
+        Ok(SessionView::of(session, self.live(session), parked.first()))
     }
 
-    /// What callers see of a session.
-    pub(crate) fn view(&self, session: &StoredSession) -> SessionView {
-        let head = session.head.as_ref();
-        SessionView::of(session, head.is_some_and(|head| self.guests.has(&session.id, head)))
+    /// What callers see of sessions.
+    async fn views(&self, sessions: &[StoredSession]) -> Result<Vec<SessionView>, ServiceError> {
+        let ids: Vec<SessionId> = sessions.iter().map(|session| session.id.clone()).collect();
+        let parked = self.store()?.parked_bytes(&ids).await?;
+        let parked: BTreeMap<_, _> = parked.iter().map(|one| (&one.session, one)).collect();
+        let view = |session: &StoredSession| {
+            SessionView::of(session, self.live(session), parked.get(&session.id).copied())
+        };
+        Ok(sessions.iter().map(view).collect())
+    }
+
+    /// What this process knows of a session.
+    fn live(&self, session: &StoredSession) -> LiveSession {
+        let id = &session.id;
+        let guest_memory = session
+            .head
+            .as_ref()
+            .and_then(|head| self.guests.memory_of(id, head, HeldGuest::is_kept));
+        let run_id = self.running.lock().get(id).map(|running| running.run.id.clone());
+        // A cell that waits in the middle of a call has its interpreter too.
+        let is_warm = guest_memory.is_some() || self.held.number_of(id).is_some();
+        LiveSession { is_warm, guest_memory, run_id }
     }
 
     /// The store, for a caller that may run code.
@@ -386,32 +482,4 @@ fn text_length(cell: &StoredCell) -> u64 {
     let texts = [cell.source.as_ref(), cell.result.as_ref()];
     let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
     ByteCount::from(length).as_u64()
-}
-
-/// The id of a session. A text that is none names no session.
-pub(crate) fn session_id(text: &str) -> Result<SessionId, ServiceError> {
-    SessionId::parse(text).map_err(|_malformed| ServiceError::NoSuchSession { id: text.to_owned() })
-}
-
-/// The id of a checkpoint. A text that is none names no checkpoint.
-pub(crate) fn checkpoint_id(text: &str) -> Result<CheckpointId, ServiceError> {
-    CheckpointId::parse(text)
-        .map_err(|_malformed| ServiceError::NoSuchCheckpoint { id: text.to_owned() })
-}
-
-/// The place that a cursor names.
-fn place_of(cursor: &str) -> Result<SessionPlace, ParamsError> {
-    let read = || {
-        let (created, id) = cursor.split_once('-')?;
-        let (created_ms, id) = (created.parse().ok()?, SessionId::parse(id).ok()?);
-        Some(SessionPlace { created_ms, id })
-    };
-    read().ok_or_else(|| {
-        ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
-    })
-}
-
-/// How long a call waits for its turn in a session.
-pub(crate) fn wait_of(wait_ms: Option<u64>) -> Duration {
-    Duration::from_millis(wait_ms.unwrap_or_default())
 }

@@ -13,14 +13,15 @@ use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
+use crate::sessions::files::SessionFiles;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
-use crate::sessions::views::SessionView;
+use crate::sessions::views::{InterruptView, SessionView};
 use crate::start::discovery::{Discovery, NotDiscovery};
 use crate::start::preparation::{Preparation, PreparationStep};
 use crate::status::Status;
 use crate::transfers::{BlobTransfers, Transfers};
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_vocabulary::ids::TenantId;
 
@@ -156,6 +157,22 @@ impl SessionCalls for Gate {
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         self.service()?.create_session(caller, order).await
+    }
+
+    async fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
+        match self.service.get() {
+            Some(service) => service.interrupt_session(caller, id).await,
+            // Nothing is running yet.
+            None => self.discovery.sessions().interrupt(caller, id).await,
+        }
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        self.service()?.session_files()
     }
 }
 

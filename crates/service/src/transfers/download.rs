@@ -19,7 +19,7 @@ pub const PIECE: usize = 128 << 10;
 
 /// Memory of a download: a piece that is being read, and two that a client is taking. Verifying the
 /// content before it takes less.
-const DOWNLOAD_MEMORY: ByteCount = ByteCount::kibibytes(3 * (PIECE as u64 >> 10));
+pub(crate) const DOWNLOAD_MEMORY: ByteCount = ByteCount::kibibytes(3 * (PIECE as u64 >> 10));
 
 /// The description of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,11 +73,18 @@ pub struct BlobDownload {
     _pin: BlobPin,
 }
 
-/// Bytes of a blob. They are charged to the call until they are dropped.
+/// Bytes of a blob or file. They are charged to the call until they are dropped.
 #[derive(Debug)]
 pub struct BlobBytes {
     bytes: Vec<u8>,
     _memory: CallMemory,
+}
+
+impl BlobBytes {
+    /// Bytes that were read within what is charged to `memory`.
+    pub(crate) fn charged_to(memory: &CallMemory, bytes: Vec<u8>) -> Self {
+        Self { bytes, _memory: memory.clone() }
+    }
 }
 
 impl AsRef<[u8]> for BlobBytes {
@@ -111,9 +118,34 @@ impl BlobTransfers {
     /// The caller's tenant has no such blob, the blob is damaged, or the server is busy.
     pub async fn open(&self, caller: &Caller, id: &str) -> Result<BlobDownload, ServiceError> {
         let id = find(caller, id)?;
+        let permit = self.begin_download(caller)?;
+        self.open_within(caller, id, &permit).await
+    }
+
+    /// Begins a download of one blob, or of several one after another.
+    ///
+    /// # Errors
+    ///
+    /// The server is busy.
+    pub(crate) fn begin_download(&self, caller: &Caller) -> Result<TransferPermit, ServiceError> {
         let permit = begin(&self.downloads)?;
-        let memory = caller.memory.clone();
-        memory.reserve(DOWNLOAD_MEMORY)?;
+        caller.memory.reserve(DOWNLOAD_MEMORY)?;
+        Ok(permit)
+    }
+
+    /// Opens a blob as [`open`](Self::open) does, in a download that has begun. Of all blobs of the download,
+    /// only one may be read at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) async fn open_within(
+        &self,
+        caller: &Caller,
+        id: BlobId,
+        permit: &TransferPermit,
+    ) -> Result<BlobDownload, ServiceError> {
+        let (memory, permit) = (caller.memory.clone(), Arc::clone(permit));
         let (files, tenant) = (Arc::clone(&self.blobs.files), caller.tenant.clone());
         let held = Arc::clone(&permit);
         let opening = memory.on_task(async move {
@@ -148,6 +180,6 @@ impl BlobDownload {
         });
         let read = reading.await.map_err(ServiceError::Interrupted)?;
         let bytes = read.map_err(ServiceError::Unreadable)?;
-        Ok(BlobBytes { bytes, _memory: self.memory.clone() })
+        Ok(BlobBytes::charged_to(&self.memory, bytes))
     }
 }

@@ -98,6 +98,28 @@ pub struct StoredSession {
     pub cells: u32,
     /// The checkpoint that it is at; `None` before its first cell is done.
     pub head: Option<CheckpointId>,
+    /// The state that it was forked from; `None` if it began by itself.
+    pub forked_from: Option<ForkedFrom>,
+}
+
+/// The state that a session was forked from. Neither the session nor its checkpoint need exist any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkedFrom {
+    /// The session.
+    pub session: SessionId,
+    /// Its checkpoint.
+    pub checkpoint: CheckpointId,
+}
+
+/// Bytes of the files of the packs that a session needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedBytes {
+    /// The session.
+    pub session: SessionId,
+    /// Of packs that no other session needs. They are gone when the session is closed.
+    pub own: u64,
+    /// Of packs that other sessions need too: it was forked, or is a fork.
+    pub shared: u64,
 }
 
 /// A place in the list of a tenant's sessions: behind this one.
@@ -118,6 +140,17 @@ pub struct SessionUsage {
     pub bytes: u64,
 }
 
+/// The sums over all sessions of a database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionTotals {
+    /// Sessions that are open.
+    pub sessions: u64,
+    /// Sessions of which a cell waits for its caller, parked.
+    pub waiting: u64,
+    /// Bytes of sealed packs and of texts.
+    pub bytes: u64,
+}
+
 /// A cell to begin.
 #[derive(Debug, Clone)]
 pub struct NewCell {
@@ -129,6 +162,8 @@ pub struct NewCell {
     pub source: Option<String>,
     /// The checkpoint that the session must be at, if the caller has said so.
     pub if_checkpoint: Option<CheckpointId>,
+    /// True if its beginning survives a loss of power when it has begun.
+    pub is_settled: bool,
     /// The time at which it begins.
     pub now_ms: u64,
 }
@@ -138,6 +173,8 @@ pub struct NewCell {
 pub enum CellState {
     /// It has begun.
     Running,
+    /// It waits for its caller. Its session is where it was before, and no other cell begins.
+    Waiting,
     /// It is done, and its checkpoint is the state after it.
     Kept,
     /// It left no trace in its session.
@@ -148,14 +185,41 @@ impl CellState {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Waiting => "waiting",
             Self::Kept => "kept",
             Self::RolledBack => "rolled_back",
         }
     }
 
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::Running, Self::Kept, Self::RolledBack].into_iter().find(|state| state.name() == name)
+        [Self::Running, Self::Waiting, Self::Kept, Self::RolledBack]
+            .into_iter()
+            .find(|state| state.name() == name)
     }
+}
+
+/// A cell that waits for its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCell {
+    /// Its number in its session.
+    pub number: u32,
+    /// What it has asked, as text that only the caller understands.
+    pub asked: String,
+    /// The result of its parts so far, if it was kept.
+    pub result: Option<String>,
+}
+
+/// A cell that is to go on.
+#[derive(Debug, Clone)]
+pub struct AnsweredCell {
+    /// The owner of its session.
+    pub tenant: TenantId,
+    /// Its session.
+    pub session: SessionId,
+    /// The cell, as it waits.
+    pub cell: WaitingCell,
+    /// The time at which it goes on.
+    pub now_ms: u64,
 }
 
 /// The end of a cell.
@@ -163,7 +227,7 @@ impl CellState {
 pub struct CellEnd {
     /// Its result, as text that only the caller understands; `None` if it is too long to be kept.
     pub result: Option<String>,
-    /// The fuel that it used, if that was counted.
+    /// The fuel that it used, if that was counted: since it began, or since it went on.
     pub fuel: Option<u64>,
 }
 
@@ -176,9 +240,9 @@ pub struct StoredCell {
     pub source: Option<String>,
     /// How it ended, if it has.
     pub state: CellState,
-    /// Its result, if it was kept.
+    /// Its result, if it was kept. That of a cell that waits says what it asks.
     pub result: Option<String>,
-    /// The fuel that it used, if that was counted.
+    /// The fuel that it used so far, if that was counted.
     pub fuel: Option<u64>,
     /// The state after it. The checkpoint may have been thinned out.
     pub checkpoint: Option<CheckpointId>,

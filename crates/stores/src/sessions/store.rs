@@ -1,5 +1,5 @@
 //! What sessions need of a database: the statements, each of them one transaction, which is durable when
-//! it returns.
+//! it returns. Those of cells may survive a loss of power later (`sessions/losses.rs`).
 //!
 //! A database implements the traits below, which are [`SessionStore`] together. Each method fails if the
 //! database does. Statements that name no tenant are for sessions that their caller has found.
@@ -12,9 +12,11 @@ use std::fmt;
 use async_trait::async_trait;
 
 use crate::database_error::DatabaseError;
+use crate::sessions::losses::SessionLosses;
 use crate::sessions::rows::{
-    CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, SessionPlace, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WrappedKey,
+    AnsweredCell, CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, ParkedBytes,
+    SessionPlace, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
+    StoredSession, WaitingCell, WrappedKey,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -29,7 +31,9 @@ pub const MAX_EXPIRED: u64 = 256;
 
 /// A database of sessions: all statements.
 #[async_trait]
-pub trait SessionStore: SessionRows + SessionCells + SessionCheckpoints + fmt::Debug {
+pub trait SessionStore:
+    SessionRows + SessionCells + SessionCheckpoints + SessionLosses + fmt::Debug
+{
     /// Closes the database.
     async fn close(&self);
 }
@@ -70,6 +74,14 @@ pub trait SessionRows: Send + Sync {
     /// The sums over a tenant's sessions.
     async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError>;
 
+    /// The sums over all sessions.
+    async fn totals(&self, now_ms: u64) -> Result<SessionTotals, DatabaseError>;
+
+    /// The bytes of the packs of each of these sessions, in the order of their ids. Sessions without packs are
+    /// left out.
+    async fn parked_bytes(&self, sessions: &[SessionId])
+    -> Result<Vec<ParkedBytes>, DatabaseError>;
+
     /// The keys that a session has, by the session that made them.
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError>;
 
@@ -100,26 +112,50 @@ pub trait SessionCells: Send + Sync {
     /// running has been given up, and is rolled back.
     ///
     /// The session must reseed from now on, until a cell is committed: a second cell that begins at the
-    /// same checkpoint is told so.
+    /// same checkpoint is told so. That survives a loss of power if `cell` says so. It may otherwise survive
+    /// it later, because [`begin_life`](SessionLosses::begin_life) makes up for it.
     async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError>;
 
-    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. Changes nothing
-    /// if the tenant would have more than `max_bytes` then.
+    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. The session must
+    /// reseed from then on only if the commit says so. Changes nothing if the tenant would have more than
+    /// `max_bytes` then.
     async fn commit_cell(
         &self,
         commit: &CellCommit,
         max_bytes: u64,
     ) -> Result<Committed, DatabaseError>;
 
-    /// Ends a running cell without a checkpoint. Returns false if it is not running.
+    /// Lets a running cell wait for its caller, in the state that its pack has. The session stays at its
+    /// checkpoint. Changes nothing if the tenant would have more than `max_bytes` then.
+    async fn park_cell(
+        &self,
+        commit: &CellCommit,
+        asked: &str,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError>;
+
+    /// The cell of a session that waits for its caller.
+    async fn waiting_cell(&self, session: &SessionId)
+    -> Result<Option<WaitingCell>, DatabaseError>;
+
+    /// Lets a cell go on that waits. Its state is continued once: whatever ends the cell, it waits in this
+    /// state no more.
+    async fn resume_cell(&self, cell: &AnsweredCell) -> Result<Begun, DatabaseError>;
+
+    /// Lets a cell wait on that was to go on and has not. Returns false if it is not running, or has not waited.
+    async fn suspend_cell(&self, session: &SessionId, number: u32) -> Result<bool, DatabaseError>;
+
+    /// Ends a cell that is running or waits, without a checkpoint. Returns the packs that nothing needs any
+    /// more; `None` if it has ended before.
     async fn roll_back_cell(
         &self,
         session: &SessionId,
         number: u32,
         end: &CellEnd,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<Option<Vec<PackId>>, DatabaseError>;
 
-    /// Rolls back all cells that are running, which a server has left. Returns their number.
+    /// Rolls back all cells that are running, which a server has left. Those that wait go on waiting.
+    /// Returns their number.
     async fn roll_back_running(&self) -> Result<u64, DatabaseError>;
 
     /// Cells of a session with higher numbers than `after`, in order, at most `limit`.
@@ -149,7 +185,8 @@ pub trait SessionCheckpoints: Send + Sync {
         limit: u64,
     ) -> Result<Vec<StoredCheckpoint>, DatabaseError>;
 
-    /// The packs that lead to a checkpoint, from the whole one on; none if there is no such checkpoint.
+    /// The packs that lead to a checkpoint, or to the state in which a cell waits, from the whole one on;
+    /// none if there is no such state.
     async fn chain(
         &self,
         session: &SessionId,
@@ -213,6 +250,13 @@ pub enum Begun {
     Cell(Box<BegunCell>),
     /// There is no such session.
     NotFound,
+    /// A cell of the session waits for its caller.
+    Waits {
+        /// Its number.
+        cell: u32,
+    },
+    /// No cell waits, or it has asked something else.
+    NotWaiting,
     /// The time of the session was over at this time.
     Expired {
         /// The time, in milliseconds since the Unix epoch.
@@ -220,6 +264,11 @@ pub enum Begun {
     },
     /// The session is not at the expected checkpoint.
     Conflict {
+        /// The checkpoint that it is at.
+        head: Option<CheckpointId>,
+    },
+    /// A loss of power may have undone cells of the session, or has. The next call begins a cell.
+    MayHaveGoneBack {
         /// The checkpoint that it is at.
         head: Option<CheckpointId>,
     },
@@ -236,9 +285,19 @@ pub struct BegunCell {
     pub head: Option<StoredCheckpoint>,
     /// True if the state at that checkpoint has been continued before, or may be elsewhere.
     pub must_reseed: bool,
+    /// The state in which it has waited, if it goes on in that one.
+    pub parked: Option<StoredPack>,
 }
 
-/// The end of a cell whose state is kept.
+impl BegunCell {
+    /// The pack of the state that it begins or goes on in; `None` for a new guest.
+    #[must_use]
+    pub fn state(&self) -> Option<&StoredPack> {
+        self.parked.as_ref().or(self.head.as_ref().map(|head| &head.pack))
+    }
+}
+
+/// The end of a cell, or of a part of it, whose state is kept.
 #[derive(Debug, Clone)]
 pub struct CellCommit {
     /// Its session.
@@ -247,7 +306,7 @@ pub struct CellCommit {
     pub number: u32,
     /// The checkpoint that it began at.
     pub head: Option<CheckpointId>,
-    /// The checkpoint after it.
+    /// The checkpoint after it; for a part of a cell, the name of the state in which it waits.
     pub checkpoint: CheckpointId,
     /// The facts of its pack.
     pub description: PackDescription,
@@ -255,8 +314,13 @@ pub struct CellCommit {
     pub base: Option<PackId>,
     /// Bytes of the pack's file.
     pub stored_bytes: u64,
+    /// True if that file survives a loss of power.
+    pub is_settled: bool,
     /// Its end.
     pub end: CellEnd,
+    /// True if the next cell that begins at the checkpoint must reseed, because this one was to and has
+    /// not: it was a change of files, which runs no program.
+    pub must_reseed: bool,
     /// The time of its end.
     pub now_ms: u64,
 }

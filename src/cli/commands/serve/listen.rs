@@ -27,7 +27,9 @@ use wardian_edges::console;
 use wardian_edges::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals};
 use wardian_edges::mcp;
 use wardian_engine::progress::StepReport;
-use wardian_service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
+use wardian_service::{
+    Authentication, Discovery, Gate, Journal, Preparation, Runs as _, SessionObserver,
+};
 use wardian_sessions::Sessions;
 use wardian_stores::blobs::BlobIdKeyTable;
 use wardian_stores::database::KeyDatabase;
@@ -55,8 +57,8 @@ fn warn_of_long_turns(config: &Config) {
 /// The interval of checking for memory to release to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The interval of looking for sessions whose time is over.
-const EXPIRY_CHECKS: Duration = Duration::from_secs(60);
+/// The interval of counting sessions, and of looking for those whose time is over.
+const SESSION_CHECKS: Duration = Duration::from_secs(15);
 
 /// The least freed memory that is released to the system.
 const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
@@ -165,9 +167,8 @@ async fn listen(
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
     tasks.spawn(trim(Arc::clone(server.budget())));
-    if let Some(sessions) = sessions.clone() {
-        tasks.spawn(end_expired(sessions));
-    }
+    let observed = observed(sessions.as_ref(), &records, server.metrics());
+    tasks.spawn(tend_sessions(observed.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -185,7 +186,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, observed), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -195,6 +196,7 @@ async fn listen(
     keys.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    end_sessions(sessions).await;
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
@@ -261,13 +263,36 @@ async fn write_last_uses(authentication: &Authentication) {
     }
 }
 
-/// Ends sessions whose time is over, from time to time.
-async fn end_expired(sessions: Sessions) {
-    let mut clock = tokio::time::interval(EXPIRY_CHECKS);
+/// The sessions, and who is told of their events.
+fn observed(
+    sessions: Option<&Sessions>,
+    records: &ServerJournal,
+    metrics: &Arc<Metrics>,
+) -> Option<(Sessions, SessionObserver)> {
+    let observer = || SessionObserver::new(records.audit(), Arc::clone(metrics));
+    sessions.map(|sessions| (sessions.clone(), observer()))
+}
+
+/// Makes what sessions have kept survive a loss of power.
+async fn end_sessions(sessions: Option<Sessions>) {
+    if let Some(sessions) = sessions
+        && let Err(cause) = sessions.shut_down().await
+    {
+        warn!(
+            "the last states of sessions may not survive a loss of power: {}",
+            CauseChain(&cause)
+        );
+    }
+}
+
+/// Ends sessions whose time is over, and counts the others, from time to time.
+async fn tend_sessions(observed: Option<(Sessions, SessionObserver)>) {
+    let Some((sessions, observer)) = observed else { return };
+    let mut clock = tokio::time::interval(SESSION_CHECKS);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         clock.tick().await;
-        match sessions.end_expired().await {
+        match observer.tend(&sessions).await {
             Ok(0) => {}
             Ok(count) => info!(count, "sessions expired: {count}"),
             Err(cause) => warn!("expired sessions cannot be removed: {}", CauseChain(&cause)),
@@ -296,7 +321,7 @@ async fn start(
         &Config,
         Option<SkillsLock>,
         BlobIdKeyTable,
-        Option<Sessions>,
+        Option<(Sessions, SessionObserver)>,
     ),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
@@ -309,10 +334,12 @@ async fn start(
     let lock = Arc::new(lock);
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
     let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal(), sessions);
+    let shown = Arc::clone(&metrics);
     let stores = Stores::open_with(config, blob_ids, skills, move |discovery| {
         let (announced, lock, journal, sessions) = opening;
-        if let Some(sessions) = sessions {
-            discovery.sessions().open(sessions);
+        if let Some((sessions, observer)) = sessions {
+            discovery.sessions().open(sessions, observer);
+            shown.add(assembly::SessionsState(Arc::clone(discovery)));
         }
         open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;

@@ -20,12 +20,12 @@ use crate::http::{HttpConfig, Readiness, router};
 use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::methods::blobs::{Encoding, ReadBlobResult};
 use wardian_formats::protocol::methods::bootstrap::GuideResult;
+use wardian_formats::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_formats::protocol::schema::{Bounds, LimitBounds};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, RunHistory, Runs, ServiceError,
-    SessionCalls, SessionRoom, SessionView, Status, Transfers,
+    BlobTransfers, Caller, InterruptView, LogListener, Methods, NewSessionOrder, RunHistory, Runs,
+    ServiceError, SessionCalls, SessionFiles, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::budget::CallMemory;
@@ -149,6 +149,18 @@ impl SessionCalls for Fake {
         _: &Caller,
         _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+
+    async fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
+        self.sessions.interrupt(caller, id).await
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         Err(ServiceError::NoSessions)
     }
 }

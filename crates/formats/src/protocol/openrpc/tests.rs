@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::protocol::methods::asking::{AskedKind, AskedRequest};
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::methods::cells::{CellFate, DisplayedForm, DisplayedObject, SessionResult};
@@ -16,9 +17,9 @@ use crate::protocol::methods::execution::{
     ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
     TruncatedOutput,
 };
+use crate::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
-use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
 use wardian_vocabulary::ids::{
     BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,
@@ -223,15 +224,11 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         fuel,
         cached: fuel.is_some(),
         display: fuel.map(|_| displayed()).into_iter().collect(),
+        requests: fuel.map(|_| asked(true)).into_iter().collect(),
         session: fuel.map(|_| session_result(None)),
     };
-    let full = run(
-        RunStatus::Failed,
-        vec![full_file.clone()],
-        Some(raw()),
-        Some(1),
-        Some(error(Some(text()))),
-    );
+    let traced = Some(error(Some(text())));
+    let full = run(RunStatus::Failed, vec![full_file.clone()], Some(raw()), Some(1), traced);
     let truncated =
         TruncatedOutput { truncated: true, blob_id: blob_id(), size_bytes: 1, preview: text() };
     let mut all = session_samples();
@@ -252,9 +249,10 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
 
 fn session_samples() -> Vec<(&'static str, bool, Value)> {
     let reasons = [Some("text".to_owned()), None];
-    let samples =
+    let states =
         reasons.map(|reason| ("SessionState", reason.is_some(), sample(session_result(reason))));
-    samples.to_vec()
+    let requests = [true, false].map(|full| ("CallerRequest", full, sample(asked(full))));
+    [states, requests].concat()
 }
 
 fn displayed() -> DisplayedObject {
@@ -262,6 +260,17 @@ fn displayed() -> DisplayedObject {
         ("text/plain".to_owned(), DisplayedForm::Text("text".to_owned())),
         ("image/png".to_owned(), DisplayedForm::Blob(blob_id())),
     ])
+}
+
+fn asked(is_full: bool) -> AskedRequest {
+    AskedRequest {
+        id: "c3-r1".to_owned(),
+        kind: if is_full { AskedKind::Tool } else { AskedKind::Input },
+        name: is_full.then(|| "find".to_owned()),
+        arguments: is_full.then(raw),
+        prompt: is_full.then(String::new),
+        hidden: is_full,
+    }
 }
 
 fn session_result(reason: Option<String>) -> SessionResult {

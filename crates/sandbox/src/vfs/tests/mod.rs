@@ -2,10 +2,12 @@
 
 mod duplicates;
 mod folders;
+mod host_files;
 mod mounts;
 mod names;
 pub(crate) mod operations;
 mod paths;
+mod placed;
 mod quotas;
 mod reference;
 

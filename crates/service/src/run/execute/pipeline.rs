@@ -213,7 +213,7 @@ impl Service {
         admitted: Admitted,
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
-        let prepared = match self.prepare(caller, admitted).await? {
+        let prepared = match Box::pin(self.prepare(caller, admitted)).await? {
             ControlFlow::Continue(prepared) => prepared,
             ControlFlow::Break(kept) => return Ok(kept),
         };
@@ -260,12 +260,12 @@ impl Service {
         let mut secrets = self.supplies.secrets.prepare(caller, planned.secrets.take()).await?;
         let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` started from the image `{}`", run.id, image.name());
-        let (blobs, document) = (std::mem::take(&mut planned.blobs), planned.document.as_ref());
-        let inputs = open_inputs(&self.blobs.files, caller, blobs, document).await?;
+        let blobs = (std::mem::take(&mut planned.blobs), std::mem::take(&mut planned.placed));
+        let ((lasting, limits), document) = (planned.limits.split(), planned.document.as_ref());
+        let inputs = open_inputs(&self.blobs.files, caller, blobs, &lasting, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
         let (mounted, skills) = mounts_and_contents(planned.skills);
-        let (lasting, limits) = planned.limits.split();
         let setup = Box::new(Setup {
             tenant: caller.tenant.clone(),
             image: image.digest(),
@@ -280,16 +280,14 @@ impl Service {
         });
         let turn = Turn {
             id: run.id.clone(),
-            program: planned.program,
             entrypoint: planned.entrypoint,
-            args: planned.args,
             keep_files: planned.keep_files,
             strict_output: planned.strict_output,
             // Reports of progress are sent with them.
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
             profile: planned.profile,
-            cell: planned.cell.as_ref().map(PlannedCell::order),
-            limits,
+            cell: planned.cell.as_mut().map(PlannedCell::order),
+            ..Turn::new(planned.program, planned.args, limits)
         };
         let guest = GuestSpec { setup, image, skills, layers: layers.contents, blobs: sources };
         let job = Job { guest, turn: Box::new(turn) };

@@ -5,6 +5,7 @@ use crate::error::ServiceError;
 use wardian_formats::protocol::methods::execution::{
     KeepFilesParam, ReproducibleParam, RequestedLimits,
 };
+use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_stores::records::RequestKey;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
@@ -39,7 +40,7 @@ pub(crate) struct CallPieces<'a> {
     pub part: Option<&'a str>,
     pub args: Option<&'a str>,
     pub mount_skills: &'a [String],
-    pub input_blobs: &'a [String],
+    pub input_blobs: &'a [InputBlob],
     pub limits: RequestedLimits,
     pub keep_files: Option<&'a KeepFilesParam>,
     pub strict_output: bool,
@@ -84,14 +85,21 @@ impl CallPieces<'_> {
             Some(piece) => text.push_str(&format!("\n{} {piece}", piece.len())),
             None => text.push_str("\n-"),
         };
-        let mut add_all = |pieces: &[String]| {
-            add(Some(&pieces.len().to_string()));
-            pieces.iter().for_each(|piece| add(Some(piece)));
-        };
-        add_all(self.mount_skills);
-        add_all(self.input_blobs);
+        add_all(&mut add, self.mount_skills);
+        add(Some(&self.input_blobs.len().to_string()));
+        for blob in self.input_blobs {
+            match blob {
+                InputBlob::Id(id) => add(Some(id)),
+                // No id is written as what comes first.
+                InputBlob::AtPath(BlobAtPath { blob, path }) => {
+                    for piece in [None, Some(blob.as_str()), Some(path.as_str())] {
+                        add(piece);
+                    }
+                }
+            }
+        }
         match self.keep_files {
-            Some(KeepFilesParam::Patterns(patterns)) => add_all(patterns),
+            Some(KeepFilesParam::Patterns(patterns)) => add_all(&mut add, patterns),
             Some(KeepFilesParam::Flag(true)) => add(Some("all")),
             // Both mean the same.
             Some(KeepFilesParam::Flag(false)) | None => add(None),
@@ -131,6 +139,12 @@ impl CallPieces<'_> {
     }
 }
 
+/// Adds a list of pieces, with its length.
+fn add_all(mut add: impl FnMut(Option<&str>), pieces: &[String]) {
+    add(Some(&pieces.len().to_string()));
+    pieces.iter().for_each(|piece| add(Some(piece)));
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -138,31 +152,39 @@ mod tests {
     use super::*;
     use wardian_formats::protocol::methods::execution::TimeoutPlace;
 
-    #[test]
-    fn each_piece_makes_another_call() {
-        let (none, one): (&[String], _) = (&[], ["a".to_owned()]);
-        let two = ["a".to_owned(), "b".to_owned()];
-        let joined = ["a\n1 b".to_owned()];
-        let patterns = KeepFilesParam::Patterns(one.to_vec());
-        let all = KeepFilesParam::Flag(true);
-        let base = CallPieces {
+    fn base() -> CallPieces<'static> {
+        CallPieces {
             method: "run_code",
             program: "1",
             part: None,
             args: None,
-            mount_skills: none,
-            input_blobs: none,
+            mount_skills: &[],
+            input_blobs: &[],
             limits: RequestedLimits::default(),
             keep_files: None,
             strict_output: false,
             reproducible: None,
             label: None,
-        };
+        }
+    }
+
+    #[test]
+    fn each_piece_makes_another_call() {
+        let one = ["a".to_owned()];
+        let (two, joined) = (["a", "b"].map(str::to_owned), ["a\n1 b".to_owned()]);
+        let patterns = KeepFilesParam::Patterns(one.to_vec());
+        let all = KeepFilesParam::Flag(true);
+        let base = base();
         let limits = |change: fn(&mut RequestedLimits)| {
             let mut limits = RequestedLimits::default();
             change(&mut limits);
             CallPieces { limits, ..base }
         };
+        let placed = |[blob, path]: [&str; 2]| {
+            let [blob, path] = [blob, path].map(str::to_owned);
+            InputBlob::AtPath(BlobAtPath { blob, path })
+        };
+        let [a_at_b, a_at_c, b_at_c] = [["a", "b"], ["a", "c"], ["b", "c"]].map(|at| [placed(at)]);
         let inputs = |seed, epoch| ReproducibleParam::Inputs { seed, epoch, cache: false };
         let calls = [
             base,
@@ -174,7 +196,10 @@ mod tests {
             CallPieces { mount_skills: &one, ..base },
             CallPieces { mount_skills: &two, ..base },
             CallPieces { mount_skills: &joined, ..base },
-            CallPieces { input_blobs: &one, ..base },
+            CallPieces { input_blobs: &[InputBlob::Id("a".to_owned())], ..base },
+            CallPieces { input_blobs: &a_at_b, ..base },
+            CallPieces { input_blobs: &a_at_c, ..base },
+            CallPieces { input_blobs: &b_at_c, ..base },
             CallPieces { keep_files: Some(&all), ..base },
             CallPieces { keep_files: Some(&patterns), ..base },
             limits(|limits| limits.timeout_ms = Some(1)),

@@ -20,6 +20,7 @@ pub(super) struct MemorySessions(Arc<Mutex<Tables>>);
 struct Tables {
     sessions: BTreeMap<SessionId, Session>,
     packs: BTreeMap<PackId, Pack>,
+    life: Option<ServerLife>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,10 +30,19 @@ struct Session {
     idle_ms: u64,
     max_age_ms: u64,
     must_reseed: bool,
+    may_have_gone_back: bool,
     keys: BTreeMap<SessionId, String>,
     cells: BTreeMap<u32, StoredCell>,
+    /// The state in which a cell waits, or has waited until now.
+    parked: Option<Parked>,
     /// By the number of their cell.
     checkpoints: BTreeMap<u32, StoredCheckpoint>,
+}
+
+#[derive(Debug, Clone)]
+struct Parked {
+    cell: WaitingCell,
+    pack: PackId,
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +50,11 @@ struct Pack {
     tenant: TenantId,
     row: StoredPack,
     base: Option<PackId>,
+    is_settled: bool,
 }
+
+/// A session has lost all of its checkpoints, and cannot begin anew.
+struct NoWayBack;
 
 impl Session {
     fn is_open(&self) -> bool {
@@ -65,7 +79,8 @@ impl Session {
         let cells = self.cells.values();
         let cells: u64 =
             cells.map(|cell| cell_bytes(cell.source.as_deref(), cell.result.as_deref())).sum();
-        u64::try_from(texts).unwrap() + cells
+        let asked = self.parked.as_ref().map_or(0, |parked| parked.cell.asked.len());
+        u64::try_from(texts + asked).unwrap() + cells
     }
 
     fn thin_out(&mut self) {
@@ -83,8 +98,12 @@ impl Session {
     }
 
     fn end_running(&mut self) -> u64 {
-        let running = self.cells.values_mut().filter(|cell| cell.state == CellState::Running);
-        running.map(|cell| cell.state = CellState::RolledBack).count().try_into().unwrap()
+        let running = self.cells.values().filter(|cell| cell.state == CellState::Running);
+        let running: Vec<u32> = running.map(|cell| cell.number).collect();
+        for number in &running {
+            self.end_cell(*number, CellState::RolledBack, &CellEnd::default());
+        }
+        running.len().try_into().unwrap()
     }
 
     fn end_cell(
@@ -93,10 +112,45 @@ impl Session {
         state: CellState,
         end: &CellEnd,
     ) -> Option<&mut StoredCell> {
-        let cell = self.cells.get_mut(&number).filter(|cell| cell.state == CellState::Running)?;
+        let cell = self.cells.get_mut(&number)?;
+        match cell.state {
+            CellState::Running => {}
+            CellState::Waiting if state == CellState::RolledBack => {}
+            _ => return None,
+        }
         cell.state = state;
-        (cell.result, cell.fuel) = (end.result.clone(), end.fuel);
+        cell.result = end.result.clone();
+        cell.fuel = end.fuel.map(|more| cell.fuel.unwrap_or(0) + more).or(cell.fuel);
+        self.parked = None;
         Some(cell)
+    }
+
+    fn waiting(&self) -> Option<&WaitingCell> {
+        let cell = self.parked.as_ref().map(|parked| &parked.cell)?;
+        (self.cells.get(&cell.number)?.state == CellState::Waiting).then_some(cell)
+    }
+
+    /// The checkpoint to go back to; `None` for the beginning.
+    fn way_back(&self, lost: &BTreeSet<PackId>) -> Result<Option<CheckpointId>, NoWayBack> {
+        let mut at = self.row.head.clone();
+        while let Some(one) = at.as_ref().and_then(|id| self.checkpoint(id)) {
+            if !lost.contains(&one.pack.id) {
+                return Ok(at);
+            }
+            if one.parent.is_none() && one.pack.id.origin != self.row.id {
+                return Err(NoWayBack);
+            }
+            at.clone_from(&one.parent);
+        }
+        let newest = || self.checkpoints.values().rev().find(|one| !lost.contains(&one.pack.id));
+        match at {
+            None => Ok(None),
+            Some(_) => newest().map(|one| Some(one.id.clone())).ok_or(NoWayBack),
+        }
+    }
+
+    fn head(&self) -> Option<StoredCheckpoint> {
+        self.row.head.as_ref().and_then(|head| self.checkpoint(head).cloned())
     }
 }
 
@@ -118,6 +172,8 @@ impl Tables {
     fn collect(&mut self) -> Vec<PackId> {
         let checkpoints = self.sessions.values().flat_map(|one| one.checkpoints.values());
         let mut pending: Vec<PackId> = checkpoints.map(|one| one.pack.id.clone()).collect();
+        let parked = self.sessions.values().filter_map(|one| one.parked.as_ref());
+        pending.extend(parked.map(|parked| parked.pack.clone()));
         let mut needed = BTreeSet::new();
         while let Some(pack) = pending.pop() {
             pending.extend(self.packs[&pack].base.clone());
@@ -134,6 +190,19 @@ impl Tables {
             });
         }
         gone
+    }
+
+    /// The packs that a session needs.
+    fn needed_by(&self, session: &Session) -> BTreeSet<PackId> {
+        let checkpoints = session.checkpoints.values().map(|one| one.pack.id.clone());
+        let parked = session.parked.as_ref().map(|parked| parked.pack.clone());
+        let mut pending: Vec<PackId> = checkpoints.chain(parked).collect();
+        let mut needed = BTreeSet::new();
+        while let Some(pack) = pending.pop() {
+            pending.extend(self.packs[&pack].base.clone());
+            needed.insert(pack);
+        }
+        needed
     }
 
     fn forget_surplus(&mut self, tenant: &TenantId) {
@@ -175,6 +244,7 @@ impl SessionRows for MemorySessions {
             expires_ms: 0,
             cells: 0,
             head: None,
+            forked_from: None,
         };
         let mut session = Session {
             tenant: new.tenant.clone(),
@@ -182,8 +252,10 @@ impl SessionRows for MemorySessions {
             idle_ms: new.idle_ms,
             max_age_ms: new.max_age_ms,
             must_reseed: false,
+            may_have_gone_back: false,
             keys: [(new.id.clone(), new.key.clone())].into(),
             cells: BTreeMap::new(),
+            parked: None,
             checkpoints: BTreeMap::new(),
         };
         session.use_at(new.created_ms);
@@ -223,6 +295,7 @@ impl SessionRows for MemorySessions {
                 must_reseed: true,
                 keys: keys.collect(),
                 cells: BTreeMap::new(),
+                parked: None,
                 checkpoints: [(checkpoint.id.cell(), made)].into(),
                 ..parent.clone()
             };
@@ -231,6 +304,10 @@ impl SessionRows for MemorySessions {
                 created_ms: now_ms,
                 cells: checkpoint.id.cell(),
                 head: Some(checkpoint.id.clone()),
+                forked_from: Some(ForkedFrom {
+                    session: from.0.clone(),
+                    checkpoint: from.1.clone(),
+                }),
                 ..parent.row.clone()
             };
             session.use_at(now_ms);
@@ -274,6 +351,45 @@ impl SessionRows for MemorySessions {
         Ok(SessionUsage { sessions: tables.open(tenant, now_ms), bytes: tables.bytes(tenant) })
     }
 
+    async fn totals(&self, now_ms: u64) -> Result<SessionTotals, DatabaseError> {
+        let tables = self.0.lock();
+        let usable = tables.sessions.values().filter(|one| one.is_usable(now_ms)).count();
+        let waiting = tables.sessions.values().filter(|one| one.waiting().is_some()).count();
+        let texts: u64 = tables.sessions.values().map(Session::bytes).sum();
+        let packs: u64 = tables.packs.values().map(|pack| pack.row.stored_bytes).sum();
+        Ok(SessionTotals {
+            sessions: usable.try_into().unwrap(),
+            waiting: waiting.try_into().unwrap(),
+            bytes: texts + packs,
+        })
+    }
+
+    async fn parked_bytes(
+        &self,
+        sessions: &[SessionId],
+    ) -> Result<Vec<ParkedBytes>, DatabaseError> {
+        let tables = self.0.lock();
+        let all = tables.sessions.values();
+        let needed: BTreeMap<&SessionId, BTreeSet<PackId>> =
+            all.map(|one| (&one.row.id, tables.needed_by(one))).collect();
+        let mut parked = Vec::new();
+        for (id, own) in needed.iter().filter(|(id, _)| sessions.contains(id)) {
+            if own.is_empty() {
+                continue;
+            }
+            let bytes = |is_shared: bool| -> u64 {
+                let packs = own.iter().filter(|pack| {
+                    let users = needed.values().filter(|packs| packs.contains(pack)).count();
+                    (users > 1) == is_shared
+                });
+                packs.map(|pack| tables.packs[pack].row.stored_bytes).sum()
+            };
+            let (own, shared) = (bytes(false), bytes(true));
+            parked.push(ParkedBytes { session: (*id).clone(), own, shared });
+        }
+        Ok(parked)
+    }
+
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError> {
         let tables = self.0.lock();
         let keys = tables.sessions.get(session).into_iter().flat_map(|one| &one.keys);
@@ -303,6 +419,7 @@ impl SessionRows for MemorySessions {
                 (found.row.label, found.row.setup, found.row.head) = (None, String::new(), None);
                 found.keys.clear();
                 found.cells.clear();
+                found.parked = None;
                 found.checkpoints.clear();
             }
         }
@@ -342,14 +459,22 @@ impl SessionCells for MemorySessions {
         if !session.is_usable(cell.now_ms) {
             return Ok(Begun::Expired { at_ms: session.row.expires_ms });
         }
+        if let Some(waiting) = session.waiting() {
+            return Ok(Begun::Waits { cell: waiting.number });
+        }
         let head = session.row.head.clone();
         if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
             return Ok(Begun::Conflict { head });
+        }
+        if session.may_have_gone_back && cell.if_checkpoint.is_none() {
+            session.may_have_gone_back = false;
+            return Ok(Begun::MayHaveGoneBack { head });
         }
         if is_full {
             return Ok(Begun::Full);
         }
         session.end_running();
+        session.may_have_gone_back = false;
         session.row.cells += 1;
         let begun = StoredCell {
             number: session.row.cells,
@@ -362,9 +487,79 @@ impl SessionCells for MemorySessions {
         };
         session.cells.insert(begun.number, begun);
         session.use_at(cell.now_ms);
-        let head = head.and_then(|head| session.checkpoint(&head).cloned());
+        let (number, head) = (session.row.cells, session.head());
         let must_reseed = std::mem::replace(&mut session.must_reseed, true) && head.is_some();
-        Ok(Begun::Cell(Box::new(BegunCell { number: session.row.cells, head, must_reseed })))
+        tables.collect();
+        Ok(Begun::Cell(Box::new(BegunCell { number, head, must_reseed, parked: None })))
+    }
+
+    async fn park_cell(
+        &self,
+        commit: &CellCommit,
+        asked: &str,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError> {
+        let mut tables = self.0.lock();
+        let id = PackId { origin: commit.session.clone(), checkpoint: commit.checkpoint.clone() };
+        let before = tables.sessions.get(&commit.session).cloned();
+        let Some(mut session) = before.filter(Session::is_open) else {
+            return Ok(Committed::Gone);
+        };
+        if session.row.head != commit.head
+            || session.end_cell(commit.number, CellState::Waiting, &commit.end).is_none()
+        {
+            return Ok(Committed::Gone);
+        }
+        let (number, asked, result) = (commit.number, asked.to_owned(), commit.end.result.clone());
+        let cell = WaitingCell { number, asked, result };
+        session.parked = Some(Parked { cell, pack: id.clone() });
+        session.use_at(commit.now_ms);
+        let tenant = session.tenant.clone();
+        let (all_sessions, all_packs) = (tables.sessions.clone(), tables.packs.clone());
+        tables.sessions.insert(commit.session.clone(), session);
+        let row = StoredPack {
+            id: id.clone(),
+            description: commit.description.clone(),
+            stored_bytes: commit.stored_bytes,
+        };
+        let (base, is_settled) = (commit.base.clone(), commit.is_settled);
+        tables.packs.insert(id, Pack { tenant: tenant.clone(), row, base, is_settled });
+        let removed = tables.collect();
+        if tables.bytes(&tenant) > max_bytes {
+            (tables.sessions, tables.packs) = (all_sessions, all_packs);
+            return Ok(Committed::Full);
+        }
+        Ok(Committed::Done(removed))
+    }
+
+    async fn waiting_cell(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<WaitingCell>, DatabaseError> {
+        let tables = self.0.lock();
+        Ok(tables.sessions.get(session).and_then(Session::waiting).cloned())
+    }
+
+    async fn resume_cell(&self, answered: &AnsweredCell) -> Result<Begun, DatabaseError> {
+        let mut tables = self.0.lock();
+        let packs = tables.packs.clone();
+        let found = tables.sessions.get_mut(&answered.session);
+        let Some(session) = found.filter(|one| one.tenant == answered.tenant) else {
+            return Ok(Begun::NotFound);
+        };
+        if !session.is_usable(answered.now_ms) {
+            return Ok(Begun::Expired { at_ms: session.row.expires_ms });
+        }
+        if session.waiting() != Some(&answered.cell) {
+            return Ok(Begun::NotWaiting);
+        }
+        let number = answered.cell.number;
+        session.cells.get_mut(&number).unwrap().state = CellState::Running;
+        session.use_at(answered.now_ms);
+        session.may_have_gone_back = false;
+        let parked = session.parked.as_ref().map(|parked| packs[&parked.pack].row.clone());
+        let head = session.head();
+        Ok(Begun::Cell(Box::new(BegunCell { number, head, must_reseed: false, parked })))
     }
 
     async fn commit_cell(
@@ -399,14 +594,14 @@ impl SessionCells for MemorySessions {
         };
         session.checkpoints.insert(commit.checkpoint.cell(), made);
         session.row.head = Some(commit.checkpoint.clone());
-        session.must_reseed = false;
+        session.must_reseed = commit.must_reseed;
         session.use_at(commit.now_ms);
         session.thin_out();
         let tenant = session.tenant.clone();
         let (all_sessions, all_packs) = (tables.sessions.clone(), tables.packs.clone());
         tables.sessions.insert(commit.session.clone(), session);
-        let made = Pack { tenant: tenant.clone(), row: pack, base: commit.base.clone() };
-        tables.packs.insert(id, made);
+        let (base, is_settled) = (commit.base.clone(), commit.is_settled);
+        tables.packs.insert(id, Pack { tenant: tenant.clone(), row: pack, base, is_settled });
         let removed = tables.collect();
         if tables.bytes(&tenant) > max_bytes {
             (tables.sessions, tables.packs) = (all_sessions, all_packs);
@@ -415,19 +610,32 @@ impl SessionCells for MemorySessions {
         Ok(Committed::Done(removed))
     }
 
+    async fn suspend_cell(&self, session: &SessionId, number: u32) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let Some(session) = tables.sessions.get_mut(session) else { return Ok(false) };
+        let has_waited = session.parked.as_ref().is_some_and(|parked| parked.cell.number == number);
+        let cell = session.cells.get_mut(&number);
+        let cell = cell.filter(|cell| has_waited && cell.state == CellState::Running);
+        Ok(cell.map(|cell| cell.state = CellState::Waiting).is_some())
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,
         number: u32,
         end: &CellEnd,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<Option<Vec<PackId>>, DatabaseError> {
         let mut tables = self.0.lock();
         let session = tables.sessions.get_mut(session).filter(|one| one.is_open());
-        Ok(session.and_then(|one| one.end_cell(number, CellState::RolledBack, end)).is_some())
+        let ended = session.and_then(|one| one.end_cell(number, CellState::RolledBack, end));
+        Ok(ended.is_some().then(|| tables.collect()))
     }
 
     async fn roll_back_running(&self) -> Result<u64, DatabaseError> {
-        Ok(self.0.lock().sessions.values_mut().map(Session::end_running).sum())
+        let mut tables = self.0.lock();
+        let ended = tables.sessions.values_mut().map(Session::end_running).sum();
+        tables.collect();
+        Ok(ended)
     }
 
     async fn cells(
@@ -474,7 +682,9 @@ impl SessionCheckpoints for MemorySessions {
         let tables = self.0.lock();
         let session = tables.sessions.get(session);
         let found = session.and_then(|one| one.checkpoint(checkpoint));
-        let (mut chain, mut next) = (Vec::new(), found.map(|one| one.pack.id.clone()));
+        let parked = session.and_then(|one| one.parked.as_ref()).map(|parked| parked.pack.clone());
+        let parked = parked.filter(|pack| pack.checkpoint == *checkpoint);
+        let (mut chain, mut next) = (Vec::new(), found.map(|one| one.pack.id.clone()).or(parked));
         while let Some(pack) = next.and_then(|id| tables.packs.get(&id)) {
             chain.insert(0, pack.row.clone());
             next = pack.base.clone();
@@ -526,7 +736,7 @@ impl SessionCheckpoints for MemorySessions {
             return Ok(false);
         };
         session.row.head = Some(checkpoint.clone());
-        session.must_reseed = true;
+        (session.must_reseed, session.may_have_gone_back) = (true, false);
         session.use_at(now_ms);
         Ok(true)
     }
@@ -534,5 +744,91 @@ impl SessionCheckpoints for MemorySessions {
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError> {
         let tables = self.0.lock();
         Ok(packs.iter().filter(|pack| tables.packs.contains_key(pack)).cloned().collect())
+    }
+}
+
+#[async_trait]
+impl SessionLosses for MemorySessions {
+    async fn begin_life(&self, life: &ServerLife) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let former = tables.life.replace(life.clone());
+        let Some(lost) = former.filter(|one| one.boot.is_none() || one.boot != life.boot) else {
+            return Ok(false);
+        };
+        let open = || tables.sessions.values().filter(|one| one.is_open());
+        let last = open().map(|one| one.row.used_ms).max().unwrap_or(0);
+        for session in tables.sessions.values_mut().filter(|one| one.is_open()) {
+            if session.row.used_ms + 2 * RARE_USE_MS >= last {
+                session.must_reseed = true;
+                session.may_have_gone_back |= lost.sync == SessionSync::Second;
+            }
+        }
+        Ok(true)
+    }
+
+    async fn end_life(&self) -> Result<(), DatabaseError> {
+        self.0.lock().life = None;
+        Ok(())
+    }
+
+    async fn sync(&self) -> Result<(), DatabaseError> {
+        Ok(())
+    }
+
+    async fn unsettled_packs(&self) -> Result<Vec<(TenantId, StoredPack)>, DatabaseError> {
+        let tables = self.0.lock();
+        let unsettled = tables.packs.values().filter(|pack| !pack.is_settled);
+        Ok(unsettled.map(|pack| (pack.tenant.clone(), pack.row.clone())).collect())
+    }
+
+    async fn settle_packs(&self, packs: &[PackId]) -> Result<(), DatabaseError> {
+        let mut tables = self.0.lock();
+        for pack in packs {
+            if let Some(found) = tables.packs.get_mut(pack) {
+                found.is_settled = true;
+            }
+        }
+        Ok(())
+    }
+
+    async fn lose_pack(&self, pack: &PackId) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let mut lost = BTreeSet::new();
+        let mut next = vec![pack.clone()];
+        while let Some(pack) = next.pop().filter(|pack| tables.packs.contains_key(pack)) {
+            let continuing =
+                tables.packs.iter().filter(|(_, one)| one.base.as_ref() == Some(&pack));
+            next.extend(continuing.map(|(id, _)| id.clone()));
+            lost.insert(pack);
+        }
+        let is_lost = |one: &Session| {
+            let mut made = one.checkpoints.values().map(|made| &made.pack.id);
+            let parked = one.parked.as_ref().map(|parked| &parked.pack);
+            made.any(|pack| lost.contains(pack)) || parked.is_some_and(|pack| lost.contains(pack))
+        };
+        let sessions = tables.sessions.values().filter(|one| is_lost(one));
+        let ways = sessions.map(|one| Ok((one.row.id.clone(), one.way_back(&lost)?)));
+        let Ok(ways) = ways.collect::<Result<Vec<_>, NoWayBack>>() else { return Ok(false) };
+        for (id, head) in ways {
+            let session = tables.sessions.get_mut(&id).unwrap();
+            session.row.head = head;
+            (session.must_reseed, session.may_have_gone_back) = (true, true);
+            session.checkpoints.retain(|_, one| !lost.contains(&one.pack.id));
+            for cell in session.cells.values_mut() {
+                let checkpoint = cell
+                    .checkpoint
+                    .clone()
+                    .map(|checkpoint| PackId { origin: id.clone(), checkpoint });
+                if checkpoint.is_some_and(|pack| lost.contains(&pack)) {
+                    (cell.state, cell.checkpoint) = (CellState::RolledBack, None);
+                }
+            }
+            let parked = session.parked.as_ref().filter(|parked| lost.contains(&parked.pack));
+            if let Some(number) = parked.map(|parked| parked.cell.number) {
+                session.end_cell(number, CellState::RolledBack, &CellEnd::default());
+            }
+        }
+        tables.collect();
+        Ok(true)
     }
 }

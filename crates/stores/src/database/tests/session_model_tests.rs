@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::database::tests::sessions::{commit, new_cell, new_session, session_id, stores};
+use crate::database::tests::sessions::{commit, digest, new_cell, new_session, session_id, stores};
 use crate::database::tests::tenant;
 use crate::sessions::*;
 use wardian_vocabulary::ids::CheckpointId;
@@ -18,6 +18,9 @@ enum Step {
     Fork { tenant: u8, session: u8, checkpoint: usize, forks: u8, most: u64 },
     Begin { tenant: u8, session: u8, expected: Option<usize>, is_tight: bool },
     Commit { session: u8, is_delta: bool, is_stale: bool, is_tight: bool },
+    Park { session: u8, is_delta: bool, is_tight: bool },
+    Answer { tenant: u8, session: u8, is_stale: bool },
+    Suspend { session: u8 },
     RollBack { session: u8 },
     RollBackAll,
     Name { session: u8, checkpoint: usize, has_name: bool },
@@ -26,6 +29,10 @@ enum Step {
     Close { tenant: u8, session: u8 },
     Expire { session: u8 },
     ForgetExpired { ago: u64 },
+    Lose { pack: usize },
+    Settle { pack: usize },
+    BeginLife { boot: u8, sync: SessionSync },
+    EndLife,
     Pass { milliseconds: u64 },
     List { tenant: u8, behind: Option<(u64, u8)>, limit: u64 },
 }
@@ -50,7 +57,14 @@ fn step() -> impl Strategy<Value = Step> {
               prop::bool::weighted(0.1)).prop_map(|(session, is_delta, is_stale, is_tight)| {
             Step::Commit { session, is_delta, is_stale, is_tight }
         }),
-        1 => session.clone().prop_map(|session| Step::RollBack { session }),
+        5 => (session.clone(), prop::bool::weighted(0.8), prop::bool::weighted(0.1)).prop_map(
+            |(session, is_delta, is_tight)| Step::Park { session, is_delta, is_tight }
+        ),
+        5 => (tenant.clone(), session.clone(), prop::bool::weighted(0.1)).prop_map(
+            |(tenant, session, is_stale)| Step::Answer { tenant, session, is_stale }
+        ),
+        2 => session.clone().prop_map(|session| Step::Suspend { session }),
+        2 => session.clone().prop_map(|session| Step::RollBack { session }),
         1 => Just(Step::RollBackAll),
         1 => (session.clone(), checkpoint.clone(), any::<bool>()).prop_map(
             |(session, checkpoint, has_name)| Step::Name { session, checkpoint, has_name }
@@ -63,6 +77,11 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(tenant, session)| Step::Close { tenant, session }),
         1 => session.clone().prop_map(|session| Step::Expire { session }),
         1 => (0_u64..3_000).prop_map(|ago| Step::ForgetExpired { ago }),
+        3 => (0_usize..40).prop_map(|pack| Step::Lose { pack }),
+        1 => (0_usize..40).prop_map(|pack| Step::Settle { pack }),
+        2 => (0_u8..3, prop_oneof![Just(SessionSync::Second), Just(SessionSync::Always)])
+            .prop_map(|(boot, sync)| Step::BeginLife { boot, sync }),
+        1 => Just(Step::EndLife),
         1 => (0_u64..400).prop_map(|milliseconds| Step::Pass { milliseconds }),
         1 => (tenant, prop::option::of((0_u64..3_000, session)), 0_u64..4)
             .prop_map(|(tenant, behind, limit)| Step::List { tenant, behind, limit }),
@@ -88,8 +107,26 @@ impl Known {
         number.checked_rem(self.next).unwrap_or(0)
     }
 
+    /// The end of a part of a cell, in a state that no other part has.
+    fn parked(&self, session: u8, cell: &BegunCell, is_delta: bool) -> CellCommit {
+        let commit = commit(session, cell, is_delta, self.now_ms);
+        let made = digest(&format!("part {}", self.packs.len()));
+        let description = PackDescription { digest: made, ..commit.description };
+        CellCommit { checkpoint: CheckpointId::new(cell.number, &made), description, ..commit }
+    }
+
+    fn pack(&self, number: usize) -> PackId {
+        let none = || PackId { origin: session_id(0), checkpoint: self.checkpoint(number) };
+        let place = number.checked_rem(self.packs.len());
+        place.map_or_else(none, |place| self.packs[place].clone())
+    }
+
+    fn asked(&self) -> String {
+        format!("request {}", self.packs.len())
+    }
+
     fn checkpoint(&self, number: usize) -> CheckpointId {
-        let none = || CheckpointId::new(1, &crate::database::tests::sessions::digest("none"));
+        let none = || CheckpointId::new(1, &digest("none"));
         let place = number.checked_rem(self.made.len());
         place.map_or_else(none, |place| self.made[place].clone())
     }
@@ -120,7 +157,9 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
                 wrapped: format!("{origin}"),
             };
             let session = known.session(session);
-            let fork = |id| NewFork { id: session_id(id), keys: vec![key(session), key(id)] };
+            // As many as a fork of forks may need.
+            let keys = |id| (0..known.next).chain([id]).map(key).collect();
+            let fork = |id| NewFork { id: session_id(id), keys: keys(id) };
             let new: Vec<NewFork> = (known.next..known.next + forks).map(fork).collect();
             let (from, at) = (session_id(session), known.checkpoint(checkpoint));
             let forked = store.fork(&tenant(owner(of)), (&from, &at), &new, now, most).await;
@@ -139,12 +178,27 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
                 other => format!("{:?}", other.ok()),
             }
         }
+        Step::Park { session, is_delta, is_tight } => {
+            let session = known.session(session);
+            let Some(cell) = known.begun.get(&session) else { return String::new() };
+            let room = if is_tight { 3_000 } else { ROOMY };
+            let (wait, asked) = (known.parked(session, cell, is_delta), known.asked());
+            match store.park_cell(&wait, &asked, room).await {
+                Ok(Committed::Done(gone)) => format!("{:?}", sorted(gone)),
+                other => format!("{:?}", other.ok()),
+            }
+        }
         Step::RollBack { session } => {
             let session = known.session(session);
             let number = known.begun.get(&session).map_or(1, |cell| cell.number);
             let end = CellEnd { result: Some("time is up".to_owned()), fuel: None };
             let rolled_back = store.roll_back_cell(&session_id(session), number, &end).await;
-            format!("{:?}", rolled_back.unwrap())
+            format!("{:?}", rolled_back.unwrap().map(sorted))
+        }
+        Step::Suspend { session } => {
+            let session = known.session(session);
+            let number = known.begun.get(&session).map_or(1, |cell| cell.number);
+            format!("{:?}", store.suspend_cell(&session_id(session), number).await.unwrap())
         }
         Step::RollBackAll => format!("{:?}", store.roll_back_running().await.unwrap()),
         other => answer_of_rest(store, known, other).await,
@@ -195,6 +249,22 @@ async fn answer_of_rest(store: &dyn SessionStore, known: &Known, step: Step) -> 
             let listed = store.list(&tenant(owner(of)), behind.as_ref(), now, limit).await;
             format!("{:?}", listed.unwrap())
         }
+        other => answer_of_losses(store, known, other).await,
+    }
+}
+
+async fn answer_of_losses(store: &dyn SessionStore, known: &Known, step: Step) -> String {
+    match step {
+        Step::Lose { pack } => format!("{:?}", store.lose_pack(&known.pack(pack)).await.unwrap()),
+        Step::Settle { pack } => {
+            let packs = [known.pack(pack)];
+            format!("{:?}", store.settle_packs(&packs).await.unwrap())
+        }
+        Step::BeginLife { boot, sync } => {
+            let boot = (boot > 0).then(|| format!("boot {boot}"));
+            format!("{:?}", store.begin_life(&ServerLife { boot, sync }).await.unwrap())
+        }
+        Step::EndLife => format!("{:?}", store.end_life().await.unwrap()),
         _ => String::new(),
     }
 }
@@ -208,29 +278,58 @@ async fn all_that_is_seen(store: &dyn SessionStore, known: &Known) -> String {
             seen.push(format!("{:?}", store.find(&of, &id).await.unwrap()));
         }
     }
-    for id in (0..known.next).map(session_id) {
+    let all: Vec<_> = (0..known.next).map(session_id).collect();
+    seen.push(format!("{:?}", store.parked_bytes(&all).await.unwrap()));
+    seen.push(format!("{:?}", store.totals(known.now_ms).await.unwrap()));
+    for id in all {
+        let parked = store.parked_bytes(std::slice::from_ref(&id)).await.unwrap();
+        seen.push(format!("{parked:?}"));
         seen.push(format!("{:?}", store.keys(&id).await.unwrap()));
         seen.push(format!("{:?}", store.cells(&id, 1, 5).await.unwrap()));
+        seen.push(format!("{:?}", store.waiting_cell(&id).await.unwrap()));
         let made = store.checkpoints(&id, 1, 500).await.unwrap();
         for one in made {
             assert_eq!(store.checkpoint(&id, &one.id).await.unwrap(), Some(one.clone()));
             seen.push(format!("{one:?} {:?}", store.chain(&id, &one.id).await.unwrap()));
         }
     }
+    for pack in &known.packs {
+        let chain = store.chain(&pack.origin, &pack.checkpoint).await.unwrap();
+        seen.push(format!("{chain:?}"));
+    }
+    let mut unsettled = store.unsettled_packs().await.unwrap();
+    unsettled.sort_by_key(|(_, pack)| pack.id.clone());
+    seen.push(format!("{unsettled:?}"));
     if !known.packs.is_empty() {
         seen.push(format!("{:?}", sorted(store.known_packs(&known.packs).await.unwrap())));
     }
     seen.join("\n")
 }
 
-/// Begins a cell in both.
+/// Begins a cell in both, or lets one go on.
 async fn begin(stores: [&dyn SessionStore; 2], known: &Known, step: &Step) -> Option<BegunCell> {
-    let Step::Begin { tenant, session, expected, is_tight } = step.clone() else { return None };
-    let mut cell = new_cell(owner(tenant), known.session(session), known.now_ms);
-    cell.if_checkpoint = expected.map(|number| known.checkpoint(number));
-    let room = if is_tight { 2_000 } else { ROOMY };
-    let [found, model] = stores.map(|store| store.begin_cell(&cell, room));
-    let (found, model) = (found.await.unwrap(), model.await.unwrap());
+    let (found, model) = match step.clone() {
+        Step::Begin { tenant, session, expected, is_tight } => {
+            let mut cell = new_cell(owner(tenant), known.session(session), known.now_ms);
+            cell.if_checkpoint = expected.map(|number| known.checkpoint(number));
+            let room = if is_tight { 2_000 } else { ROOMY };
+            let [found, model] = stores.map(|store| store.begin_cell(&cell, room));
+            (found.await.unwrap(), model.await.unwrap())
+        }
+        Step::Answer { tenant: of, session, is_stale } => {
+            let session = session_id(known.session(session));
+            let [found, model] = stores.map(|store| store.waiting_cell(&session));
+            let (found, model) = (found.await.unwrap(), model.await.unwrap());
+            assert_eq!(found, model);
+            let none = WaitingCell { number: 1, asked: String::new(), result: None };
+            let cell = found.filter(|_| !is_stale).unwrap_or(none);
+            let now_ms = known.now_ms;
+            let answered = AnsweredCell { tenant: tenant(owner(of)), session, cell, now_ms };
+            let [found, model] = stores.map(|store| store.resume_cell(&answered));
+            (found.await.unwrap(), model.await.unwrap())
+        }
+        _ => return None,
+    };
     assert_eq!(found, model);
     match found {
         Begun::Cell(cell) => Some(*cell),
@@ -249,7 +348,7 @@ async fn compare(steps: &[Step]) {
         match *step {
             Step::Create { .. } => known.next += 1,
             Step::Fork { forks, .. } => known.next += forks,
-            Step::Begin { session, .. } => {
+            Step::Begin { session, .. } | Step::Answer { session, .. } => {
                 known.begun.extend(begun.map(|cell| (known.session(session), cell)));
             }
             Step::Commit { session, is_delta, .. } if found.starts_with('[') => {
@@ -258,6 +357,12 @@ async fn compare(steps: &[Step]) {
                 let made = commit(session, cell, is_delta, 0).checkpoint;
                 known.packs.push(PackId { origin: session_id(session), checkpoint: made.clone() });
                 known.made.push(made);
+            }
+            Step::Park { session, is_delta, .. } if found.starts_with('[') => {
+                let session = known.session(session);
+                let cell = &known.begun[&session];
+                let checkpoint = known.parked(session, cell, is_delta).checkpoint;
+                known.packs.push(PackId { origin: session_id(session), checkpoint });
             }
             Step::Pass { milliseconds } => known.now_ms += milliseconds,
             _ => {}

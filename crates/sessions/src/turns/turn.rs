@@ -4,26 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 use tracing::warn;
 
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey};
-use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
-use crate::turn_table::TurnPermit;
+use crate::turns::cell_ends::CellEnds;
+use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
     Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
-    StoredCheckpoint, StoredPack,
+    RARE_USE_MS, SessionSync, StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
-
-/// Maximum number of packs in a chain.
-pub const MAX_CHAIN: u32 = 32;
 
 /// Longest program that is kept with a cell, in bytes.
 pub const MAX_SOURCE: usize = 1 << 20;
@@ -42,47 +41,52 @@ pub struct TurnRequest {
     pub wait: Duration,
 }
 
-/// A pack as it was stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnsealedPack {
-    /// Its facts.
-    pub description: PackDescription,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
 /// The turn of a cell in its session. No other cell begins while it exists.
 ///
-/// It ends with [`commit`](Self::commit) or [`roll_back`](Self::roll_back). Dropped before, it is rolled
-/// back.
+/// It ends with [`commit`](Self::commit), [`park`](Self::park) or [`roll_back`](Self::roll_back). Dropped
+/// before, it is rolled back, unless it has waited and has [not gone on](Self::set_continued).
 #[derive(Debug)]
 pub struct SessionTurn<D: Disk = LocalDisk> {
     inner: Arc<Inner<D>>,
     tenant: TenantId,
     session: SessionId,
     cell: BegunCell,
+    /// True if the state that the cell has waited in may have been continued.
+    is_continued: bool,
     /// `None` once the turn is at its end.
     permit: Option<TurnPermit>,
+}
+
+/// How a cell ends whose state is kept, or a part of it.
+#[derive(Debug)]
+struct Ending {
+    ends: CellEnds,
+    /// What it has asked, if it waits.
+    asked: Option<String>,
+    /// True if the next cell must reseed whatever this one has done.
+    must_reseed: bool,
 }
 
 impl<D: Disk> Sessions<D> {
     /// Begins the next cell of a session.
     ///
-    /// When this returns, it is durable that the state has been continued: whatever becomes of the cell, the
-    /// next one that begins at the same state is told to reseed.
+    /// When this returns, it is noted that the state has been continued: whatever becomes of the cell, the
+    /// next one that begins at the same state is told to reseed. So it is after a loss of power, in which
+    /// the note may be lost: then all sessions reseed that were used shortly before.
     ///
     /// # Errors
     ///
     /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::Busy`] if another cell is
     /// running and does not end in time, [`SessionsError::Conflict`] if the session is not at the expected
-    /// checkpoint, [`SessionsError::Full`], or the store fails.
+    /// checkpoint, [`SessionsError::MayHaveGoneBack`] once after a loss of power if the caller expects none,
+    /// [`SessionsError::Full`], or the store fails.
     pub async fn take_turn(
         &self,
         tenant: &TenantId,
         session: &SessionId,
         order: TurnRequest,
     ) -> Result<SessionTurn<D>, SessionsError> {
-        self.find(tenant, session).await?;
+        let used_ms = self.find(tenant, session).await?.used_ms;
         let permit = self.0.turns.take(session, order.wait).await;
         let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
         let inner = Arc::clone(&self.0);
@@ -91,33 +95,45 @@ impl<D: Disk> Sessions<D> {
             session: session.clone(),
             source: bounded(order.source, MAX_SOURCE),
             if_checkpoint: order.if_checkpoint,
+            is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
             now_ms: inner.now_ms(),
         };
         // A cell that has begun has a turn, which ends it, also if nobody waits for it any more.
         in_task(async move {
-            let limit = inner.config.max_parked;
-            match inner.store.begin_cell(&cell, limit.as_u64()).await? {
-                Begun::Cell(begun) => Ok(SessionTurn {
-                    inner,
-                    tenant: cell.tenant,
-                    session: cell.session,
-                    cell: *begun,
-                    permit: Some(permit),
-                }),
-                Begun::NotFound => Err(SessionsError::NotFound { session: cell.session }),
-                Begun::Expired { at_ms } => {
-                    let at = Duration::from_millis(at_ms);
-                    Err(SessionsError::Expired { session: cell.session, at })
-                }
-                Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
-                Begun::Full => Err(SessionsError::Full { limit }),
-            }
+            let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
+            inner.note_change(None, Vec::new()).await?;
+            SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
     }
 }
 
 impl<D: Disk> SessionTurn<D> {
+    /// The turn of a cell that has begun or goes on.
+    pub(super) fn of(
+        inner: Arc<Inner<D>>,
+        (tenant, session): (TenantId, SessionId),
+        begun: Begun,
+        permit: TurnPermit,
+    ) -> Result<Self, SessionsError> {
+        match begun {
+            Begun::Cell(cell) => {
+                let (cell, permit) = (*cell, Some(permit));
+                let is_continued = cell.parked.is_none();
+                Ok(Self { inner, tenant, session, cell, is_continued, permit })
+            }
+            Begun::NotFound => Err(SessionsError::NotFound { session }),
+            Begun::Waits { cell } => Err(SessionsError::Waiting { session, cell }),
+            Begun::NotWaiting => Err(SessionsError::NotWaiting { session }),
+            Begun::Expired { at_ms } => {
+                Err(SessionsError::Expired { session, at: Duration::from_millis(at_ms) })
+            }
+            Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
+            Begun::MayHaveGoneBack { head } => Err(SessionsError::MayHaveGoneBack { head }),
+            Begun::Full => Err(SessionsError::Full { limit: inner.config.max_parked }),
+        }
+    }
+
     /// The session.
     #[must_use]
     pub const fn session(&self) -> &SessionId {
@@ -136,6 +152,12 @@ impl<D: Disk> SessionTurn<D> {
         self.cell.head.as_ref()
     }
 
+    /// The pack of the state that the cell begins or goes on in; `None` for a new guest.
+    #[must_use]
+    pub fn state(&self) -> Option<&StoredPack> {
+        self.cell.state()
+    }
+
     /// True if the state has been continued before, or may be elsewhere: the guest must reseed before it
     /// runs the cell, and confirm it.
     #[must_use]
@@ -143,76 +165,108 @@ impl<D: Disk> SessionTurn<D> {
         self.cell.must_reseed
     }
 
-    /// The packs that lead to the state that the cell begins at, from the whole one on; none for a new
-    /// guest. `memory` is charged for them before they are read.
+    /// Notes whether a cell that has waited may have gone on. One that has not, and whose turn is dropped,
+    /// waits on. A new turn of such a cell has not gone on; other cells always have.
+    pub fn set_continued(&mut self, is_continued: bool) {
+        self.is_continued = is_continued || self.cell.parked.is_none();
+    }
+
+    /// The packs that lead to the state that the cell begins or goes on in, from the whole one on; none for a
+    /// new guest. `memory` is charged for them before they are read.
     ///
     /// # Errors
     ///
     /// [`SessionsError::Damaged`] if one of them, its row or its key is not as it was stored,
     /// [`SessionsError::Memory`] if there is no room for them, or the store fails.
     pub async fn packs(&self, memory: &CallMemory) -> Result<Vec<UnsealedPack>, SessionsError> {
-        let Some(head) = self.cell.head.as_ref().map(|head| &head.id) else {
+        let Some(head) = self.state().map(|state| &state.id.checkpoint) else {
             return Ok(Vec::new());
         };
-        let chain = self.inner.store.chain(&self.session, head).await?;
-        if !is_whole(&chain, head) {
-            return Err(SessionsError::Damaged { checkpoint: head.clone() });
-        }
-        let sizes = chain.iter().map(|pack| pack.stored_bytes);
-        memory.reserve(ByteCount::bytes(sizes.fold(0, u64::saturating_add)))?;
-        let keys = self.inner.keys_of_chain(&self.tenant, &self.session, head, &chain).await?;
-        let (folder, head) = (Arc::clone(&self.inner.folder), head.clone());
-        on_thread(move || {
-            let mut packs = Vec::with_capacity(chain.len());
-            for pack in chain {
-                let damaged = || SessionsError::Damaged { checkpoint: head.clone() };
-                let key = keys.get(&pack.id.origin).ok_or_else(damaged)?;
-                let bytes = folder.read(&pack, key).map_err(|fault| match fault {
-                    ReadFault::Damaged => damaged(),
-                    ReadFault::Failed(cause) => SessionsError::from_disk("read")(cause),
-                })?;
-                packs.push(UnsealedPack { description: pack.description, bytes });
-            }
-            Ok(packs)
-        })
-        .await
+        self.inner.packs_of((&self.tenant, &self.session), head, memory).await
     }
 
-    /// Bytes of all packs that lead to the state that the cell begins at. Zero for a new guest.
+    /// Bytes of all packs that lead to the state that the cell begins or goes on in. Zero for a new guest.
     ///
     /// # Errors
     ///
     /// The store fails.
     pub async fn chain_bytes(&self) -> Result<u64, SessionsError> {
-        let Some(head) = self.cell.head.as_ref() else { return Ok(0) };
-        let chain = self.inner.store.chain(&self.session, &head.id).await?;
+        let Some(state) = self.state() else { return Ok(0) };
+        let chain = self.inner.store.chain(&self.session, &state.id.checkpoint).await?;
         Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
     }
 
-    /// Ends the cell with the state after it. When this returns, the state is durable, and the session is at
-    /// the returned checkpoint. A result longer than [`MAX_RESULT`] is not kept.
+    /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
+    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than [`MAX_RESULT`] is not kept.
     ///
     /// # Errors
     ///
     /// [`SessionsError::Conflict`] if the pack does not continue the state that the cell began at,
     /// [`SessionsError::NotFound`] if the session was closed, [`SessionsError::Full`],
-    /// [`SessionsError::DiskFull`], [`SessionsError::Damaged`] if the session's key is, or the store fails.
-    /// The cell is rolled back then.
+    /// [`SessionsError::DiskFull`], [`SessionsError::Late`], [`SessionsError::Damaged`] if the session's key
+    /// is, or the store fails. The cell is rolled back then.
     pub async fn commit(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: impl Into<CellEnds>,
+    ) -> Result<CheckpointId, SessionsError> {
+        let ending = Ending { ends: end.into(), asked: None, must_reseed: false };
+        self.end_with(description, bytes, ending).await
+    }
+
+    /// As [`commit`](Self::commit), for a change of the state that ran no program: what was to be reseeded
+    /// before is to be reseeded still.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    pub async fn commit_change(
         self,
         description: PackDescription,
         bytes: Vec<u8>,
         end: CellEnd,
     ) -> Result<CheckpointId, SessionsError> {
+        let must_reseed = self.must_reseed();
+        let ending = Ending { ends: end.into(), asked: None, must_reseed };
+        self.end_with(description, bytes, ending).await
+    }
+
+    /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
+    /// the caller of this understands. When this returns, the state is kept as that of
+    /// [`commit`](Self::commit) is; the session is where it was before the cell. Returns the name of the
+    /// state.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit). The cell is rolled back then.
+    pub async fn park(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: impl Into<CellEnds>,
+        asked: String,
+    ) -> Result<CheckpointId, SessionsError> {
+        let ending = Ending { ends: end.into(), asked: Some(asked), must_reseed: false };
+        self.end_with(description, bytes, ending).await
+    }
+
+    async fn end_with(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        Ending { ends, asked, must_reseed }: Ending,
+    ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
-            let end = bounded_end(end);
-            let committed = self.try_commit(description, bytes, end.clone()).await;
+            let end = bounded_end(ends.end);
+            let committed = self.try_commit(description, bytes, (end, asked, must_reseed)).await;
             match committed {
                 Ok(checkpoint) => {
                     self.give_turn_back();
                     Ok(checkpoint)
                 }
                 Err(cause) => {
+                    let end = bounded_end((ends.refused)(&cause));
                     self.end_without_trace(&end).await;
                     Err(cause)
                 }
@@ -230,11 +284,11 @@ impl<D: Disk> SessionTurn<D> {
     pub async fn roll_back(self, end: CellEnd) -> Result<(), SessionsError> {
         in_task(async move {
             let end = bounded_end(end);
+            let inner = Arc::clone(&self.inner);
             let rolled_back =
-                self.inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
+                inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
             self.give_turn_back();
-            rolled_back?;
-            Ok(())
+            inner.note_change(None, rolled_back?.unwrap_or_default()).await
         })
         .await
     }
@@ -243,7 +297,7 @@ impl<D: Disk> SessionTurn<D> {
         &self,
         description: PackDescription,
         bytes: Vec<u8>,
-        end: CellEnd,
+        (end, asked, must_reseed): (CellEnd, Option<String>, bool),
     ) -> Result<CheckpointId, SessionsError> {
         let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let base = self.base_of(&description, &bytes)?;
@@ -262,18 +316,21 @@ impl<D: Disk> SessionTurn<D> {
             description,
             base,
             stored_bytes: stored,
+            is_settled: inner.config.sync == SessionSync::Always,
             end,
+            must_reseed,
             now_ms: inner.now_ms(),
         };
         // The file first, so that a row never is without its pack.
-        let (folder, written) = (Arc::clone(&inner.folder), commit.description.clone());
-        let pack_to_write = pack.clone();
-        on_thread(move || folder.write(&pack_to_write, &written, &key, &bytes)).await?;
-        let committed = inner.store.commit_cell(&commit, limit.as_u64()).await;
+        self.write(pack.clone(), (commit.description.clone(), bytes), key).await?;
+        let committed = match &asked {
+            None => inner.store.commit_cell(&commit, limit.as_u64()).await,
+            Some(asked) => inner.store.park_cell(&commit, asked, limit.as_u64()).await,
+        };
         let refusal = match committed {
             Ok(Committed::Done(removed)) => {
                 // The next start removes what stays.
-                if let Err(cause) = inner.remove_files(removed).await {
+                if let Err(cause) = inner.note_change(Some(pack), removed).await {
                     warn!(error = %CauseChain(&cause), "packs could not be removed");
                 }
                 return Ok(checkpoint);
@@ -282,14 +339,40 @@ impl<D: Disk> SessionTurn<D> {
             Ok(Committed::Gone) => SessionsError::NotFound { session: self.session.clone() },
             // The change may have been made nevertheless. If that cannot be found out, the file stays: the
             // next start removes it if there is no row.
-            Err(cause) => match inner.store.checkpoint(&self.session, &checkpoint).await {
-                Ok(Some(_)) => return Ok(checkpoint),
-                Ok(None) => cause.into(),
+            Err(cause) => match inner.store.chain(&self.session, &checkpoint).await {
+                Ok(chain) if !chain.is_empty() => {
+                    inner.note_change(Some(pack), Vec::new()).await?;
+                    return Ok(checkpoint);
+                }
+                Ok(_) => cause.into(),
                 Err(_) => return Err(cause.into()),
             },
         };
         inner.remove_files(vec![pack]).await?;
         Err(refusal)
+    }
+
+    /// Writes a pack, unless that takes too long. A file that comes too late is removed.
+    async fn write(
+        &self,
+        pack: PackId,
+        (description, bytes): (PackDescription, Vec<u8>),
+        key: PackKey,
+    ) -> Result<(), SessionsError> {
+        let (folder, id) = (Arc::clone(&self.inner.folder), pack.clone());
+        let mut writing =
+            Box::pin(on_thread(move || folder.write(&id, &description, &key, &bytes)));
+        let limit = self.inner.config.longest_save;
+        let Ok(written) = timeout(limit, &mut writing).await else {
+            let inner = Arc::clone(&self.inner);
+            tokio::spawn(async move {
+                // What stays is removed by the next start.
+                writing.await.ok();
+                inner.remove_files(vec![pack]).await.ok();
+            });
+            return Err(SessionsError::Late { limit });
+        };
+        written
     }
 
     /// The pack that one with these facts continues. Refuses facts that do not fit the bytes, or the state
@@ -304,7 +387,7 @@ impl<D: Disk> SessionTurn<D> {
         if description.size != ByteCount::from(bytes.len()) {
             return Err(conflict());
         }
-        match (description.base, head.map(|head| &head.pack)) {
+        match (description.base, self.state()) {
             (None, _) if description.sequence == 0 => Ok(None),
             (Some(base), Some(pack))
                 if base == pack.description.digest
@@ -346,9 +429,14 @@ impl<D: Disk> Drop for SessionTurn<D> {
         if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
             permit.begin_ending();
             let (inner, session) = (Arc::clone(&self.inner), self.session.clone());
-            let number = self.cell.number;
+            let (number, is_continued) = (self.cell.number, self.is_continued);
             runtime.spawn(async move {
-                roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                if is_continued {
+                    roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                } else if let Err(cause) = inner.store.suspend_cell(&session, number).await {
+                    // The next cell or the next start rolls it back.
+                    warn!(session.id = %session, error = %CauseChain(&cause), "a cell cannot wait on");
+                }
                 drop(permit);
             });
         }
@@ -361,28 +449,19 @@ async fn roll_back_quietly<D: Disk>(
     number: u32,
     end: &CellEnd,
 ) {
-    if let Err(cause) = inner.store.roll_back_cell(session, number, end).await {
+    let rolled_back = match inner.store.roll_back_cell(session, number, end).await {
+        Ok(removed) => inner.note_change(None, removed.unwrap_or_default()).await,
+        Err(cause) => Err(cause.into()),
+    };
+    if let Err(cause) = rolled_back {
         warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
     }
-}
-
-/// True if these packs lead from a whole one to the checkpoint, without a gap.
-fn is_whole(chain: &[StoredPack], checkpoint: &CheckpointId) -> bool {
-    let mut base = None;
-    for (pack, sequence) in chain.iter().zip(0..MAX_CHAIN) {
-        if pack.description.sequence != sequence || pack.description.base != base {
-            return false;
-        }
-        base = Some(pack.description.digest);
-    }
-    let is_short = u32::try_from(chain.len()).is_ok_and(|length| length <= MAX_CHAIN);
-    is_short && chain.last().is_some_and(|last| last.id.checkpoint == *checkpoint)
 }
 
 fn bounded(text: String, most: usize) -> Option<String> {
     (text.len() <= most).then_some(text)
 }
 
-fn bounded_end(end: CellEnd) -> CellEnd {
+pub(super) fn bounded_end(end: CellEnd) -> CellEnd {
     CellEnd { result: end.result.and_then(|result| bounded(result, MAX_RESULT)), ..end }
 }
