@@ -4,10 +4,19 @@ export * from "./blobs.js";
 export * from "./client.js";
 export * from "./errors.js";
 export { KeptFile, RunFiles } from "./files.js";
-export type { Argument, Arguments } from "./inputs.js";
+export type { Argument, Arguments, BlobAtPath } from "./inputs.js";
+export type { Answers, CallerFunctions, CallerTool, ToolFunction } from "./requests.js";
 export { Run, Runs, RunStream } from "./runs.js";
 export type { RunEvent, RunListOptions, RunRecord } from "./runs.js";
 export type * from "./schema.js";
+export { SessionFiles } from "./session_files.js";
+export type {
+  FileChange,
+  FileChangeParams,
+  FileContent,
+  FileParams,
+  SessionFile,
+} from "./session_files.js";
 export { Session } from "./sessions.js";
 export type {
   Cell,

@@ -22,6 +22,7 @@ from wardian.errors import BadAnswer, CallError, ConnectionFailed, RunFailed, Wa
 from wardian.results import (
     Blob,
     BlobSample,
+    CallerRequest,
     ConvertedValue,
     DescribedSkill,
     DetachedRun,
@@ -38,7 +39,15 @@ from wardian.results import (
     SessionState,
     SkillFile,
 )
-from wardian.sessions import Cell, Checkpoint, SessionInfo, SessionPage
+from wardian.sessions import (
+    Cell,
+    Checkpoint,
+    FileChange,
+    ForkedFrom,
+    SessionFile,
+    SessionInfo,
+    SessionPage,
+)
 
 __version__ = "0.1.0"
 
@@ -52,6 +61,7 @@ __all__ = [
     "Blob",
     "BlobSample",
     "CallError",
+    "CallerRequest",
     "Cell",
     "Checkpoint",
     "Client",
@@ -60,6 +70,8 @@ __all__ = [
     "DescribedSkill",
     "DetachedRun",
     "DisplayPart",
+    "FileChange",
+    "ForkedFrom",
     "LeftOut",
     "ListedSkill",
     "LocalServer",
@@ -75,6 +87,7 @@ __all__ = [
     "RunResult",
     "RunStream",
     "Session",
+    "SessionFile",
     "SessionInfo",
     "SessionPage",
     "SessionState",
