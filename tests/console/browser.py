@@ -109,6 +109,12 @@ class Browser:
             self.do("DELETE", "/window")
             self.do("POST", "/window", {"handle": first})
 
+    def close_tab(self):
+        """Closes the tab, and goes on in a new one. A page that is only left may go on for a while."""
+        new = self.do("POST", "/window/new", {"type": "tab"})["handle"]
+        self.do("DELETE", "/window")
+        self.do("POST", "/window", {"handle": new})
+
     def run(self, script, *arguments):
         """The value of a script in the page: `return …`, of a promise its result."""
         return self.do("POST", "/execute/sync", {"script": script, "args": list(arguments)})

@@ -181,7 +181,7 @@ class Notebooks(OnSessions):
         self.type_cell("while True: pass")
         self.browser.wait_text("The cell is running", ".next-cell")
         wait(lambda: len(self.send("GET", f"/{id}/cells")["cells"]) == 2, "the second cell")
-        self.browser.open("about:blank")
+        self.browser.close_tab()
         wait(lambda: self.send("GET", f"/{id}/cells")["cells"][1]["state"] == "rolled_back", "the end of the cell")
         self.show(f"/sessions/{id}")
         self.wait_item(2, "The session is where it was before this cell")

@@ -210,7 +210,10 @@ fn the_last_checkpoint_is_truth_for_a_session_whose_worker_and_server_are_lost()
     let id = session.id;
     drop(server);
     // A server whose limits have become lower says so, and not that the caller has asked for too much.
-    let server = TestServer::start_on(&data, &["--set", "limits.max.memory=256 MiB"]);
+    let server = TestServer::start_on(
+        &data,
+        &["--set", "limits.memory=256 MiB", "--set", "limits.max.memory=256 MiB"],
+    );
     let client = server.client();
     let session = Session { client: &client, id };
     let (kind, message) = session.refusal(json!(session.id));

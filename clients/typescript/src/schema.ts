@@ -99,27 +99,6 @@ export type TruncatedOutput = {
   preview: string;
 };
 
-/** A session after one of its cells. */
-export type SessionState = {
-  id: string;
-  /** Number of the cell. */
-  cell: number;
-  /** The state that the session is at; null if it has none. */
-  checkpoint: string | null;
-  /** Whether the effects of the cell stay; rolled_back means that it left no trace. */
-  state: "kept" | "rolled_back" | "waiting" | "closed";
-  /** Why the cell was rolled back. */
-  reason?: string | undefined;
-};
-
-/** One form of an object that a cell displayed: a text, or a blob. */
-export type DisplayPart = {
-  text?: string | undefined;
-  blob?: BlobId | undefined;
-  /** Size of the blob, in bytes. */
-  size?: number | undefined;
-};
-
 /** The result of a run that has ended. A program that failed is a result, too. */
 export type RunResult = {
   status: "completed" | "failed";
@@ -148,9 +127,29 @@ export type RunResult = {
   fuel?: number | undefined;
   /** True if the result was kept from an earlier run with the same inputs. */
   cached?: boolean | undefined;
-  session?: SessionState | undefined;
   /** What a cell displayed, in order: the forms of each object by MIME type. */
   display?: Array<Record<string, DisplayPart>> | undefined;
+  session?: SessionState | undefined;
+};
+
+/** A session after one of its cells. */
+export type SessionState = {
+  /** Names the session. */
+  id: string;
+  /** Number of the cell in the session, from 1 on. */
+  cell: number;
+  /** The state that the session is at; null if it has none. */
+  checkpoint: string | null;
+  /** kept: the next cell finds the variables and files of this one. rolled_back: the session is where it was before. closed: the session has ended. */
+  state: "kept" | "rolled_back" | "closed";
+  /** Why the effects of the cell were not kept. */
+  reason?: string | undefined;
+};
+
+/** One form of an object that a cell displayed: a text, or a blob for pictures and long texts. */
+export type DisplayPart = {
+  text?: string | undefined;
+  blob?: BlobId | undefined;
 };
 
 /** The result of a call with `detach`: the run goes on. */
@@ -331,19 +330,19 @@ export type RunCodeParams = {
   } | undefined;
   /** Same as limits.timeout_ms. */
   timeout_ms?: number | undefined;
-  /** Title of the run in lists and in its record. */
-  label?: string | undefined;
-  /** Session to run in: 'new', the id of a session, or an object with it and conditions. Variables, imports and files stay for the next call in the session. */
+  /** Keep variables, files and imports between calls: 'new' begins a session, its id continues it. */
   session?: string | {
-    /** 'new', or the id of a session. */
+    /** The session (omit or 'new' for a new one). */
     id?: string | undefined;
-    /** Refuse the call if the session is not at this checkpoint. */
+    /** Refuse the call unless the session is at this checkpoint. */
     if_checkpoint?: string | undefined;
-    /** False closes the session after this call. */
+    /** false closes the session after this call (omit for true). */
     keep?: boolean | undefined;
-    /** How long to wait for another call in the session, in milliseconds. */
+    /** Time to wait while another call runs in the session (omit to be refused at once). */
     wait_ms?: number | undefined;
   } | undefined;
+  /** Title of the run in lists and in its record. */
+  label?: string | undefined;
   /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */
   detach?: boolean | undefined;
   /** Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer. */
@@ -400,6 +399,9 @@ export type ErrorKind =
   | "file_not_found"
   | "blob_not_found"
   | "run_not_found"
+  | "session_not_found"
+  | "session_expired"
+  | "checkpoint_not_found"
   | "not_executable"
   | "too_large"
   | "unauthorized"
@@ -409,12 +411,7 @@ export type ErrorKind =
   | "quota_exceeded"
   | "secret_unavailable"
   | "packages_missing"
-  | "session_not_found"
-  | "session_expired"
   | "session_busy"
   | "session_conflict"
   | "session_damaged"
-  | "checkpoint_not_found"
-  | "too_many_sessions"
-  | "sessions_full"
   | "internal";

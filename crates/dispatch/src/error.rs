@@ -49,7 +49,7 @@ pub enum DispatchError {
     #[error("the program and its arguments are too large")]
     TooLarge(#[source] FrameError),
     /// The guest that a turn is for is not there any more: its last turn has ended it, it was given up,
-    /// or its worker was lost or replaced. The turn was not begun.
+    /// or its worker was lost or replaced. The turn was not begun, or has changed nothing outside of it.
     #[error("the guest was lost")]
     GuestLost,
     /// The guest cannot be made from these packs: one is damaged or missing, or belongs to another image

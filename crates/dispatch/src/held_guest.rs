@@ -20,7 +20,8 @@ use crate::{FinishedRun, GuestSpec, RunHost};
 ///
 /// A guest that is kept can be lost between two turns: for a further one if there are
 /// [`most_held`](crate::PoolConfig::most_held), for a run that lacks its memory, with its worker, or at
-/// the end of the pool. Then the next turn fails with [`DispatchError::GuestLost`] and was not begun.
+/// the end of the pool. Then the next turn fails with [`DispatchError::GuestLost`]: it was not begun, or its
+/// worker ended at once and had asked nothing of the host, so that nothing outside of the guest has changed.
 /// None is lost in the middle of a turn, unless its worker breaks or its caller leaves.
 ///
 /// After a turn that is a cell and has left the guest whole, the result has the guest's

@@ -85,7 +85,9 @@ impl<D: Disk> PackFolder<D> {
     /// Sets room on the disk aside. Without room there is nothing to set aside.
     pub(crate) fn reserve(&self) {
         let path = self.root.join(RESERVE);
-        if self.disk.open(&path).is_ok() {
+        let there = self.disk.open(&path).and_then(|file| self.disk.stamp(&file));
+        // After a loss of power the file may be empty.
+        if there.is_ok_and(|stamp| stamp.size >= ByteCount::from(RESERVED).as_u64()) {
             return;
         }
         let draft = self.root.join(format!("{DRAFT}{RESERVE}"));

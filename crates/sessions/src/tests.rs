@@ -484,3 +484,19 @@ async fn a_second_server_is_refused() {
     let second = crate::Sessions::open(place.config.clone(), store, keys, sessions.0.clock).await;
     assert!(matches!(second, Err(SessionsError::Store { what: "open", .. })));
 }
+
+#[tokio::test]
+async fn room_on_the_disk_is_set_aside_and_renewed() {
+    let place = Place::new();
+    let reserve = place.config.root.join("reserve");
+    let size = || fs::metadata(&reserve).unwrap().len();
+    drop(place.open().await);
+    assert_eq!(size(), 1 << 20);
+    // As a loss of power may leave it.
+    fs::remove_file(&reserve).unwrap();
+    fs::write(&reserve, b"").unwrap();
+    let sessions = place.open().await;
+    assert_eq!(size(), 1 << 20);
+    assert!(sessions.0.folder.give_up_reserve() && fs::metadata(&reserve).is_err());
+    assert!(!sessions.0.folder.give_up_reserve(), "there is no more");
+}

@@ -347,7 +347,7 @@ async fn the_loss_of_a_worker_is_the_loss_of_its_guest() {
     }
     // Within a turn, which ends as a run does that loses its worker.
     turn(&mut guest, "keep x\nreturn {}").await;
-    // A turn that says nothing before its worker ends has not begun; one that does has.
+    // If the worker ends before it has sent anything, the turn counts as not begun.
     let lost = try_turn(&mut guest, "abort").await;
     assert!(matches!(lost, Err(DispatchError::GuestLost)), "{lost:?}");
     ensure_lost(&mut guest).await;

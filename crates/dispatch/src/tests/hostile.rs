@@ -495,7 +495,7 @@ async fn a_pack_that_nobody_asked_for_is_not_accepted() {
         assert!(ended.pack.is_none() && !ended.is_guest_kept, "{way}");
     }
     assert_eq!(pool.report().counters.violations, 2);
-    // After that of a run, or of a turn that is no cell: it is found before the worker is used again.
+    // After that of a run, or of a turn that is not a cell: it is found before the worker is used again.
     let ended = run(&pool, &tight("parks after a run")).await;
     assert_eq!((logs(&ended), ended.pack.is_none()), (vec!["true"], true));
     assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);

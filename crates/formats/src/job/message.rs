@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(read_turn.args.get(), turn.args.get());
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
-        assert!(!text.contains("cell"), "a turn that is no cell says nothing of it: {text}");
+        assert!(!text.contains("cell"), "a turn that is not a cell says nothing of it: {text}");
         let orders = [
             (Order::Open(&setup), "open"),
             (Order::Resume(&setup), "resume"),

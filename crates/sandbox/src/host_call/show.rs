@@ -13,7 +13,7 @@ impl HostCallAccount {
     ///
     /// # Errors
     ///
-    /// The turn is no cell, there is no place for the bundle, or a blob cannot be stored.
+    /// The turn is not a cell, there is no room for the bundle, or a blob cannot be stored.
     pub(crate) fn show(
         &mut self,
         at: Option<usize>,
@@ -52,7 +52,7 @@ impl HostCallAccount {
     }
 }
 
-/// The refusal for a turn that is no cell.
+/// The refusal for a turn that is not a cell.
 pub(crate) fn no_cell() -> Refusal {
     let message = "only cells of a session display something".to_owned();
     Refusal { error_type: "PolicyDenied".to_owned(), message }

@@ -3,8 +3,10 @@
 //! The format is nbformat 4.5 of the Jupyter project: `nbformat.readthedocs.io`. Pictures and long texts
 //! that cells displayed are blobs, which a notebook names instead of having them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::sessions::views::CellView;
@@ -42,7 +44,18 @@ struct NotebookCell<'a> {
     execution_count: u32,
     metadata: Value,
     source: &'a str,
-    outputs: Vec<Value>,
+    outputs: Vec<NotebookOutput>,
+}
+
+/// An output of a cell.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NotebookOutput {
+    /// What the host has written of it.
+    Told(Value),
+    /// A displayed object. Its JSON comes from a program, so it stays text: as a tree it would take many
+    /// times as much memory.
+    Displayed { output_type: &'static str, data: BTreeMap<String, Box<RawValue>>, metadata: Value },
 }
 
 /// The notebook of these cells. Cells whose program is not kept are left out, and those from `left_out` on
@@ -74,7 +87,7 @@ pub(crate) fn notebook_of(cells: &[CellView], left_out: Option<u32>) -> serde_js
 }
 
 /// What a cell printed, displayed, returned and raised.
-fn outputs_of(cell: &CellView) -> Vec<Value> {
+fn outputs_of(cell: &CellView) -> Vec<NotebookOutput> {
     let text = cell.result.as_deref().map_or("{}", RawValue::get);
     // A result that cannot be read is one of another version, and is not shown. A list would be read as members.
     let result: ShownResult = if text.trim_start().starts_with('{') {
@@ -85,52 +98,53 @@ fn outputs_of(cell: &CellView) -> Vec<Value> {
     let mut outputs = Vec::new();
     if !result.logs_preview.is_empty() {
         let text = result.logs_preview;
-        outputs.push(json!({ "output_type": "stream", "name": "stdout", "text": text }));
+        let told = json!({ "output_type": "stream", "name": "stdout", "text": text });
+        outputs.push(NotebookOutput::Told(told));
     }
     for object in result.display {
-        let mut data = Map::new();
+        let mut data = BTreeMap::new();
         let mut blobs = Map::new();
         for (kind, form) in object {
-            match (form.get("text"), form.get("blob")) {
+            match (form.get("text").and_then(Value::as_str), form.get("blob")) {
                 (Some(text), _) => {
-                    let shown = if is_json(&kind) { json_of(text) } else { None };
-                    data.insert(kind, shown.unwrap_or_else(|| text.clone()));
+                    if let Some(shown) = form_of(&kind, text) {
+                        data.insert(kind, shown);
+                    }
                 }
                 (None, Some(blob)) => drop(blobs.insert(kind, blob.clone())),
                 (None, None) => {}
             }
         }
         let metadata = if blobs.is_empty() { json!({}) } else { json!({ "wardian_blobs": blobs }) };
-        outputs.push(json!({ "output_type": "display_data", "data": data, "metadata": metadata }));
+        let output_type = "display_data";
+        outputs.push(NotebookOutput::Displayed { output_type, data, metadata });
     }
     if let Some(value) = result.output {
-        outputs.push(json!({
+        outputs.push(NotebookOutput::Told(json!({
             "output_type": "execute_result",
             "execution_count": cell.number,
             "data": { "text/plain": shown_value(&value) },
             "metadata": {},
-        }));
+        })));
     }
     if let Some(ShownError { error_type, message, traceback }) = result.error {
         let lines: Vec<&str> = traceback.as_deref().unwrap_or(&message).lines().collect();
-        outputs.push(json!({
+        outputs.push(NotebookOutput::Told(json!({
             "output_type": "error",
             "ename": error_type,
             "evalue": message,
             "traceback": lines,
-        }));
+        })));
     }
     outputs
 }
 
-/// True for a form that a notebook has as JSON, and not as text.
-fn is_json(kind: &str) -> bool {
-    kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")
-}
-
-/// The JSON that a text is. Its size is bounded: it was a short text of a result.
-fn json_of(text: &Value) -> Option<Value> {
-    serde_json::from_str(text.as_str()?).ok()
+/// A form as a notebook has it: JSON as it is, and everything else, also what is no JSON, as a text.
+fn form_of(kind: &str, text: &str) -> Option<Box<RawValue>> {
+    let is_json =
+        kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json");
+    let json = if is_json { serde_json::from_str(text).ok() } else { None };
+    json.or_else(|| to_raw_value(text).ok())
 }
 
 /// The value of a cell as text. A result has an object, whose only member `result` is a value that is none.
@@ -164,7 +178,7 @@ mod tests {
     #[test]
     fn a_notebook_has_what_cells_printed_displayed_returned_and_raised() {
         let result = r#"{"output": {"result": 3}, "logs_preview": "hi\n", "display": [
-            {"text/html": {"text": "<b>x</b>"}, "application/x+json": {"text": "{\"a\": 1}"}, "image/png": {"blob": "blob:1"}}]}"#;
+            {"text/html": {"text": "<b>x</b>"}, "application/x+json": {"text": "{\"a\": 1}"}, "application/json": {"text": "{1"}, "image/png": {"blob": "blob:1"}}]}"#;
         let failed = r#"{"output": null, "logs_preview": "", "error":
             {"type": "ValueError", "message": "no", "traceback": "a\nb"}}"#;
         let cells =
@@ -181,7 +195,7 @@ mod tests {
         assert_eq!(outputs[0]["text"], "hi\n");
         assert_eq!(
             outputs[1]["data"],
-            json!({ "text/html": "<b>x</b>", "application/x+json": { "a": 1 } })
+            json!({ "text/html": "<b>x</b>", "application/x+json": { "a": 1 }, "application/json": "{1" })
         );
         assert_eq!(outputs[1]["metadata"]["wardian_blobs"]["image/png"], "blob:1");
         assert_eq!(outputs[2]["data"]["text/plain"], "3");

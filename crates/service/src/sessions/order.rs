@@ -156,7 +156,7 @@ impl Service {
             let closed = self.sessions().close(caller, session.id.as_str()).await;
             // It may have been closed meanwhile.
             if let Err(cause) = closed
-                && !matches!(cause.kind(), ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
+                && !is_of_ended_session(cause.kind())
             {
                 return Err(cause);
             }
@@ -164,7 +164,10 @@ impl Service {
         if let Some(ended) = result.session.as_mut() {
             let has_ended = is_over
                 || ended.state == CellFate::RolledBack
-                    && store.find(&caller.tenant, &session.id).await.is_err();
+                    && store
+                        .find(&caller.tenant, &session.id)
+                        .await
+                        .is_err_and(|cause| is_of_ended_session(cause.kind()));
             if has_ended {
                 (ended.checkpoint, ended.state) = (None, CellFate::Closed);
             }
@@ -311,6 +314,11 @@ fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
     serde_json::from_str(&session.setup).map_err(|_other_version| {
         unusable(session, "it was made by another version of this server")
     })
+}
+
+/// True for the error of a session that does not exist any more.
+const fn is_of_ended_session(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
 }
 
 /// The error for a session that cannot go on here, for this reason.

@@ -48,7 +48,7 @@ const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 
 /// Bytes of programs and results after which a notebook is full.
-const MAX_NOTEBOOK_BYTES: u64 = 64 << 20;
+const MAX_NOTEBOOK_BYTES: u64 = 32 << 20;
 
 /// Longest name of a checkpoint, in characters.
 const MAX_NAME: usize = 200;
@@ -145,7 +145,7 @@ impl SessionRoom {
     }
 
     /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
-    /// are long. There are no more if there is none.
+    /// are long. An empty page is the last one.
     ///
     /// # Errors
     ///
@@ -174,6 +174,9 @@ impl SessionRoom {
         let cells = read_cells(store, caller, &id, 0, most).await?;
         let last = cells.last().map_or(0, |last| last.number);
         let further = store.cells(&caller.tenant, &id, last, 1).await?;
+        let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
+        // Results are read, and written once more.
+        caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
         let cells: Vec<CellView> = cells.into_iter().map(CellView::of).collect();
         let left_out = further.first().map(|next| next.number);
         notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
@@ -368,9 +371,7 @@ async fn read_cells(
         let page = store.cells(&caller.tenant, id, after, left.min(CELLS_AT_ONCE)).await?;
         let Some(last) = page.last() else { break };
         after = last.number;
-        let texts = page.iter().flat_map(|cell| [cell.source.as_ref(), cell.result.as_ref()]);
-        let length = texts.flatten().map(String::len).fold(0, usize::saturating_add);
-        let length = ByteCount::from(length).as_u64();
+        let length = page.iter().map(text_length).fold(0, u64::saturating_add);
         bytes = bytes.saturating_add(length);
         left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
         // They are in the answer once more.
@@ -378,6 +379,13 @@ async fn read_cells(
         cells.extend(page);
     }
     Ok(cells)
+}
+
+/// Bytes of the program and the result of a cell.
+fn text_length(cell: &StoredCell) -> u64 {
+    let texts = [cell.source.as_ref(), cell.result.as_ref()];
+    let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
+    ByteCount::from(length).as_u64()
 }
 
 /// The id of a session. A text that is none names no session.
