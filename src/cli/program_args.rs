@@ -1,12 +1,13 @@
 //! The options of `run` and `exec`.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use wardian_formats::job::profile::ProfileOrder;
 use wardian_formats::protocol::tools::{MAX_EPOCH, MAX_SEED};
+use wardian_vocabulary::ids::WorkspacePath;
 
 /// A file to store for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,14 @@ pub(crate) struct NamedFile {
     /// The argument that gets the id of its blob.
     pub(crate) name: Option<String>,
     pub(crate) path: PathBuf,
+}
+
+/// A file that a program finds in its working folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlacedFile {
+    pub(crate) file: PathBuf,
+    /// Its path there. Without one it has its own name.
+    pub(crate) path: Option<WorkspacePath>,
 }
 
 /// Options of every run.
@@ -26,10 +35,10 @@ pub(crate) struct RunOptions {
     /// several times.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named_file)]
     pub(crate) blob: Vec<NamedFile>,
-    /// Let the program open a file by its name, such as `open("sales.csv")`; can be given several
-    /// times.
-    #[arg(long = "file", value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
+    /// Let the program open a file by its name, such as `open("sales.csv")`, or at PATH below its
+    /// working folder, such as `--file sales.csv=data/in.csv`; can be given several times.
+    #[arg(long = "file", value_name = "FILE[=PATH]", value_parser = placed_file)]
+    pub(crate) files: Vec<PlacedFile>,
     /// Stop the program after this many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
@@ -123,6 +132,20 @@ pub(crate) struct ExecArgs {
     pub(crate) options: RunOptions,
 }
 
+/// Splits `FILE=PATH` at the last `=`. A file whose own name has an `=` is that file.
+fn placed_file(text: &str) -> Result<PlacedFile, String> {
+    let whole = || Ok(PlacedFile { file: text.into(), path: None });
+    let Some((file, path)) = text.rsplit_once('=') else { return whole() };
+    if Path::new(text).exists() {
+        return whole();
+    }
+    if file.is_empty() {
+        return Err("must have the form FILE or FILE=PATH".to_owned());
+    }
+    let path = WorkspacePath::parse(path).map_err(|fault| fault.to_string())?;
+    Ok(PlacedFile { file: file.into(), path: Some(path) })
+}
+
 /// Splits `NAME=FILE`. The part before `=` belongs to the path if it contains a `/`.
 fn named_file(text: &str) -> Result<NamedFile, String> {
     let (name, path) = match text.split_once('=') {
@@ -138,6 +161,26 @@ fn named_file(text: &str) -> Result<NamedFile, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_may_have_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join("a=b.csv").to_str().unwrap().to_owned();
+        std::fs::write(&odd, "x").unwrap();
+        let again = format!("{odd}=data/x.csv");
+        for (text, file, path) in [
+            ("x.csv", "x.csv", None),
+            ("in/x.csv=data/y.csv", "in/x.csv", Some("data/y.csv")),
+            (odd.as_str(), odd.as_str(), None),
+            (again.as_str(), odd.as_str(), Some("data/x.csv")),
+        ] {
+            let path = path.map(|path| WorkspacePath::parse(path).unwrap());
+            assert_eq!(placed_file(text), Ok(PlacedFile { file: file.into(), path }));
+        }
+        for wrong in ["=", "=x", "x.csv=", "x.csv=/y", "x.csv=../y"] {
+            assert!(placed_file(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_blob_may_have_a_name() {

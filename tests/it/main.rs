@@ -50,6 +50,7 @@ mod network_records;
 mod operation;
 mod packages;
 mod pictures;
+mod placed_blobs;
 mod programs;
 mod publishing;
 mod records;

@@ -18,6 +18,7 @@ import pytest
 
 import wardian
 from wardian import errors
+from wardian.options import BlobAtPath
 from wardian.results import RunFile, RunFiles
 
 LEAVES = """
@@ -172,6 +173,17 @@ def test_what_json_does_not_have_is_stored_and_mounted(
     with client.stream_code(STORED, args) as run:
         assert run.wait().output == expected
     assert client.start_code(STORED, args).wait(timeout=300).output == expected
+
+
+def test_a_blob_is_a_file_at_its_path(client: wardian.Client) -> None:
+    blob = client.blobs.upload(b"a,b\n1,2\n", name="in.csv")
+    code = "def main(args):\n    return open('data/in.csv').read() + open(args['other']).read()"
+    other = client.blobs.upload(b"other")
+    placed: BlobAtPath = {"blob": blob, "path": "data/in.csv"}
+    result = client.run_code(code, {"other": other}, input_blobs=[placed])
+    assert result.output == {"result": "a,b\n1,2\nother"}, result.error
+    with pytest.raises(errors.InvalidParams, match="working folder"):
+        client.run_code("1", input_blobs=[{"blob": blob, "path": "../in.csv"}])
 
 
 INDEXED = """

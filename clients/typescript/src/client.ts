@@ -3,7 +3,7 @@
 import { Blobs } from "./blobs.js";
 import { completed } from "./errors.js";
 import { RunFiles } from "./files.js";
-import { type Arguments, Inputs } from "./inputs.js";
+import { type Arguments, type BlobAtPath, Inputs } from "./inputs.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
   CreateBlobParams,
@@ -74,8 +74,8 @@ export type CodeParams = Omit<RunCodeParams, "args" | "detach" | "language" | "i
  */
 export interface InputBlobs {
   args?: Arguments | undefined;
-  /** Ids, or results of `blobs.upload` and `createBlob`. */
-  input_blobs?: Array<string | CreateBlobResult> | undefined;
+  /** Ids, or results of `blobs.upload` and `createBlob`; with a path, they are files at that path. */
+  input_blobs?: Array<string | CreateBlobResult | BlobAtPath> | undefined;
 }
 
 /** A skill as a function of its arguments: `await client.skills["hello.world"]({name: "Ada"})`. */

@@ -3,7 +3,7 @@
 import type { Blobs } from "./blobs.js";
 import { KeptFile } from "./files.js";
 import type { Json } from "./schema.js";
-import { type BlobReference, isBlob, printJson } from "./wire.js";
+import { type BlobReference, blobId, isBlob, printJson } from "./wire.js";
 
 /**
  * An argument of a call. Bytes, a `Blob` and a `File` are stored. The program gets the id of the blob,
@@ -21,6 +21,13 @@ export type Argument =
 
 /** The arguments of a call, by name. */
 export type Arguments = { readonly [name: string]: Argument | undefined };
+
+/** A blob as a file in the working folder of the program, which can change it. */
+export interface BlobAtPath {
+  blob: BlobReference;
+  /** The path of the file, relative to that folder. */
+  path: string;
+}
 
 type Content = Blob | ArrayBuffer | Uint8Array<ArrayBuffer>;
 
@@ -52,9 +59,11 @@ export class Inputs {
     if (this.#holder.args !== undefined) params["args"] = this.#holder.args;
     // A skill gets the blobs that its manifest declares; code gets those that are mounted.
     if (this.#ids.length > 0 && this.#method === "run_code") {
-      const listed = (params["input_blobs"] ?? []) as BlobReference[];
-      const ids = listed.map((blob) => (typeof blob === "string" ? blob : blob.blob_id));
-      params["input_blobs"] = [...new Set([...ids, ...this.#ids])];
+      const given = (params["input_blobs"] ?? []) as Array<BlobReference | BlobAtPath>;
+      const placed = given.filter(isAtPath);
+      const listed = given.filter((blob): blob is BlobReference => !isAtPath(blob));
+      const ids = listed.map(blobId);
+      params["input_blobs"] = [...placed, ...new Set([...ids, ...this.#ids])];
     }
     return params;
   }
@@ -105,6 +114,10 @@ export class Inputs {
       }
     }
   }
+}
+
+function isAtPath(blob: BlobReference | BlobAtPath): blob is BlobAtPath {
+  return typeof blob === "object" && "path" in blob;
 }
 
 function isContent(value: object): value is Content {

@@ -253,7 +253,12 @@ export type ExecuteSkillParams = {
   /** JSON-serializable arguments to pass to the skill. */
   args?: JsonObject | undefined;
   /** Blob IDs to mount in the sandbox. */
-  input_blobs?: Array<string> | undefined;
+  input_blobs?: Array<string | {
+    /** Blob identifier. */
+    blob: string;
+    /** Relative path of a file with this content, such as 'data/in.csv', which the program can change. */
+    path: string;
+  }> | undefined;
   /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all within the size limits). */
   keep_files?: boolean | Array<string> | undefined;
   /** Fail if the program returns a value that JSON cannot represent (a date, table, figure, ...), instead of converting it. */
@@ -302,7 +307,12 @@ export type RunCodeParams = {
   /** Skill names to mount in sandbox. */
   mount_skills?: Array<string> | undefined;
   /** Blob IDs to mount in sandbox. */
-  input_blobs?: Array<string> | undefined;
+  input_blobs?: Array<string | {
+    /** Blob identifier. */
+    blob: string;
+    /** Relative path of a file with this content, such as 'data/in.csv', which the program can change. */
+    path: string;
+  }> | undefined;
   /** Files in /workspace to store as blobs after the run: true for all, false for none, or glob patterns (omit for all within the size limits). */
   keep_files?: boolean | Array<string> | undefined;
   /** Fail if the program returns a value that JSON cannot represent (a date, table, figure, ...), instead of converting it. */

@@ -177,6 +177,15 @@ test("the result of an upload stands for its id", async () => {
   assert.deepEqual(result.output, { all: [other.blob_id] });
 });
 
+test("a blob is a file at its path", async () => {
+  const blob = await client.blobs.upload(TABLE, { kind: "text/csv" });
+  const other = await client.blobs.upload("other");
+  const code = "def main(args):\n    return open('data/in.csv').read() + open(args['other']).read()";
+  const placed = { blob, path: "data/in.csv" };
+  const result = await client.runCode({ code, args: { other }, input_blobs: [placed] });
+  assert.deepEqual(result.output, { result: `${TABLE}other` });
+});
+
 test("the server describes itself", async () => {
   assert.equal((await client.version())["name"], "wardian");
   const document = await client.openrpc();

@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 163] = [
+static SETTINGS: [SettingRow; 164] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -75,6 +75,7 @@ static SETTINGS: [SettingRow; 163] = [
     row("http.tls.handshake_timeout", Live, "", "100 ms to 1 min", "TLS handshake timeout.", ""),
     row("console.enabled", AtStart, "", "`true`, `false`", "Whether to serve the console at `/console` and let its pages call the server; unless set, only if the server listens on a loopback address.", "console.md"),
     row("mcp.skills_as_tools", AtStart, "", "`true`, `false`", "Whether models see each executable skill as a separate tool, in addition to the eight tools of the protocol.", "mcp.md"),
+    row("mcp.session_tool", AtStart, "", "`true`, `false`", "Whether models see the tool `session`, which lists, forks, restores, interrupts and closes sessions.", "mcp.md#what-a-model-gets"),
     row("auth.mode", AtStart, "", "`open`, `keys`, `jwt`, `proxy`", "How callers are authenticated: `open`, not at all, on loopback only; `keys`, by keys from `wardian keys`; `jwt`, by tokens of an identity provider; `proxy`, by a proxy in front of the server.", "tenants.md#four-modes"),
     row("auth.jwt.jwks", AtStart, "", "file, https address", "File or HTTPS URL with the public keys of the identity provider (JWKS).", "tenants.md#the-keys-of-the-provider"),
     row("auth.jwt.ca_file", AtStart, "", "PEM file", "PEM file with certificate authorities that are trusted for that URL, in addition to the system's.", ""),

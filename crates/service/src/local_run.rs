@@ -25,7 +25,7 @@ use wardian_formats::job::outcome::Logs;
 use wardian_formats::job::profile::{ProfileOrder, ProfileText};
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::methods::execution::{
-    ReproducibleParam, RequestedLimits, RunResult,
+    InputBlob, ReproducibleParam, RequestedLimits, RunResult,
 };
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{DocumentLimits, RunDocument, RunInputs, Unrepeatable};
@@ -47,7 +47,7 @@ pub struct LocalRun {
     /// Skills to mount, as `name` or `name@version`.
     pub mount_skills: Vec<String>,
     /// Blobs to mount.
-    pub input_blobs: Vec<String>,
+    pub input_blobs: Vec<InputBlob>,
     /// Limits to ask for.
     pub limits: RequestedLimits,
     /// Receives the program's output while it runs; the result has all of it again.

@@ -10,7 +10,7 @@ use crate::mcp::speaker::{
 };
 use crate::support::{TestServer, eventually};
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
     "list_skills",
     "describe_skill",
     "read_skill_file",
@@ -19,6 +19,7 @@ const TOOLS: [&str; 8] = [
     "create_blob",
     "read_blob",
     "load_skills_protocol_guide",
+    "session",
 ];
 
 #[test]
@@ -36,14 +37,14 @@ fn both_lifecycles_are_spoken() {
     assert_eq!(post(server, &headers, begun.to_string().as_bytes()).status, 202);
     let list = legacy(1, "tools/list", json!({})).to_string();
     let list = post(server, &headers, list.as_bytes());
-    assert_eq!(list.result()["tools"].as_array().unwrap().len(), 8);
+    assert_eq!(list.result()["tools"].as_array().unwrap().len(), TOOLS.len());
     assert!(list.header("x-request-id").is_some_and(|id| id.starts_with("req_")));
     // There are no sessions to end, and no stream without a request.
     assert_eq!((get(server, "GET").status, get(server, "DELETE").status), (405, 405));
 }
 
 #[test]
-fn the_eight_tools_say_what_they_take_and_give() {
+fn the_tools_say_what_they_take_and_give() {
     let list = ask(TestServer::shared(), "tools/list", json!({}));
     let tools = list.result()["tools"].as_array().unwrap();
     assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), TOOLS);
@@ -52,7 +53,7 @@ fn the_eight_tools_say_what_they_take_and_give() {
         assert!(tool["title"].is_string() && tool["description"].is_string(), "{name}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
-        let reads = !["execute_skill", "run_code", "create_blob"].contains(&name);
+        let reads = !["execute_skill", "run_code", "create_blob", "session"].contains(&name);
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
     }
 }

@@ -3,6 +3,7 @@
 
 mod hostile;
 mod http;
+mod session_tool;
 mod skills;
 pub(crate) mod speaker;
 mod stdio;

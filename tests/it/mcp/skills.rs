@@ -36,8 +36,8 @@ fn a_skill_is_a_tool_if_the_operator_wants_it() {
     let server = start(&skills, &["--skills-as-tools"]);
     let list = ask(&server, "tools/list", json!({}));
     let tools = list.result()["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 9, "the instruction skills are none: {list:?}");
-    let tool = &tools[8];
+    assert_eq!(tools.len(), 10, "the instruction skills are none: {list:?}");
+    let tool = &tools[9];
     assert_eq!(
         (&tool["name"], &tool["description"]),
         (&json!("acme_sum-up"), &json!("Adds two numbers."))

@@ -21,7 +21,7 @@ fn run(id: impl Into<Value>, code: &str) -> Value {
 fn speaks(arguments: &[&str]) {
     let mut client = StdioClient::initialized(arguments);
     let tools = client.ask(&legacy(1, "tools/list", json!({})));
-    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 8, "{tools}");
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 9, "{tools}");
     let answer = client.ask(&run("a", "print('\\n{\"jsonrpc\": \"2.0\"}\\n')"));
     let structured = &answer["result"]["structuredContent"];
     assert_eq!(structured["status"], "completed", "{answer}");

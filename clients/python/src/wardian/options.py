@@ -40,10 +40,18 @@ class SessionChoice(TypedDict, total=False):
     """How long to wait for the end of another cell, in milliseconds: at most ten minutes."""
 
 
+class BlobAtPath(TypedDict):
+    """A blob as a file in the working folder of the program."""
+
+    blob: str | Blob
+    path: str
+    """The path of the file, relative to that folder. The program can change the file."""
+
+
 class RunOptions(TypedDict, total=False):
     """The parameters that `execute_skill` and `run_code` share."""
 
-    input_blobs: Sequence[str | Blob]
+    input_blobs: Sequence[str | Blob | BlobAtPath]
     keep_files: bool | list[str]
     strict_output: bool
     reproducible: bool | Reproducible
@@ -88,7 +96,7 @@ class SessionOptions(TypedDict, total=False):
 
     label: str
     mount_skills: list[str]
-    input_blobs: Sequence[str | Blob]
+    input_blobs: Sequence[str | Blob | BlobAtPath]
     limits: Limits
     """Memory and workspace of the session. `timeout_ms` and `host_calls` are limits of a cell."""
     idle_ms: int

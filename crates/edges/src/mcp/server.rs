@@ -59,7 +59,7 @@ impl McpServer {
         Self { state }
     }
 
-    /// The tools: the eight ones first, then those of skills.
+    /// The tools: those of every server first, then those of skills.
     fn tools(
         &self,
         cursor: Option<&str>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{ErrorCode, ErrorData, Tool};
 
 use crate::mcp::features::local_files::LocalFolders;
-use crate::mcp::features::tools::own_tools;
+use crate::mcp::features::tools::{own_tools, session_tool};
 use crate::net::respond::Failure;
 use crate::net::state::EdgeState;
 use wardian_formats::protocol::schema::LimitBounds;
@@ -15,10 +15,18 @@ use wardian_service::{Caller, Discovery, Gate, ServiceError};
 pub(crate) type ServiceState = EdgeState<Arc<Gate>>;
 
 /// The settings of this edge.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct McpConfig {
     /// Whether each skill that can be executed is a tool of its own. Default false.
     pub skills_as_tools: bool,
+    /// Whether models manage sessions with the tool `session`. Default true.
+    pub session_tool: bool,
+}
+
+impl Default for McpConfig {
+    fn default() -> Self {
+        Self { skills_as_tools: false, session_tool: true }
+    }
 }
 
 /// The state that all messages share.
@@ -50,10 +58,19 @@ impl McpState {
         discovery.ok_or_else(|| error_of(self.edge.unready()))
     }
 
+    /// True if models have the tool `session`: the operator wants it, and there are sessions.
+    pub(crate) fn has_session_tool(&self) -> bool {
+        let is_open = |gate: &Arc<Gate>| gate.discovery().sessions().is_open();
+        self.config.session_tool && self.edge.readiness.methods().is_some_and(is_open)
+    }
+
     /// The tools of every server.
     pub(crate) fn own_tools(&self) -> Vec<Tool> {
         let bounds = self.edge.readiness.limit_bounds();
         let mut tools = own_tools(bounds.unwrap_or(LimitBounds::ANY));
+        if self.has_session_tool() {
+            tools.push(session_tool());
+        }
         if let Some(local) = &self.local {
             tools.iter_mut().for_each(|tool| local.describe(tool));
         }

@@ -30,6 +30,10 @@ use crate::job::profile::ProfileOrder;
 use crate::job::session::cell::CellOrder;
 pub use crate::job::setup::Setup;
 pub use crate::job::setup::mounts::{BlobMount, Entrypoint, LayerMount, LayerPlace, SkillMount};
+pub use crate::job::setup::placed::{
+    PlacedBlob, PlacementError, WORKSPACE_ENTRY_COST, can_be_imported, check_placement,
+    cost_of_placed,
+};
 pub use crate::job::setup::reproducible::{FuelRules, Reproducible};
 use wardian_vocabulary::ids::{RunId, SkillName};
 

@@ -107,6 +107,7 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
         | Shape::Integer(_)
         | Shape::Limit(_)
         | Shape::TextList { .. }
+        | Shape::TextOrObjectList { .. }
         | Shape::FlagOrList { .. }
         | Shape::FlagOrObject(_)
         | Shape::TextOrObject(..)
@@ -132,6 +133,9 @@ fn check_value<'a>(
         Shape::Limit(_) => fit_integer(POSITIVE, value).ok_or_else(wrong),
         Shape::TextList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
+        }
+        Shape::TextOrObjectList { item, members, max_items } => {
+            check_mixed_list((item, members), max_items, path, value).and_then(keep)
         }
         Shape::FlagOrList { .. } | Shape::FlagOrObject(_) if Sort::of(value) == Sort::Boolean => {
             keep(true)
@@ -232,6 +236,46 @@ fn check_list(
         }
     }
     Ok(true)
+}
+
+/// Checks a list of strings and objects. Returns false if the value is not a list or too long. An
+/// error names the wrong item.
+fn check_mixed_list(
+    (item, members): (Text, &'static [Parameter]),
+    max_items: usize,
+    path: &str,
+    value: &RawValue,
+) -> Result<bool, ParamsError> {
+    let Some(items) = Elements::split(value, max_items).filter(|items| items.count <= max_items)
+    else {
+        return Ok(false);
+    };
+    let mut seen = HashSet::new();
+    for (index, found) in items.first.into_iter().enumerate() {
+        let place = format!("{path}[{index}]");
+        let texts: Vec<(&str, String)> = match Members::split(found.get()) {
+            Some(sent) => {
+                let checked = check_members(&place, &format!("{place}."), members, &sent)?;
+                let members = checked.0.iter();
+                members.map(|(name, value)| (*name, decoded(value))).collect()
+            }
+            None if fits_text(item, found) => vec![("", decoded(found))],
+            None => {
+                let expected = format!("{} or an object", item.expectation());
+                return Err(ParamsError::wrong(&place, expected, described(found)));
+            }
+        };
+        let shown = texts.iter().map(|(_, text)| shortened(text)).collect::<Vec<_>>().join(" ");
+        if !seen.insert(texts) {
+            return Err(ParamsError::Repeated { parameter: place, item: shown });
+        }
+    }
+    Ok(true)
+}
+
+/// The text of a string, and the JSON of another value.
+fn decoded(value: &RawValue) -> String {
+    string(value).map_or_else(|| value.get().to_owned(), Cow::into_owned)
 }
 
 /// Describes a value for a message: a short one by its text, a long one by its type.

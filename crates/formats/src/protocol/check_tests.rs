@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::MethodCall;
+use crate::protocol::methods::execution::{BlobAtPath, InputBlob};
 use crate::protocol::schema::{LimitBounds, Published};
 use crate::protocol::tools::{TOOLS, find_tool};
 
@@ -120,7 +121,7 @@ fn refusals_name_the_place_inside_a_parameter() {
         (
             "execute_skill",
             json!({"name": "a", "input_blobs": vec!["b"; 257]}),
-            "parameter `input_blobs` must be an array of at most 256 different strings, got an array of 257",
+            "parameter `input_blobs` must be an array of at most 256 different strings or objects, got an array of 257",
         ),
         (
             "describe_skill",
@@ -129,6 +130,44 @@ fn refusals_name_the_place_inside_a_parameter() {
         ),
     ] {
         assert_eq!(complaint(tool, &params), message);
+    }
+}
+
+#[test]
+fn blobs_are_ids_or_have_paths() {
+    let code = |blobs: Value| json!({"language": "python", "code": "", "input_blobs": blobs});
+    let placed = |path: &str| json!({"blob": "b", "path": path});
+    let right = json!(["b", placed("x"), placed("y"), "c"]);
+    assert_eq!(checked("run_code", &code(right.clone())).unwrap()["input_blobs"], right);
+    let raw = to_raw_value(&code(json!(["b", placed("x")]))).unwrap();
+    let MethodCall::RunCode(params) = MethodCall::parse("run_code", Some(&raw)).unwrap() else {
+        panic!("another method");
+    };
+    let at_path = BlobAtPath { blob: "b".to_owned(), path: "x".to_owned() };
+    assert_eq!(params.input_blobs, [InputBlob::Id("b".to_owned()), InputBlob::AtPath(at_path)]);
+    for (blobs, message) in [
+        (
+            json!(["a", 7]),
+            "parameter `input_blobs[1]` must be a string of at most 1024 characters or an object, got 7",
+        ),
+        (
+            json!([{"blob": "b"}]),
+            "parameter `input_blobs[0].path` is missing: it must be a string of at most 512 characters",
+        ),
+        (
+            json!([{"blob": "b", "path": "x", "mode": 7}]),
+            "unknown parameter `input_blobs[0].mode`: `input_blobs[0]` takes `blob` and `path`",
+        ),
+        (json!(["a", "b", "a"]), "parameter `input_blobs[2]` repeats \"a\""),
+        (
+            json!([placed("x"), {"path": "x", "blob": "b"}]),
+            "parameter `input_blobs[1]` repeats \"b x\"",
+        ),
+    ] {
+        assert_eq!(
+            complaint("execute_skill", &json!({"name": "a", "input_blobs": blobs})),
+            message
+        );
     }
 }
 
@@ -313,6 +352,14 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         Shape::TextList { max_items, .. } => (0..=max_items)
             .prop_map(|count| (0..count).map(|item| Value::from(item.to_string())).collect())
             .boxed(),
+        Shape::TextOrObjectList { members, .. } => {
+            let text = || "[a-zé]{0,3}".prop_map(Value::from);
+            // A text that is no path is refused by the service, which says why.
+            let object = right_object(members, &proptest::bool::weighted(0.1).boxed());
+            proptest::collection::vec(prop_oneof![text(), object], 0..4)
+                .prop_map(Value::from)
+                .boxed()
+        }
         Shape::FlagOrList { .. } => prop_oneof![
             any::<bool>().prop_map(Value::from),
             (0..3_usize).prop_map(|count| {

@@ -67,6 +67,15 @@ pub enum Shape {
         /// Most strings.
         max_items: usize,
     },
+    /// An array of different strings and objects with these members.
+    TextOrObjectList {
+        /// The expected form of each string.
+        item: Text,
+        /// The members of each object.
+        members: &'static [Parameter],
+        /// Most strings and objects.
+        max_items: usize,
+    },
     /// A boolean, or an array of different strings.
     FlagOrList {
         /// The expected form of each string.
@@ -260,7 +269,7 @@ impl Text {
 
     /// A string of at most `characters`.
     #[must_use]
-    pub(crate) const fn up_to(characters: usize) -> Self {
+    pub const fn up_to(characters: usize) -> Self {
         Self { max_length: Some(characters), ..Self::ANY }
     }
 }
@@ -299,6 +308,9 @@ impl Parameter {
             Shape::Limit(_) => Bounds::ANY.expectation(),
             Shape::TextList { max_items, .. } => {
                 format!("an array of at most {max_items} different strings")
+            }
+            Shape::TextOrObjectList { max_items, .. } => {
+                format!("an array of at most {max_items} different strings or objects")
             }
             Shape::FlagOrList { max_items, .. } => {
                 format!("true, false or an array of at most {max_items} different strings")
@@ -396,6 +408,13 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("maxItems", max_items)?;
                 map.serialize_entry("uniqueItems", &true)?;
             }
+            Shape::TextOrObjectList { item, members, max_items } => {
+                map.serialize_entry("type", "array")?;
+                let any_of = (item, OneObject { members, bounds });
+                map.serialize_entry("items", &EitherForm { any_of })?;
+                map.serialize_entry("maxItems", max_items)?;
+                map.serialize_entry("uniqueItems", &true)?;
+            }
             Shape::FlagOrList { item, max_items } => {
                 let list = serde_json::json!({
                     "type": "array", "items": item, "maxItems": max_items, "uniqueItems": true,
@@ -423,6 +442,13 @@ impl Serialize for Published<'_, &Parameter> {
     }
 }
 
+/// Prints the schema of a value that has one of several forms.
+#[derive(Serialize)]
+struct EitherForm<T> {
+    #[serde(rename = "anyOf")]
+    any_of: T,
+}
+
 /// Prints the schema of an object as one of two.
 struct OneObject<'a> {
     members: &'static [Parameter],
@@ -432,11 +458,20 @@ struct OneObject<'a> {
 impl Serialize for OneObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { members, bounds } = self;
-        let mut map = serializer.serialize_map(Some(2))?;
+        let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "object")?;
         map.serialize_entry("properties", &Properties { members, bounds })?;
+        serialize_required(members, &mut map)?;
         map.end()
     }
+}
+
+/// Prints the names of required parameters, if there are any.
+fn serialize_required<M: SerializeMap>(members: &[Parameter], map: &mut M) -> Result<(), M::Error> {
+    let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
+    let required: Vec<&str> =
+        members.iter().filter(is_required).map(|parameter| parameter.name).collect();
+    if required.is_empty() { Ok(()) } else { map.serialize_entry("required", &required) }
 }
 
 /// Prints parameters as the `properties` of an object, in their order.
@@ -468,15 +503,10 @@ impl Tool {
 impl Serialize for Published<'_, ParametersSchema> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (members, bounds) = (self.part.0, self.bounds);
-        let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
-        let required: Vec<&str> =
-            members.iter().filter(is_required).map(|parameter| parameter.name).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "object")?;
         map.serialize_entry("properties", &Properties { members, bounds })?;
-        if !required.is_empty() {
-            map.serialize_entry("required", &required)?;
-        }
+        serialize_required(members, &mut map)?;
         map.end()
     }
 }

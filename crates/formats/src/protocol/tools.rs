@@ -2,8 +2,8 @@
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
 //! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`,
-//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, sessions,
-//! and runs in the background.
+//! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, paths of
+//! blobs, sessions, and runs in the background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -12,7 +12,7 @@ use crate::protocol::schema::{
     Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
     Tool,
 };
-use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION};
+use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION, MAX_WORKSPACE_PATH};
 
 /// Most skills on one page of `list_skills`.
 pub const MAX_PAGE: u64 = 500;
@@ -48,8 +48,18 @@ const VERSION: Shape = Shape::Text(Text::up_to(MAX_VERSION));
 const REFERENCE: Shape = Shape::Text(Text::up_to(MAX_REFERENCE));
 const LATEST: &str = "Skill version (omit for latest)";
 
-const INPUT_BLOBS: Shape =
-    Shape::TextList { item: Text::up_to(MAX_REFERENCE), max_items: MAX_INPUT_BLOBS };
+const INPUT_BLOBS: Shape = Shape::TextOrObjectList {
+    item: Text::up_to(MAX_REFERENCE),
+    members: &[
+        Parameter::required("blob", REFERENCE, "Blob identifier"),
+        Parameter::required(
+            "path",
+            Shape::Text(Text::up_to(MAX_WORKSPACE_PATH)),
+            "Relative path of a file with this content, such as 'data/in.csv', which the program can change",
+        ),
+    ],
+    max_items: MAX_INPUT_BLOBS,
+};
 
 /// Most patterns of `keep_files`.
 pub(crate) const MAX_KEEP_PATTERNS: usize = 64;
@@ -527,6 +537,7 @@ mod tests {
         members.retain(|(keyword, _)| !ADDED_KEYWORDS.contains(&keyword.as_str()));
         for (keyword, value) in members {
             if keyword == "items" {
+                strip_forms(value);
                 strip(owner, value);
             }
             let Ordered::Object(properties) = value else { continue };
@@ -536,6 +547,16 @@ mod tests {
                     strip(&format!("{owner}.{name}"), property);
                 }
             }
+        }
+    }
+
+    /// Leaves the first of several forms that an item may have, which is the protocol's.
+    fn strip_forms(items: &mut Ordered) {
+        let Ordered::Object(members) = &mut *items else { return };
+        if let [(keyword, Ordered::Array(forms))] = members.as_mut_slice()
+            && keyword == "anyOf"
+        {
+            *items = forms.swap_remove(0);
         }
     }
 

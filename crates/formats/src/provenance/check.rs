@@ -1,7 +1,7 @@
 //! Checks a document that somebody else may have written, before anything is done with it.
 
-use crate::job::KeepFiles;
 use crate::job::outcome::{LogChunk, MAX_LEFT_FILES, Stream};
+use crate::job::{KeepFiles, check_placement};
 use crate::protocol::strict::{self, RootKind};
 use crate::protocol::tools::{
     MAX_EPOCH, MAX_INPUT_BLOBS, MAX_KEEP_PATTERN, MAX_KEEP_PATTERNS, MAX_MOUNTS, MAX_SEED,
@@ -74,6 +74,9 @@ impl RunInputs {
             None => blob.other_names.is_empty(),
         };
         ensure(self.contents().all(has_form), "the names of a blob cannot come from a run")?;
+        let paths = self.blobs.iter().flat_map(|blob| &blob.paths);
+        ensure(paths.clone().count() <= MAX_INPUT_BLOBS, "it has too many paths of blobs")?;
+        ensure(check_placement(paths).is_ok(), "the paths of blobs exclude each other")?;
         ensure(!has_repetition(self.layers.iter().map(|one| one.digest)), "a layer appears twice")?;
         let names = self.entrypoint.iter().map(String::len);
         ensure(names.max().unwrap_or(0) <= MAX_NAME, "the name of the function is too long")?;
@@ -96,7 +99,8 @@ impl RunInputs {
             }
         }
         let is_network = |blob: &DocumentBlob| {
-            blob.kind == NETWORK_KIND && blob.size_bytes <= MAX_DOCUMENT.as_u64()
+            let is_short = blob.size_bytes <= MAX_DOCUMENT.as_u64();
+            blob.kind == NETWORK_KIND && is_short && blob.paths.is_empty()
         };
         let is_fitting = self.network.as_ref().is_none_or(is_network);
         ensure(is_fitting, "`network` must be the blob of a network record")?;

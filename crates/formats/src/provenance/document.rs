@@ -15,7 +15,7 @@ use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::fault::ProvenanceError;
 use crate::provenance::text::DocumentText;
 use crate::provenance::unrepeatable::Unrepeatable;
-use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion};
+use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion, WorkspacePath};
 use wardian_vocabulary::units::ByteCount;
 
 /// The name of the format, in each document.
@@ -187,6 +187,9 @@ pub struct DocumentBlob {
     /// older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<BlobName>,
+    /// The paths at which its content was a file of the workspace. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<WorkspacePath>,
 }
 
 /// The limits of a run. The time limit is not an input: a run that times out has no document.
@@ -430,10 +433,11 @@ mod tests {
         let text = document.text().unwrap();
         assert_eq!(text, WRITTEN);
         let digest = Digest::of(text.as_bytes()).to_string();
-        assert_eq!(digest, "bd7b36b0e39e955e7f21fb505e30b8343ccead8422dd03a90359ce01c5430bd0");
+        assert_eq!(digest, "69a59ccaea633f77dfd3c123f6400d2218751913147b0ab04924c9100e138b3f");
         // A member that is added and not written here would escape the comparison.
         let RunInputs { network, blobs, strict_output, .. } = &document.inputs;
         assert!(network.is_some() && *strict_output);
         assert!(blobs.iter().all(|blob| blob.name.is_some() && !blob.other_names.is_empty()));
+        assert!(blobs.iter().all(|blob| !blob.paths.is_empty()));
     }
 }

@@ -9,10 +9,11 @@ use crate::vfs::errno::Errno;
 use crate::vfs::path::{LastLink, Names, ROOT};
 use crate::vfs::tree::device::Device;
 use crate::vfs::tree::mount::{Mount, MountError};
-use crate::vfs::tree::node::{NodeKind, Nodes, Place, Timestamp};
+use crate::vfs::tree::node::{Folder, MountedAs, NodeKind, Nodes, Place, Timestamp};
 use crate::vfs::tree::quota::{ENTRY_COST, Quota};
 use wardian_formats::job::SetupLimits;
 use wardian_formats::job::outcome::Stream;
+use wardian_vocabulary::ids::WorkspacePath;
 
 /// The path of the workspace.
 pub(super) const WORKSPACE: &str = "/workspace";
@@ -138,18 +139,60 @@ impl FileSystem {
         let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
         let content = Arc::clone(self.mounted_content(place)?.ok_or(Errno::NotFound)?);
         self.names.blob_names.insert(name.into(), place);
-        let is_listed = match shown {
+        let mounted_as = match shown {
             NameInWorkspace::Absent => return Ok(()),
             NameInWorkspace::Unlisted if !self.quota.is_half_free() => return Ok(()),
-            NameInWorkspace::Unlisted => false,
-            NameInWorkspace::Listed => true,
+            NameInWorkspace::Unlisted => MountedAs::Unlisted,
+            NameInWorkspace::Listed => MountedAs::Listed,
         };
         if self.names.child(self.workspace, name)?.is_none() {
             let path = format!("{WORKSPACE}/{name}").into();
-            let file = NodeKind::Mounted { content, path, is_listed };
+            let file = NodeKind::Mounted { content, path, name: mounted_as };
             self.add_node(self.workspace, name, file, now).ok();
         }
         Ok(())
+    }
+
+    /// Makes the blob that is mounted at `blob` a file of the workspace, at a path relative to it, and
+    /// the folders that lead there. The file has a copy once the program changes it; its bytes are
+    /// charged from now on.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if nothing is mounted at `blob`, `ENOSPC` if the workspace has no room, `EEXIST` or
+    /// `ENOTDIR` if the path is taken or leads through a file.
+    pub(crate) fn place_blob(
+        &mut self,
+        blob: &str,
+        path: &WorkspacePath,
+        now: Timestamp,
+    ) -> Result<(), Errno> {
+        let place = self.names.resolve(self.workspace, blob, LastLink::Follow)?;
+        let content = Arc::clone(self.mounted_content(place)?.ok_or(Errno::NotFound)?);
+        let mut parent = self.workspace;
+        for folder in path.folders() {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            parent = match self.names.child(parent, name)? {
+                Some(known) => known,
+                None => {
+                    let above = Place::Own(self.names.writable(parent)?);
+                    let made = NodeKind::Folder(Folder::new(above));
+                    Place::Own(self.add_node(parent, name, made, now)?)
+                }
+            };
+        }
+        if self.names.child(parent, path.name())?.is_some() {
+            return Err(Errno::Exists);
+        }
+        let size = content.size();
+        self.quota.charge(size)?;
+        let name = MountedAs::Placed;
+        let file = NodeKind::Mounted { content, path: format!("{WORKSPACE}/{path}").into(), name };
+        let added = self.add_node(parent, path.name(), file, now);
+        if added.is_err() {
+            self.quota.release(size);
+        }
+        added.map(|_| ())
     }
 
     /// True if the workspace has room for a file that the host keeps for the run.

@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::find::blob_ids;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
@@ -67,7 +66,6 @@ impl Service {
         }
         let skills =
             self.supplies.mounted_skills(self.discovery(), caller, &params.mount_skills).await?;
-        let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
         let entrypoint = params.entrypoint;
         let keep_files = left_files::kept(params.keep_files, self.policy.limits.keep_files);
@@ -76,12 +74,12 @@ impl Service {
             label,
             entrypoint,
             skills,
-            blobs,
             keep_files,
             strict_output: params.strict_output,
             listener,
             ..Planned::new(program, args, limits)
         };
+        let plan = plan.with_blobs(&params.input_blobs)?;
         let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, form).await
     }

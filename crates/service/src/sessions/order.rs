@@ -10,7 +10,6 @@ use tracing::debug;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::find::blob_ids;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::label::RunLabel;
@@ -26,7 +25,7 @@ use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    KeepFilesParam, RequestedLimits, RunCodeParams,
+    InputBlob, KeepFilesParam, RequestedLimits, RunCodeParams,
 };
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
@@ -52,7 +51,7 @@ pub struct NewSessionOrder {
     /// Skills to mount, as sent.
     pub mount_skills: Vec<String>,
     /// Blobs to mount, as sent.
-    pub input_blobs: Vec<String>,
+    pub input_blobs: Vec<InputBlob>,
     /// The limits of its cells that last: memory, workspace, and the fuel of cells that name none.
     pub limits: RequestedLimits,
     /// How long it is kept after its last use, in milliseconds, if that is less than the server's setting.
@@ -97,10 +96,21 @@ impl Service {
         let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
         let planned = self.plan_guest(caller, String::new(), &mount_skills, &input_blobs, limits);
         let planned = planned.await?;
-        // Blobs that do not exist are refused here, and not by each cell.
-        open_inputs(&self.blobs.files, caller, planned.blobs.clone(), None).await?;
+        self.ensure_blobs_fit(caller, &planned).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
-        self.add_session(caller, &planned, label, ends).await
+        self.add_session(caller, (&planned, input_blobs), label, ends).await
+    }
+
+    /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
+    /// be refused.
+    async fn ensure_blobs_fit(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+    ) -> Result<(), ServiceError> {
+        let (blobs, files) = (&planned.blobs, &self.discovery().blobs().files);
+        let blobs = (blobs.clone(), planned.placed.clone());
+        open_inputs(files, caller, blobs, &planned.limits.split().0, None).await.map(drop)
     }
 
     /// Runs code as a cell of a session. A program that fails is a result, not an error.
@@ -131,16 +141,16 @@ impl Service {
                 let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
                 let code = parts.code.clone();
                 let planned = self.plan_guest(caller, code, skills, blobs, limits).await?;
-                (self.add_session(caller, &planned, label, [None, None]).await?, planned)
+                let setup = (&planned, blobs.clone());
+                (self.add_session(caller, setup, label, [None, None]).await?, planned)
             }
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
                 let setup = setup_of(&session)?;
                 let limits = self.limits_of_cell(caller, &session, &setup, parts.limits)?;
-                let blobs: Vec<String> = setup.blobs.iter().map(ToString::to_string).collect();
-                let code = parts.code.clone();
-                let planned = self.plan_guest(caller, code, &setup.skills, &blobs, limits).await?;
+                let (code, skills) = (parts.code.clone(), &setup.skills);
+                let planned = self.plan_guest(caller, code, skills, &setup.blobs, limits).await?;
                 (session, planned)
             }
         };
@@ -238,7 +248,7 @@ impl Service {
         caller: &Caller,
         code: String,
         skills: &[String],
-        blobs: &[String],
+        blobs: &[InputBlob],
         limits: RunLimits,
     ) -> Result<Planned, ServiceError> {
         if !skills.is_empty() {
@@ -249,20 +259,20 @@ impl Service {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap_or_default();
         let planned = Planned {
             skills,
-            blobs: blob_ids(blobs)?,
             // Modules that are compiled between two cells would be mounted by the second one alone.
             usual_bytecode: Bytecode::Never,
             ..Planned::new(program, arguments, limits)
         };
+        let planned = planned.with_blobs(blobs)?;
         planned.ensure_allowed(caller)?;
         Ok(planned)
     }
 
-    /// Adds a session whose cells have the guest of this plan.
+    /// Adds a session whose cells have the guest of this plan, with these blobs.
     async fn add_session(
         &self,
         caller: &Caller,
-        planned: &Planned,
+        (planned, blobs): (&Planned, Vec<InputBlob>),
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
@@ -273,8 +283,7 @@ impl Service {
             let mount = &skill.mount;
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
-        let setup =
-            SessionSetup::of(skills.collect(), planned.blobs.clone(), layers, &planned.limits);
+        let setup = SessionSetup::of(skills.collect(), blobs, layers, &planned.limits);
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
         Ok(self.sessions().store()?.create(&caller.tenant, order).await?)
@@ -364,9 +373,10 @@ fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
 }
 
 /// Refuses parameters that only the first cell of a session can have.
-fn refuse_what_first_cells_set(skills: &[String], blobs: &[String]) -> Result<(), ServiceError> {
-    for (name, list) in [("mount_skills", skills), ("input_blobs", blobs)] {
-        if !list.is_empty() {
+fn refuse_what_first_cells_set(skills: &[String], blobs: &[InputBlob]) -> Result<(), ServiceError> {
+    for (name, is_empty) in [("mount_skills", skills.is_empty()), ("input_blobs", blobs.is_empty())]
+    {
+        if !is_empty {
             let expected = "left out: what a session mounts is decided by its first call";
             return Err(ParamsError::wrong(name, expected, "a list").into());
         }

@@ -84,6 +84,12 @@ impl SessionRoom {
         self.store.set(store).ok();
     }
 
+    /// True if sessions can be made: their store is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.store.get().is_some()
+    }
+
     /// The store of sessions.
     ///
     /// # Errors

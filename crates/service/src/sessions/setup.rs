@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::protocol::methods::execution::RequestedLimits;
+use wardian_formats::protocol::methods::execution::{InputBlob, RequestedLimits};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_vocabulary::ids::{BlobId, Digest};
+use wardian_vocabulary::ids::Digest;
 
 /// What all cells of a session have in common: what is mounted, and the limits on what lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionSetup {
     /// `name@version#digest` of each skill.
     pub(crate) skills: Vec<String>,
-    /// The blobs.
-    pub(crate) blobs: Vec<BlobId>,
+    /// The blobs, as the first call named them: their order and their paths are part of the state.
+    pub(crate) blobs: Vec<InputBlob>,
     /// The layers of packages.
     pub(crate) layers: Vec<Digest>,
     /// The limit on memory.
@@ -29,7 +29,7 @@ impl SessionSetup {
     /// Notes what is the same for all cells of a session whose first one has these limits.
     pub(crate) fn of(
         skills: Vec<String>,
-        blobs: Vec<BlobId>,
+        blobs: Vec<InputBlob>,
         layers: Vec<Digest>,
         limits: &RunLimits,
     ) -> Self {
@@ -73,6 +73,7 @@ impl SessionSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wardian_formats::protocol::methods::execution::BlobAtPath;
     use wardian_vocabulary::units::Fuel;
 
     fn setup(fuel: Option<Fuel>) -> SessionSetup {
@@ -84,6 +85,12 @@ mod tests {
     fn a_row_is_read_as_it_was_written() {
         let setup = setup(Some(Fuel(7)));
         let text = serde_json::to_string(&setup).unwrap();
+        assert_eq!(serde_json::from_str::<SessionSetup>(&text).unwrap(), setup);
+        let at_path = BlobAtPath { blob: "blob:a".to_owned(), path: "a.csv".to_owned() };
+        let blobs = vec![InputBlob::Id("blob:b".to_owned()), InputBlob::AtPath(at_path)];
+        let setup = SessionSetup { blobs, ..setup };
+        let text = serde_json::to_string(&setup).unwrap();
+        assert!(text.contains(r#""blobs":["blob:b",{"blob":"blob:a","path":"a.csv"}]"#), "{text}");
         assert_eq!(serde_json::from_str::<SessionSetup>(&text).unwrap(), setup);
     }
 

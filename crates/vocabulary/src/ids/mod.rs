@@ -55,6 +55,7 @@ mod run;
 mod session;
 mod skill;
 mod tenant;
+mod workspace_path;
 
 pub use crate::ids::blob::{BlobId, BlobName, MAX_BLOB_NAME, MAX_NAMES_OF_BLOB};
 pub use crate::ids::digest::Digest;
@@ -62,3 +63,4 @@ pub use crate::ids::run::RunId;
 pub use crate::ids::session::{CheckpointId, SessionId};
 pub use crate::ids::skill::{MAX_SKILL_NAME, MAX_VERSION, SkillName, SkillVersion};
 pub use crate::ids::tenant::TenantId;
+pub use crate::ids::workspace_path::{MAX_WORKSPACE_PATH, WorkspacePath};

@@ -27,7 +27,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{
     Installer, block_on_until_interrupted, on_its_own, progress, start_once,
 };
-use crate::cli::program_args::{ExecArgs, NamedFile, RunArgs, RunOptions};
+use crate::cli::program_args::{ExecArgs, NamedFile, PlacedFile, RunArgs, RunOptions};
 use crate::cli::terminal::output::{note, shown};
 use wardian_config::Config;
 use wardian_formats::job::message::PAYLOAD_MAX;
@@ -36,7 +36,7 @@ use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::members::Members;
 use wardian_formats::protocol::methods::blob_members::called_by;
 use wardian_formats::protocol::methods::execution::{
-    FileResult, ReproducibleParam, RequestedLimits, RunResult,
+    BlobAtPath, FileResult, InputBlob, ReproducibleParam, RequestedLimits, RunResult,
 };
 use wardian_formats::protocol::strict;
 use wardian_formats::provenance::Unrepeatable;
@@ -103,7 +103,8 @@ struct Order {
 /// The files that a run reads, which its document must not replace.
 fn inputs_of<'a>(options: &'a RunOptions, program: Option<&'a Path>) -> Vec<&'a Path> {
     let args = options.args.as_deref().and_then(|args| args.strip_prefix('@')).map(Path::new);
-    let blobs = options.blob.iter().map(|blob| &blob.path).chain(&options.files);
+    let files = options.files.iter().map(|placed| &placed.file);
+    let blobs = options.blob.iter().map(|blob| &blob.path).chain(files);
     let blobs = blobs.map(PathBuf::as_path);
     let others = [program, args, options.sign.as_deref(), options.locked.as_deref()];
     others.into_iter().flatten().chain(blobs).collect()
@@ -221,18 +222,23 @@ async fn perform_on(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     ensure_names_differ(options)?;
-    let files = options.files.iter().map(|path| (&None, path));
-    let blobs = options.blob.iter().map(|NamedFile { name, path }| (name, path));
-    for (name, path) in files.chain(blobs) {
-        let blob = store_file(&runtime.blobs, path, None)?;
-        let id = blob.id.to_string();
+    for PlacedFile { file, path } in &options.files {
+        let blob = store_file(&runtime.blobs, file, None)?.id.to_string();
+        mount_once(
+            &mut request.input_blobs,
+            match path {
+                None => InputBlob::Id(blob),
+                Some(path) => InputBlob::AtPath(BlobAtPath { blob, path: path.to_string() }),
+            },
+        );
+    }
+    for NamedFile { name, path } in &options.blob {
+        let id = store_file(&runtime.blobs, path, None)?.id.to_string();
         if let Some(name) = name {
             let value = to_raw_value(&id).map_err(|e| Failed::at("write the arguments", &e))?;
             args.0.push((name.clone(), value));
         }
-        if !request.input_blobs.contains(&id) {
-            request.input_blobs.push(id);
-        }
+        mount_once(&mut request.input_blobs, InputBlob::Id(id));
     }
     request.args =
         to_raw_value(&args).map_err(|fault| Failed::at("write the arguments", &fault))?;
@@ -254,6 +260,13 @@ async fn perform_on(
     };
     runtime.warn_of_missing_walls();
     finish(runtime, &ended, (shown, &title), options)
+}
+
+/// Mounts a blob, unless it is mounted in this way already.
+fn mount_once(mounted: &mut Vec<InputBlob>, blob: InputBlob) {
+    if !mounted.contains(&blob) {
+        mounted.push(blob);
+    }
 }
 
 /// Prints the result and saves the blobs that the program stored.
@@ -402,10 +415,11 @@ fn ensure_set_once(args: &Arguments, blobs: &[NamedFile]) -> Result<(), Failed> 
     Ok(())
 }
 
-/// Refuses files that the program could not tell apart by their names.
+/// Refuses files that the program could not tell apart by their names. Those with a path have none.
 fn ensure_names_differ(options: &RunOptions) -> Result<(), Failed> {
     let mut names = BTreeSet::new();
-    for path in &options.files {
+    let named = options.files.iter().filter(|placed| placed.path.is_none());
+    for path in named.map(|placed| &placed.file) {
         let name = path.file_name().unwrap_or_default();
         if BlobName::parse(&name.to_string_lossy()).is_err() || name.to_str().is_none() {
             let path = shown(&path.display().to_string());

@@ -13,7 +13,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{on_its_own, progress, start_once};
 use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;
-use wardian_formats::protocol::methods::execution::ReproducibleParam;
+use wardian_formats::protocol::methods::execution::{BlobAtPath, InputBlob, ReproducibleParam};
 use wardian_formats::provenance::{
     DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments,
 };
@@ -21,6 +21,7 @@ use wardian_images::PackageSet;
 use wardian_service::{
     Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, ServiceError,
 };
+use wardian_vocabulary::ids::WorkspacePath;
 
 /// Lower bound of a repetition's time limit: this machine may be slower than the one that executed
 /// the run.
@@ -101,6 +102,16 @@ fn network(blob: &DocumentBlob, files: &FoundFiles) -> Result<NetworkRecord, Fai
     NetworkRecord::read(&text).map_err(|fault| Failed::named(path.display(), &fault))
 }
 
+/// A blob as the call has mounted it.
+fn mounts_of(blob: &DocumentBlob) -> Vec<InputBlob> {
+    let id = blob.id.to_string();
+    if blob.paths.is_empty() {
+        return vec![InputBlob::Id(id)];
+    }
+    let at = |path: &WorkspacePath| BlobAtPath { blob: id.clone(), path: path.to_string() };
+    blob.paths.iter().map(|path| InputBlob::AtPath(at(path))).collect()
+}
+
 /// The order for the repetition.
 fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
     // All contents are found before anything is started.
@@ -129,7 +140,7 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
         args: RawValue::from_string(args)
             .map_err(|fault| Failed::at("read the arguments", &fault))?,
         mount_skills: mounted,
-        input_blobs: inputs.blobs.iter().map(|blob| blob.id.to_string()).collect(),
+        input_blobs: inputs.blobs.iter().flat_map(mounts_of).collect(),
         reproducible: Some(ReproducibleParam::Inputs {
             seed: inputs.seed,
             epoch: inputs.epoch,

@@ -37,9 +37,11 @@ class AsyncOrder:
         params = dict(self._params)
         # A skill gets the blobs that its manifest declares; code gets those that are mounted.
         if ids and self._method == "run_code":
-            given = cast("Iterable[object]", params.get("input_blobs") or [])
-            listed = [str(blob) for blob in given]
-            params["input_blobs"] = list(dict.fromkeys([*listed, *ids]))
+            given = list(cast("Iterable[object]", params.get("input_blobs") or []))
+            # Those at a path stay objects.
+            placed = [blob for blob in given if isinstance(blob, Mapping)]
+            listed = [str(blob) for blob in given if not isinstance(blob, Mapping)]
+            params["input_blobs"] = [*placed, *dict.fromkeys([*listed, *ids])]
         return _calls.call(self._method, params, events=events, stored=stored)
 
     async def _stored(self, found: _inputs.ToStore, names: set[str]) -> str:

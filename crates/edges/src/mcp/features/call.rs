@@ -1,4 +1,4 @@
-//! Calls of tools: the eight methods, and skills as tools of their own.
+//! Calls of tools: the eight methods, `session`, and skills as tools of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::mcp::features::links::links_of;
 use crate::mcp::features::progress::{PreparationTold, WAITING, tell};
 use crate::mcp::features::results::{answer, blobs_of, refusal};
 use crate::mcp::features::skills::skill_tools::{skill_of, tool_of};
-use crate::mcp::features::{images, tasks};
+use crate::mcp::features::tools::SESSION_TOOL;
+use crate::mcp::features::{images, session_tool, tasks};
 use crate::mcp::state::{McpState, internal};
 use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::net::respond::Failure;
@@ -58,6 +59,9 @@ async fn perform(
     order: ToolOrder,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
+    if order.tool == SESSION_TOOL.name && state.has_session_tool() {
+        return Ok(session_tool::call(state, exchange, order.arguments.as_deref()).await.into());
+    }
     let call = parsed(state, order, &exchange.caller).await?;
     let call = call.map_err(|error| Failure::new(error.body(), 200));
     let call = match call {

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::mcp::features::skills::skill_uri::{decoded, encoded};
 use crate::net::respond::Failure;
 use wardian_formats::protocol::methods::blob_members::called_by;
-use wardian_formats::protocol::methods::execution::RunResult;
+use wardian_formats::protocol::methods::execution::{InputBlob, RunResult};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{BlobTransfers, Caller, PIECE, ServiceError, UploadOrder};
 use wardian_vocabulary::error::ErrorKind;
@@ -212,7 +212,7 @@ impl LocalFolders {
             && let Some(Value::Object(blobs)) = properties.get_mut("input_blobs")
         {
             let text = "IDs of blobs, or names of the user's files such as `file:sales.xlsx`, to \
-                            mount. The same text within `args` becomes the id of the file's blob";
+                            mount, or objects with one of them and a path. The same text within `args` becomes the id of the file's blob";
             blobs.insert("description".to_owned(), text.into());
         }
         tool.input_schema = Arc::new(schema);
@@ -258,8 +258,8 @@ impl LocalFolders {
             MethodCall::ExecuteSkill(params) => (&mut params.input_blobs, &mut params.args),
             _ => return Ok(call),
         };
-        if let Some(bare) = blobs.iter().find(|blob| self.is_offered(blob)) {
-            let bare = bare.escape_debug();
+        if let Some(bare) = blobs.iter().find(|blob| self.is_offered(blob.id())) {
+            let bare = bare.id().escape_debug();
             let message = format!(
                 "`input_blobs` has `{bare}`, which is not a blob id: did you mean `{FILE}{bare}`, \
                  the user's file?"
@@ -267,17 +267,25 @@ impl LocalFolders {
             return Err(Failure::of_kind(ErrorKind::InvalidParams, message));
         }
         let mut mounted = Vec::with_capacity(blobs.len());
-        for written in std::mem::take(blobs) {
-            let mut id = written.clone();
+        let mut known: HashMap<String, BlobId> = HashMap::new();
+        for blob in std::mem::take(blobs) {
+            let written = blob.id().to_owned();
+            let mut mount = blob;
             if written.starts_with(FILE) {
-                let (file, name) = self.find(&written)?;
-                let stored = store(transfers, caller, file, &name).await?;
+                let stored = match known.get(&written) {
+                    Some(stored) => stored.clone(),
+                    None => {
+                        let (file, name) = self.find(&written)?;
+                        store(transfers, caller, file, &name).await?
+                    }
+                };
                 if let Some(text) = args.take() {
                     *args = Some(replaced(text, &written, &stored));
                 }
-                id = stored.to_string();
+                mount = mount.with_id(stored.to_string());
+                known.insert(written.clone(), stored);
             }
-            mounted.push((written, id));
+            mounted.push((written, mount));
         }
         *blobs = folded(mounted);
         Ok(call)
@@ -296,7 +304,10 @@ impl LocalFolders {
         let args = params.args.as_ref().filter(|_| self.has_files())?;
         let named = texts(args.get()).filter(|text| text.starts_with(FILE)).take(MAX_LOOKED_UP);
         let mut named: Vec<String> = named
-            .filter(|text| !params.input_blobs.contains(text) && self.find(text).is_ok())
+            .filter(|text| {
+                let is_listed = params.input_blobs.iter().any(|blob| blob.id() == text);
+                !is_listed && self.find(text).is_ok()
+            })
             .take(MAX_NAMED)
             .map(|text| format!("`{text}`"))
             .collect();
@@ -453,16 +464,20 @@ fn texts(json: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The ids of the blobs of a call, each with what the call has for it. Files of equal content are
-/// one blob, which is mounted once. What the call itself repeats stays, and is refused.
-fn folded(mounted: Vec<(String, String)>) -> Vec<String> {
+/// The blobs of a call, each with what the call has for it. Files of equal content are one blob,
+/// which is mounted once, and at each of its paths. What the call itself repeats stays, and is
+/// refused.
+fn folded(mounted: Vec<(String, InputBlob)>) -> Vec<InputBlob> {
     let mut firsts: HashMap<String, String> = HashMap::with_capacity(mounted.len());
-    let is_kept = |(written, id): &(String, String)| {
-        let first = firsts.entry(id.clone()).or_insert_with(|| written.clone());
-        first == written
+    let is_kept = |(written, blob): &(String, InputBlob)| match blob {
+        InputBlob::AtPath(_) => true,
+        InputBlob::Id(id) => {
+            let first = firsts.entry(id.clone()).or_insert_with(|| written.clone());
+            first == written
+        }
     };
     let kept: Vec<_> = mounted.into_iter().filter(is_kept).collect();
-    kept.into_iter().map(|(_, id)| id).collect()
+    kept.into_iter().map(|(_, blob)| blob).collect()
 }
 
 /// Arguments with the id of a blob in the place of each text that is the name of its file.
@@ -502,7 +517,10 @@ mod tests {
     #[test]
     fn files_of_equal_content_are_mounted_once_and_repetitions_stay() {
         let ids = |listed: &[(&str, &str)]| {
-            folded(listed.iter().map(|(text, id)| ((*text).into(), (*id).into())).collect())
+            let listed = listed.iter();
+            let listed = listed.map(|(text, id)| ((*text).to_owned(), InputBlob::Id((*id).into())));
+            let kept = folded(listed.collect());
+            kept.into_iter().map(|blob| blob.id().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(
             ids(&[("file:a", "1"), ("2", "2"), ("file:b", "1"), ("file:c", "2")]),

@@ -8,6 +8,7 @@ pub(super) mod progress;
 pub(super) mod prompts;
 pub(super) mod resources;
 pub(super) mod results;
+pub(super) mod session_tool;
 pub(crate) mod skills;
 pub(super) mod tasks;
 pub(super) mod tools;

@@ -4,6 +4,7 @@
 //! that was checked, so no output can become a message, a member of one, or an event.
 
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -31,6 +32,18 @@ pub(crate) fn answer(
     let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
     answer.structured_content = Some(Value::Object(exchange.object(&json)?));
     answer.is_error = Some(has_failed(result));
+    Ok(answer)
+}
+
+/// The answer with a value that is written as a JSON object, to a call that has succeeded.
+pub(crate) fn plain_answer(
+    exchange: &McpExchange,
+    value: &impl Serialize,
+) -> Result<CallToolResult, LayFault> {
+    let json = exchange.json(value)?;
+    let text = exchange.text(std::str::from_utf8(&json).unwrap_or_default())?;
+    let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
+    answer.structured_content = Some(Value::Object(exchange.object(&json)?));
     Ok(answer)
 }
 

@@ -1,13 +1,58 @@
-//! The eight methods as tools: titles, hints, and the schemas of parameters and results.
+//! The eight methods and `session` as tools: titles, hints, and the schemas of parameters and results.
 
 use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use wardian_formats::protocol::openrpc::output_schema;
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::schema::{
+    Fallback, Integer, LimitBounds, Parameter, Published, Shape, Text, Tool as ToolRow,
+};
 use wardian_formats::protocol::tools::{TOOLS, ToolFormat, described};
+
+/// Longest id or cursor, in characters: more than any real one.
+const MAX_ID: usize = 64;
+
+/// The tool `session` with its parameters.
+pub(crate) static SESSION_TOOL: ToolRow = ToolRow {
+    name: "session",
+    description: "Manage the Python sessions that run_code keeps if its parameter session is set. \
+        list: all sessions. show: one session with its checkpoints, the states after its calls. \
+        fork: new sessions that begin with the same variables and files, to try alternatives. \
+        restore: go back to a checkpoint. interrupt: raise KeyboardInterrupt in the running call. \
+        close: delete a session that is no longer needed.",
+    parameters: &[
+        Parameter::required(
+            "action",
+            Shape::Choice {
+                values: &["list", "show", "fork", "restore", "interrupt", "close"],
+                default: None,
+            },
+            "What to do",
+        ),
+        Parameter::optional(
+            "id",
+            Shape::Text(Text::up_to(MAX_ID)),
+            "The session (required by all actions except list)",
+        ),
+        Parameter::optional(
+            "checkpoint",
+            Shape::Text(Text::up_to(MAX_ID)),
+            "restore: the checkpoint to go back to. fork: the checkpoint to begin with (omit for the latest)",
+        ),
+        Parameter::optional(
+            "count",
+            Shape::Integer(Integer { minimum: 1, maximum: Some(16), fallback: Fallback::None }),
+            "fork: number of new sessions (omit for 1)",
+        ),
+        Parameter::optional(
+            "cursor",
+            Shape::Text(Text::up_to(MAX_ID)),
+            "list: pagination cursor from previous response",
+        ),
+    ],
+};
 
 /// What a tool is called by people, and what it does to the world.
 struct Hints {
@@ -72,4 +117,78 @@ pub(crate) fn own_tools(bounds: LimitBounds) -> Vec<Tool> {
 
 fn object(schema: Option<Map<String, Value>>) -> Arc<Map<String, Value>> {
     Arc::new(schema.unwrap_or_default())
+}
+
+/// The tool `session` as clients see it.
+pub(crate) fn session_tool() -> Tool {
+    let schema = Published { part: SESSION_TOOL.schema(), bounds: &LimitBounds::ANY };
+    let schema = members(serde_json::to_value(schema).unwrap_or_default());
+    let hints = ToolAnnotations::new()
+        .read_only(false)
+        .destructive(true)
+        .idempotent(false)
+        .open_world(false);
+    Tool::new(SESSION_TOOL.name, SESSION_TOOL.description, Arc::new(schema))
+        .with_title("Manage Python sessions")
+        .with_annotations(hints)
+        .with_raw_output_schema(Arc::new(members(session_schema())))
+}
+
+/// The schema of all answers of the tool `session`. Which members an answer has depends on `action`.
+fn session_schema() -> Value {
+    let text_or_null = json!({"type": ["string", "null"]});
+    let number = json!({"type": "integer", "minimum": 0});
+    let session = json!({
+        "id": {"type": "string"},
+        "label": text_or_null,
+        "created_ms": number,
+        "used_ms": number,
+        "expires_ms": number,
+        "cells": number,
+        "checkpoint": text_or_null,
+        "is_warm": {"type": "boolean"},
+    });
+    let checkpoint = json!({
+        "id": {"type": "string"},
+        "parent": text_or_null,
+        "cell": number,
+        "name": text_or_null,
+        "created_ms": number,
+        "bytes": number,
+    });
+    let list = |properties: &Value| json!({"type": "array", "items": {"type": "object", "properties": properties}});
+    let mut properties = members(session.clone());
+    properties.extend(members(json!({
+        "sessions": list(&session),
+        "next_cursor": text_or_null,
+        "usage": {"type": "object", "properties": {"sessions": number, "bytes": number}},
+        "checkpoints": list(&checkpoint),
+        "forks": list(&session),
+        "interrupted": {"type": "boolean"},
+        "closed": {"type": "boolean"},
+    })));
+    json!({"type": "object", "properties": properties})
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schemas_say_what_is_taken_and_answered() {
+        let tool = serde_json::to_value(session_tool()).unwrap();
+        assert_eq!(tool["inputSchema"]["required"], json!(["action"]));
+        assert_eq!(tool["inputSchema"]["properties"]["count"]["maximum"], 16);
+        let answered = tool["outputSchema"]["properties"].as_object().unwrap();
+        for member in ["sessions", "checkpoints", "forks", "interrupted", "closed", "id"] {
+            assert!(answered.contains_key(member), "{member}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The lasting half of an order: what a guest is made with.
 
 pub(crate) mod mounts;
+pub(crate) mod placed;
 pub(crate) mod reproducible;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion};
+use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion, WorkspacePath};
 use wardian_vocabulary::units::ByteCount;
 
 /// A skill that a guest mounts.
@@ -68,6 +68,10 @@ pub struct BlobMount {
     /// Other names by which the program can open it. They are in no listing of a folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<BlobName>,
+    /// The paths at which its content is a file of the workspace, which the program may change. Their
+    /// bytes are charged from the beginning. A blob with paths has its names below `/blobs` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<WorkspacePath>,
 }
 
 impl BlobMount {

@@ -20,7 +20,7 @@ use crate::session::Parking;
 use crate::vfs::{Errno, FileSystem, Mount, NameInWorkspace, timestamp};
 use wardian_engine::C_STACK_END;
 use wardian_engine::code::instrumentation::Variant;
-use wardian_formats::job::{BlobMount, FuelRules, Setup, SetupLimits};
+use wardian_formats::job::{BlobMount, FuelRules, Setup, SetupLimits, can_be_imported};
 use wardian_vocabulary::ids::BlobName;
 use wardian_vocabulary::units::ByteCount;
 
@@ -131,7 +131,7 @@ impl Sandbox {
         let mode = mode.unwrap_or(self.config.clock_and_random);
         let clock_and_random = ClockAndRandom::new(mode, self.config.clock);
         let mut process = process_for(&setup.limits, &mounts, clock_and_random)?;
-        name_blobs(&mut process, &setup).map_err(SandboxError::Descriptors)?;
+        show_blobs(&mut process, &setup).map_err(SandboxError::Descriptors)?;
         let descriptors = process.files.restore_descriptors(image.descriptors());
         descriptors.map_err(SandboxError::Descriptors)?;
         let mut guest = Guest::new(process, &setup.limits, image.length());
@@ -177,15 +177,22 @@ pub(crate) fn process_for(
     Ok(GuestProcess::new(files, clock_and_random))
 }
 
-/// Lets the program open mounted blobs by their names.
+/// Puts blobs at their paths in the workspace, and lets the program open the others by their names.
 ///
 /// Python finds modules in the workspace, so names of modules can be left out there: see
-/// [`Setup::hides_modules`].
-fn name_blobs(process: &mut GuestProcess, setup: &Setup) -> Result<(), Errno> {
+/// [`Setup::hides_modules`]. The gateway refuses such paths.
+fn show_blobs(process: &mut GuestProcess, setup: &Setup) -> Result<(), Errno> {
     let now = timestamp(process.clock_and_random.realtime());
+    // A path is as the caller says, so names yield to it.
+    for blob in &setup.blobs {
+        for path in &blob.paths {
+            process.files.place_blob(&blob_path(&blob.id), path, now)?;
+        }
+    }
     let mut add = |blob: &BlobMount, name: &BlobName, shown| {
         let name = name.as_str();
-        let is_absent = setup.hides_modules && can_be_imported(name);
+        let is_module = setup.hides_modules && can_be_imported(name);
+        let is_absent = is_module || !blob.paths.is_empty();
         let shown = if is_absent { NameInWorkspace::Absent } else { shown };
         process.files.name_blob(&blob_path(&blob.id), name, shown, now)
     };
@@ -197,10 +204,4 @@ fn name_blobs(process: &mut GuestProcess, setup: &Setup) -> Result<(), Errno> {
         blob.other_names.iter().try_for_each(|name| add(blob, name, NameInWorkspace::Unlisted))?;
     }
     Ok(())
-}
-
-/// True for names of files that Python imports.
-fn can_be_imported(name: &str) -> bool {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    ending.is_some_and(|ending| matches!(ending.as_str(), "py" | "pyc" | "pyw" | "so"))
 }

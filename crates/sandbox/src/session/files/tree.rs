@@ -6,7 +6,7 @@ use crate::session::error::PackError;
 use crate::session::pack::reader::PackReader;
 use crate::session::pack::writer::PackWriter;
 use crate::vfs::parked::{ParkedEntry, ParkedKind, ParkedNode, ParkedShown, ParkedTree};
-use crate::vfs::tree::node::Times;
+use crate::vfs::tree::node::{MountedAs, Times};
 use crate::vfs::tree::storage::{ChunkRun, StorageShape};
 use crate::vfs::{MAX_NAME, MAX_PATH};
 
@@ -14,6 +14,10 @@ const FOLDER: u8 = 0;
 const FILE: u8 = 1;
 const LINK: u8 = 2;
 const MOUNTED: u8 = 3;
+
+const UNLISTED: u8 = 0;
+const LISTED: u8 = 1;
+const PLACED: u8 = 2;
 
 /// Fewest bytes of a node: its number, its kind and its times.
 const SHORTEST_NODE: usize = 1 + 1 + 24;
@@ -63,10 +67,14 @@ fn write_node(ParkedNode { times, kind }: &ParkedNode, output: &mut PackWriter) 
         }
         ParkedKind::File(shape) => write_shape(shape, output),
         ParkedKind::Link(target) => output.text(target),
-        ParkedKind::Mounted { blob, path, is_listed } => {
+        ParkedKind::Mounted { blob, path, name } => {
             output.number(*blob);
             output.text(path);
-            output.flag(*is_listed);
+            output.byte(match name {
+                MountedAs::Unlisted => UNLISTED,
+                MountedAs::Listed => LISTED,
+                MountedAs::Placed => PLACED,
+            });
         }
     }
 }
@@ -130,7 +138,13 @@ fn read_node(input: &mut PackReader<'_>) -> Result<ParkedNode, PackError> {
         LINK => ParkedKind::Link(input.text(MAX_PATH)?.into()),
         MOUNTED => {
             let (blob, path) = (input.number()?, Arc::from(input.text(MAX_PATH)?));
-            ParkedKind::Mounted { blob, path, is_listed: input.flag()? }
+            let name = match input.byte()? {
+                UNLISTED => MountedAs::Unlisted,
+                LISTED => MountedAs::Listed,
+                PLACED => MountedAs::Placed,
+                _ => return Err(input.fault()),
+            };
+            ParkedKind::Mounted { blob, path, name }
         }
         _ => return Err(input.fault()),
     };

@@ -46,6 +46,7 @@ pub(super) fn with_blobs(limits: &SetupLimits) -> GuestProcess {
     for (name, shown) in names {
         process.files.name_blob(BLOB, name, shown, 5).unwrap();
     }
+    process.files.place_blob(BLOB, &"c/b".parse().unwrap(), 5).unwrap();
     process
 }
 

@@ -12,7 +12,7 @@ use crate::vfs::FileSystem;
 use crate::vfs::descriptor::{Descriptor, Fd};
 use crate::vfs::errno::Errno;
 use crate::vfs::file_system::WORKSPACE;
-use crate::vfs::tree::node::{FIRST_COOKIE, FileKind, Folder, NodeKind, Place};
+use crate::vfs::tree::node::{FIRST_COOKIE, FileKind, Folder, MountedAs, NodeKind, Place};
 
 /// One entry of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl FileSystem {
         match place {
             Place::Own(file) if self.workspace == Place::Own(folder) => {
                 let kind = &self.names.nodes.find(file)?.kind;
-                Ok(matches!(kind, NodeKind::Mounted { is_listed: false, .. })
+                Ok(matches!(kind, NodeKind::Mounted { name: MountedAs::Unlisted, .. })
                     && kind.is_unlisted(&format!("{WORKSPACE}/{name}")))
             }
             _ => Ok(false),

@@ -103,14 +103,22 @@ impl FileSystem {
     /// Descriptors that are open on it continue to read the mount.
     fn make_own(&mut self, index: NodeIndex, how: OpenHow) -> Result<(), Errno> {
         let (nodes, quota) = (&mut self.names.nodes, &mut self.quota);
-        let NodeKind::Mounted { content, path, .. } = &nodes.find(index)?.kind else {
-            return Ok(());
+        let node = nodes.find(index)?;
+        let NodeKind::Mounted { content, path, .. } = &node.kind else { return Ok(()) };
+        // What was charged for the file before is there for its copy.
+        let charged = node.charged();
+        quota.release(charged);
+        let made = match how.truncate {
+            true => Ok(Storage::default()),
+            false => Storage::copy_of(&**content, path, quota),
         };
-        let storage = match how.truncate {
-            true => Storage::default(),
-            false => Storage::copy_of(&**content, path, quota)?,
-        };
-        nodes.find_mut(index)?.kind = NodeKind::File(storage);
+        match made {
+            Ok(storage) => nodes.find_mut(index)?.kind = NodeKind::File(storage),
+            Err(errno) => {
+                quota.charge(charged)?;
+                return Err(errno);
+            }
+        }
         Ok(())
     }
 

@@ -175,10 +175,10 @@ impl FileSystem {
             },
             NodeKind::File(storage) => ParkedKind::File(storage.shape()),
             NodeKind::Link(target) => ParkedKind::Link(target.clone()),
-            NodeKind::Mounted { content, path, is_listed } => ParkedKind::Mounted {
+            NodeKind::Mounted { content, path, name } => ParkedKind::Mounted {
                 blob: self.inode_of(content)?,
                 path: Arc::clone(path),
-                is_listed: *is_listed,
+                name: *name,
             },
         };
         Ok(ParkedNode { times: node.times, kind })

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::vfs::descriptor::{Access, Fd};
 use crate::vfs::tree::device::Device;
-use crate::vfs::tree::node::Times;
+use crate::vfs::tree::node::{MountedAs, Times};
 use crate::vfs::tree::storage::StorageShape;
 use wardian_formats::job::outcome::Stream;
 
@@ -66,7 +66,7 @@ pub(crate) enum ParkedKind {
         blob: Inode,
         /// The name that it has been given.
         path: Arc<str>,
-        is_listed: bool,
+        name: MountedAs,
     },
 }
 

@@ -23,7 +23,7 @@ use crate::vfs::tree::device::Device;
 use crate::vfs::tree::immutable::is_plain_name;
 use crate::vfs::tree::mount::Mount;
 use crate::vfs::tree::node::{
-    FIRST_COOKIE, FileKind, Folder, NodeIndex, NodeKind, OwnEntry, Place, Region,
+    FIRST_COOKIE, FileKind, Folder, MountedAs, NodeIndex, NodeKind, OwnEntry, Place, Region,
 };
 use crate::vfs::tree::quota::Quota;
 use crate::vfs::tree::storage::Storage;
@@ -186,11 +186,14 @@ impl<'a> Rebuild<'a> {
                 files.quota.charge(u64::try_from(target.len()).unwrap_or(u64::MAX))?;
                 NodeKind::Link(target.clone())
             }
-            ParkedKind::Mounted { blob, path, is_listed } => {
+            ParkedKind::Mounted { blob, path, name } => {
                 let blob = Place::Own(*self.nodes.get(blob).ok_or(Errno::Invalid)?);
                 let content = files.mounted_content(blob)?.ok_or(Errno::Invalid)?;
                 let (content, path) = (Arc::clone(content), Arc::clone(path));
-                NodeKind::Mounted { content, path, is_listed: *is_listed }
+                if *name == MountedAs::Placed {
+                    files.quota.charge(content.size())?;
+                }
+                NodeKind::Mounted { content, path, name: *name }
             }
         })
     }

@@ -6,6 +6,7 @@ mod mounts;
 mod names;
 pub(crate) mod operations;
 mod paths;
+mod placed;
 mod quotas;
 mod reference;
 

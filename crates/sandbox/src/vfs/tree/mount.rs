@@ -10,7 +10,7 @@ use crate::vfs::tree::content::Content;
 use crate::vfs::tree::devices::DEVICES;
 use crate::vfs::tree::immutable::{ImmutableTree, is_plain_name};
 use crate::vfs::tree::node::{
-    FileKind, Folder, MOUNT_TIME, NodeKind, Place, Region, Timestamp, TreeIndex,
+    FileKind, Folder, MOUNT_TIME, MountedAs, NodeKind, Place, Region, Timestamp, TreeIndex,
 };
 
 /// The reason why something cannot be mounted.
@@ -135,7 +135,7 @@ impl Names {
         let place = match &mount.what {
             What::File(content) => {
                 let (content, path) = (Arc::clone(content), Arc::clone(&mount.path));
-                let kind = NodeKind::Mounted { content, path, is_listed: true };
+                let kind = NodeKind::Mounted { content, path, name: MountedAs::Listed };
                 let file = self.nodes.add(kind, Region::ReadOnly, MOUNT_TIME).map_err(taken)?;
                 self.nodes.add_link(file, MOUNT_TIME).map_err(taken)?;
                 Place::Own(file)

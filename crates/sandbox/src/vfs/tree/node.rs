@@ -124,6 +124,18 @@ impl Folder {
     }
 }
 
+/// How a mounted file came to its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MountedAs {
+    /// A name that is not in listings: a program that reads all files of a folder reads each blob
+    /// once.
+    Unlisted,
+    /// A name that listings show.
+    Listed,
+    /// The caller has put it there. Its bytes are charged, so that the program can change it.
+    Placed,
+}
+
 /// The kinds of nodes.
 pub(crate) enum NodeKind {
     Folder(Folder),
@@ -134,9 +146,7 @@ pub(crate) enum NodeKind {
     Mounted {
         content: Arc<dyn Content>,
         path: Arc<str>,
-        /// False for a further name of a blob: a program that reads all files of a folder reads
-        /// each blob once.
-        is_listed: bool,
+        name: MountedAs,
     },
 }
 
@@ -153,7 +163,9 @@ impl NodeKind {
     /// True for a further name of a blob, at its `path`.
     pub(crate) fn is_unlisted(&self, path: &str) -> bool {
         match self {
-            Self::Mounted { path: mounted, is_listed, .. } => !is_listed && **mounted == *path,
+            Self::Mounted { path: mounted, name, .. } => {
+                *name == MountedAs::Unlisted && **mounted == *path
+            }
             Self::File(_) | Self::Folder(_) | Self::Link(_) => false,
         }
     }
@@ -184,9 +196,10 @@ pub(crate) struct Node {
 
 impl Node {
     /// Bytes charged for the node itself, without the cost of its entries.
-    fn charged(&self) -> u64 {
+    pub(crate) fn charged(&self) -> u64 {
         match &self.kind {
             NodeKind::File(storage) => storage.allocated(),
+            NodeKind::Mounted { content, name: MountedAs::Placed, .. } => content.size(),
             NodeKind::Link(target) => u64::try_from(target.len()).unwrap_or(u64::MAX),
             NodeKind::Folder(_) | NodeKind::Mounted { .. } => 0,
         }

@@ -1,11 +1,12 @@
 //! The quota of a workspace: bytes and entries.
 
 use crate::vfs::errno::Errno;
+use wardian_formats::job::WORKSPACE_ENTRY_COST;
 
 /// The cost of every entry of the workspace in addition to its name, in bytes. It exceeds the
 /// bookkeeping of any kind of entry (the first child of a folder is the most expensive), so ten
 /// thousand empty files never hold more memory than they are charged for.
-pub(crate) const ENTRY_COST: u64 = 1024;
+pub(crate) const ENTRY_COST: u64 = WORKSPACE_ENTRY_COST;
 
 /// Bytes and entries in use, and their limits.
 #[derive(Debug)]

@@ -41,6 +41,7 @@ impl NetworkRecord {
             size_bytes: ByteCount::from(text.len()).as_u64(),
             name: None,
             other_names: Vec::new(),
+            paths: Vec::new(),
         };
         Ok(Self { document, text, blob })
     }

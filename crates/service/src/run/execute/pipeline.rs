@@ -260,12 +260,12 @@ impl Service {
         let mut secrets = self.supplies.secrets.prepare(caller, planned.secrets.take()).await?;
         let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` started from the image `{}`", run.id, image.name());
-        let (blobs, document) = (std::mem::take(&mut planned.blobs), planned.document.as_ref());
-        let inputs = open_inputs(&self.blobs.files, caller, blobs, document).await?;
+        let blobs = (std::mem::take(&mut planned.blobs), std::mem::take(&mut planned.placed));
+        let ((lasting, limits), document) = (planned.limits.split(), planned.document.as_ref());
+        let inputs = open_inputs(&self.blobs.files, caller, blobs, &lasting, document).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
         let (mounted, skills) = mounts_and_contents(planned.skills);
-        let (lasting, limits) = planned.limits.split();
         let setup = Box::new(Setup {
             tenant: caller.tenant.clone(),
             image: image.digest(),

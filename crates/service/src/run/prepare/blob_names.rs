@@ -77,6 +77,7 @@ mod tests {
             size: ByteCount::bytes(1),
             name: name.map(|name| BlobName::parse(name).unwrap()),
             other_names: Vec::new(),
+            paths: Vec::new(),
         }
     }
 

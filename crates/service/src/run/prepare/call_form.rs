@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use wardian_formats::protocol::methods::execution::{
-    KeepFilesParam, ReproducibleParam, RequestedLimits,
+    BlobAtPath, InputBlob, KeepFilesParam, ReproducibleParam, RequestedLimits,
 };
 use wardian_stores::records::RequestKey;
 use wardian_vocabulary::ids::Digest;
@@ -39,7 +39,7 @@ pub(crate) struct CallPieces<'a> {
     pub part: Option<&'a str>,
     pub args: Option<&'a str>,
     pub mount_skills: &'a [String],
-    pub input_blobs: &'a [String],
+    pub input_blobs: &'a [InputBlob],
     pub limits: RequestedLimits,
     pub keep_files: Option<&'a KeepFilesParam>,
     pub strict_output: bool,
@@ -84,14 +84,21 @@ impl CallPieces<'_> {
             Some(piece) => text.push_str(&format!("\n{} {piece}", piece.len())),
             None => text.push_str("\n-"),
         };
-        let mut add_all = |pieces: &[String]| {
-            add(Some(&pieces.len().to_string()));
-            pieces.iter().for_each(|piece| add(Some(piece)));
-        };
-        add_all(self.mount_skills);
-        add_all(self.input_blobs);
+        add_all(&mut add, self.mount_skills);
+        add(Some(&self.input_blobs.len().to_string()));
+        for blob in self.input_blobs {
+            match blob {
+                InputBlob::Id(id) => add(Some(id)),
+                // No id is written as what comes first.
+                InputBlob::AtPath(BlobAtPath { blob, path }) => {
+                    for piece in [None, Some(blob.as_str()), Some(path.as_str())] {
+                        add(piece);
+                    }
+                }
+            }
+        }
         match self.keep_files {
-            Some(KeepFilesParam::Patterns(patterns)) => add_all(patterns),
+            Some(KeepFilesParam::Patterns(patterns)) => add_all(&mut add, patterns),
             Some(KeepFilesParam::Flag(true)) => add(Some("all")),
             // Both mean the same.
             Some(KeepFilesParam::Flag(false)) | None => add(None),
@@ -131,6 +138,12 @@ impl CallPieces<'_> {
     }
 }
 
+/// Adds a list of pieces, with its length.
+fn add_all(mut add: impl FnMut(Option<&str>), pieces: &[String]) {
+    add(Some(&pieces.len().to_string()));
+    pieces.iter().for_each(|piece| add(Some(piece)));
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -151,7 +164,7 @@ mod tests {
             part: None,
             args: None,
             mount_skills: none,
-            input_blobs: none,
+            input_blobs: &[],
             limits: RequestedLimits::default(),
             keep_files: None,
             strict_output: false,
@@ -162,6 +175,10 @@ mod tests {
             let mut limits = RequestedLimits::default();
             change(&mut limits);
             CallPieces { limits, ..base }
+        };
+        let placed = |blob: &str, path: &str| {
+            let (blob, path) = (blob.to_owned(), path.to_owned());
+            InputBlob::AtPath(BlobAtPath { blob, path })
         };
         let inputs = |seed, epoch| ReproducibleParam::Inputs { seed, epoch, cache: false };
         let calls = [
@@ -174,7 +191,10 @@ mod tests {
             CallPieces { mount_skills: &one, ..base },
             CallPieces { mount_skills: &two, ..base },
             CallPieces { mount_skills: &joined, ..base },
-            CallPieces { input_blobs: &one, ..base },
+            CallPieces { input_blobs: &[InputBlob::Id("a".to_owned())], ..base },
+            CallPieces { input_blobs: &[placed("a", "b")], ..base },
+            CallPieces { input_blobs: &[placed("a", "c")], ..base },
+            CallPieces { input_blobs: &[placed("b", "c")], ..base },
             CallPieces { keep_files: Some(&all), ..base },
             CallPieces { keep_files: Some(&patterns), ..base },
             limits(|limits| limits.timeout_ms = Some(1)),

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::find::blob_ids;
+use crate::find::{CallBlobs, call_blobs};
 use crate::run::access::network::NetworkGrant;
 use crate::run::access::secrets::DeclaredSecrets;
 use crate::run::background::detach_policy::DetachOrder;
@@ -19,8 +19,10 @@ use crate::run::record::document::DocumentOrder;
 use crate::sessions::cell::PlannedCell;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::profile::ProfileOrder;
-use wardian_formats::job::{FuelRules, KeepFiles, Program, Reproducible};
-use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
+use wardian_formats::job::{
+    FuelRules, KeepFiles, PlacedBlob, Program, Reproducible, can_be_imported,
+};
+use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, InputBlob, ReproducibleParam};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
 use wardian_images::PackageSet;
@@ -47,6 +49,8 @@ pub(crate) struct Planned {
     pub args: Box<RawValue>,
     pub skills: Vec<MountedSkill>,
     pub blobs: Vec<BlobId>,
+    /// Those of them that are files of the workspace, at their paths.
+    pub(crate) placed: Vec<PlacedBlob>,
     pub keep_files: KeepFiles,
     /// True if values that are no JSON data are not converted.
     pub strict_output: bool,
@@ -85,6 +89,7 @@ impl Planned {
             args,
             skills: Vec::new(),
             blobs: Vec::new(),
+            placed: Vec::new(),
             keep_files: KeepFiles::Nothing,
             strict_output: false,
             network: NetworkGrant::Operator,
@@ -127,15 +132,24 @@ impl Planned {
     ///
     /// # Errors
     ///
-    /// A malformed id, an id that appears twice, or more than [`MAX_BLOBS`] blobs in all.
-    pub(crate) fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
+    /// A malformed id or path, an id or a path that appears twice, a path that leads through a file,
+    /// more than [`MAX_BLOBS`] blobs in all, or a path at which a skill would find a module.
+    pub(crate) fn with_blobs(mut self, named: &[InputBlob]) -> Result<Self, ServiceError> {
         self.ensure_few_blobs()?;
-        for blob in blob_ids(named)? {
+        let CallBlobs { ids, placed } = call_blobs(named)?;
+        for blob in ids {
             if !self.blobs.contains(&blob) {
                 self.blobs.push(blob);
             }
         }
         self.ensure_few_blobs()?;
+        if let Program::Skill { .. } = self.program
+            && let Some(module) = placed.iter().find(|placed| can_be_imported(placed.path.name()))
+        {
+            let expected = "a list without paths that Python would import for the skill";
+            return Err(ParamsError::wrong("input_blobs", expected, module.path.as_str()).into());
+        }
+        self.placed = placed;
         Ok(self)
     }
 
@@ -212,8 +226,9 @@ impl Planned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wardian_formats::protocol::methods::execution::BlobAtPath;
     use wardian_vocabulary::error::ErrorKind;
-    use wardian_vocabulary::ids::Digest;
+    use wardian_vocabulary::ids::{Digest, SkillName};
 
     fn ids(numbers: std::ops::Range<usize>) -> Vec<BlobId> {
         let id = |number: usize| BlobId::of_digest(&Digest::of(&number.to_le_bytes()));
@@ -225,10 +240,30 @@ mod tests {
         Planned { blobs, ..Planned::new(program, Box::default(), RunLimits::DEFAULT) }
     }
 
+    #[test]
+    fn callers_choose_no_modules_of_a_skill() {
+        let placed = |path: &str| {
+            let blob = BlobAtPath { blob: ids(0..1)[0].to_string(), path: path.to_owned() };
+            [InputBlob::AtPath(blob)]
+        };
+        let skill = || {
+            let program = Program::Skill { name: SkillName::parse("acme.a").unwrap() };
+            Planned::new(program, Box::default(), RunLimits::DEFAULT)
+        };
+        for path in ["json.py", "lib/__init__.PY", "numpy/core.so"] {
+            let refused = skill().with_blobs(&placed(path)).err().unwrap();
+            assert!(refused.to_string().contains(path), "{refused}");
+            assert_eq!(plan(Vec::new()).with_blobs(&placed(path)).unwrap().placed.len(), 1);
+        }
+        let planned = skill().with_blobs(&placed("data/a.csv")).unwrap();
+        assert_eq!((planned.placed[0].path.as_str(), planned.blobs.len()), ("data/a.csv", 1));
+    }
+
     /// A worker that cannot open another file ends, and so would each worker that is tried next.
     #[test]
     fn a_run_mounts_no_more_blobs_than_a_worker_can_open() {
-        let named: Vec<String> = ids(0..MAX_INPUT_BLOBS).iter().map(ToString::to_string).collect();
+        let named: Vec<InputBlob> =
+            ids(0..MAX_INPUT_BLOBS).iter().map(|id| InputBlob::Id(id.to_string())).collect();
         let fitting = plan(ids(MAX_INPUT_BLOBS..MAX_BLOBS)).with_blobs(&named).unwrap();
         assert_eq!(fitting.blobs.len(), MAX_BLOBS);
         let same = plan(ids(0..MAX_BLOBS)).with_blobs(&named).unwrap();

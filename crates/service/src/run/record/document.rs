@@ -128,6 +128,7 @@ fn blob_of(mount: &BlobMount) -> DocumentBlob {
         size_bytes: mount.size.as_u64(),
         name: mount.name.clone(),
         other_names: mount.other_names.clone(),
+        paths: mount.paths.clone(),
     }
 }
 

@@ -161,7 +161,7 @@ mod tests {
     use wardian_formats::provenance::{
         DocumentBlob, DocumentLayer, DocumentLimits, DocumentSkill, DocumentText, EngineIdentity,
     };
-    use wardian_vocabulary::ids::{BlobName, SkillName, SkillVersion};
+    use wardian_vocabulary::ids::{BlobName, SkillName, SkillVersion, WorkspacePath};
 
     fn digest(text: &str) -> Digest {
         Digest::of(text.as_bytes())
@@ -216,14 +216,14 @@ mod tests {
 
     fn blob(content: &str) -> DocumentBlob {
         let id = BlobId::of_digest(&digest(content));
-        let (kind, other_names) = ("text/plain".into(), Vec::new());
-        DocumentBlob { id, kind, size_bytes: 3, name: None, other_names }
+        let (kind, other_names, paths) = ("text/plain".into(), Vec::new(), Vec::new());
+        DocumentBlob { id, kind, size_bytes: 3, name: None, other_names, paths }
     }
 
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 42] = [
+        let changes: [fn(&mut RunInputs); 43] = [
             |i| i.fuel_rules = FuelRules::FIRST,
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
@@ -251,6 +251,7 @@ mod tests {
             |i| drop(i.blobs.pop()),
             |i| i.blobs[0].name = Some(BlobName::parse("a.csv").unwrap()),
             |i| i.blobs[0].other_names = vec![BlobName::parse("a.csv").unwrap()],
+            |i| i.blobs[0].paths = vec![WorkspacePath::parse("a.csv").unwrap()],
             |i| i.keep_files = KeepFiles::Usual(KeepBounds::NONE),
             |i| i.keep_files = KeepFiles::All,
             |i| i.strict_output = true,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
+use crate::mcp::features::tools::SESSION_TOOL;
 use wardian_formats::protocol::openrpc::output_schema;
 use wardian_formats::protocol::tools::find_tool;
 use wardian_service::PublishedSkill;
@@ -18,7 +19,8 @@ const MAX_NAME: usize = 64;
 /// The name of the tool that executes a skill, if the skill can have one.
 pub(crate) fn tool_of(skill: &str) -> Option<String> {
     let name = skill.replace('.', "_");
-    (name.len() <= MAX_NAME && find_tool(&name).is_none()).then_some(name)
+    let is_taken = name == SESSION_TOOL.name || find_tool(&name).is_some();
+    (name.len() <= MAX_NAME && !is_taken).then_some(name)
 }
 
 /// The name of the skill that a tool executes.
@@ -49,8 +51,9 @@ mod tests {
             assert_eq!(skill_of(&tool_of(skill).unwrap()), skill);
         }
         assert_eq!(tool_of("data.csv.profile").unwrap(), "data_csv_profile");
-        // The eight tools keep their names.
+        // The server's own tools keep their names.
         assert_eq!(tool_of("run.code"), None);
+        assert_eq!(tool_of("session"), None);
         assert_eq!(tool_of(&"a".repeat(65)), None);
     }
 }
