@@ -65,6 +65,7 @@ impl Methods for Done {
             fuel: None,
             cached: false,
             display: Vec::new(),
+            requests: Vec::new(),
             session: None,
         })))
     }

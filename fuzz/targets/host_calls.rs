@@ -60,8 +60,8 @@ impl Host for Asked {
 fuzz_target!(|script: &[u8]| {
     let asked = Asked::default();
     let account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
-    let order = CellOrder { number: 1, reseed: false };
-    let mut account = account.for_cell(Some(order));
+    let order = CellOrder::new(1, false);
+    let mut account = account.for_cell(Some(&order));
     let mut capture = Capture::new(LIMITS.logs);
     let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &[], 1).unwrap();
     let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
@@ -80,6 +80,7 @@ fuzz_target!(|script: &[u8]| {
             HostAnswer::Bytes(bytes) => check_answer(frame[0], &bytes),
             HostAnswer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
             HostAnswer::Fault => {}
+            HostAnswer::Held(_) => panic!("the host holds no guests"),
             HostAnswer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
             HostAnswer::OutOfFuel => panic!("fuel is not counted"),
         }

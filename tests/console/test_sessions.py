@@ -132,6 +132,33 @@ class Notebooks(OnSessions):
         self.type_cell("kept")
         self.wait_item(2, "VALUE\n7")
 
+    def test_what_a_cell_asks_is_answered_on_the_page(self):
+        id = self.begin()
+        self.show(f"/sessions/{id}")
+        self.type_cell("print('before')\nname = input('Name? ')\nprint('after')\nname * 2")
+        self.wait_item(1, "waiting")
+        self.browser.wait_text("Cell 1 waits for answers", ".next-cell")
+        self.assertTrue(self.browser.run("return document.querySelector('.next-cell .primary').disabled"))
+        self.browser.fill(".asked input", "Ada")
+        self.browser.click_text(".asked button", "Answer")
+        self.wait_item(1, 'VALUE\n"AdaAda"')
+        for text in ("before", "after", "kept"):
+            self.wait_item(1, text)
+        # What another client began, in a function.
+        self.cell(id, "def f(): return [tools.query.now(n=1), input('<b>Word</b>')]\nf()", tools=[{"name": "query"}])
+        self.wait_item(2, "waiting")
+        self.browser.fill(".asked textarea", "{")
+        self.browser.click_text(".asked button", "Answer")
+        self.browser.wait_text("is not JSON", ".asked .problem")
+        self.browser.fill(".asked textarea", '{"rows": 2}')
+        self.browser.click_text(".asked button", "Answer")
+        self.browser.wait_text("<b>Word</b>", ".asked label")
+        self.browser.click_text(".asked button", "Abandon")
+        self.wait_item(2, "rolled back")
+        self.type_cell("name")
+        self.wait_item(3, 'VALUE\n"Ada"')
+        self.assert_clean()
+
     def test_a_cell_that_is_rolled_back_says_why(self):
         id = self.begin()
         self.cell(id, "kept = 7")

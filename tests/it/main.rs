@@ -80,5 +80,6 @@ mod tls;
 mod tokens;
 mod traces;
 mod untouched;
+mod waiting_cells;
 mod waiting_runs;
 mod workers;

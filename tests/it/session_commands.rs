@@ -50,6 +50,15 @@ fn the_last_cell_decides_the_exit_code() {
 }
 
 #[test]
+fn a_cell_that_asks_gets_the_next_line() {
+    let (server, place) = (TestServer::start(&[]), Command::new());
+    let script = "name = input('Name? ')\nAda\nname.upper()\ninput()\n";
+    let ended = at(&place, &server, &["repl"], script).with(1);
+    assert_eq!(ended.stdout, "\"ADA\"\n");
+    assert!(ended.stderr.contains("EOFError: EOF when reading a line"), "{}", ended.stderr);
+}
+
+#[test]
 fn sessions_are_kept_continued_and_controlled() {
     let (server, place) = (TestServer::start(&[]), Command::new());
     let kept = at(&place, &server, &["repl", "--keep"], "x = 1\n").with(0);

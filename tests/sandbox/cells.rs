@@ -93,11 +93,22 @@ impl Session<'_> {
         (limits, interrupt_at): (RunLimits, Option<Instant>),
     ) -> Ended {
         self.number += 1;
+        let host = Keeping { stored: Arc::clone(&self.stored), interrupt_at };
+        self.turn(source, CellOrder::new(self.number, reseed), limits, Box::new(host))
+    }
+
+    /// A turn with this order and this host.
+    pub(crate) fn turn(
+        &mut self,
+        source: &str,
+        cell: CellOrder,
+        limits: RunLimits,
+        host: Box<dyn Host>,
+    ) -> Ended {
         let (_, mut turn) = order(source, limits);
         turn.entrypoint = None;
         turn.keep_files = self.keep_files.clone();
-        turn.cell = Some(CellOrder { number: self.number, reseed });
-        let host = Box::new(Keeping { stored: Arc::clone(&self.stored), interrupt_at });
+        turn.cell = Some(cell);
         let end = self.sandbox.turn(&mut self.guest, &turn, host, Stopwatch::start()).unwrap();
         let value = match end.output.as_slice() {
             [] => Value::Null,

@@ -6,6 +6,7 @@
 mod cache;
 mod cells;
 mod interrupts;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -31,7 +31,7 @@ function typeOf(schema, indent) {
       return membersOf(schema.properties, schema.required ?? [], indent);
     }
     default:
-      return schema.type;
+      return schema.type ?? "Json";
   }
 }
 

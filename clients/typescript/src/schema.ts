@@ -101,7 +101,8 @@ export type TruncatedOutput = {
 
 /** The result of a run that has ended. A program that failed is a result, too. */
 export type RunResult = {
-  status: "completed" | "failed";
+  /** waiting: the program goes on with answers to its requests. */
+  status: "completed" | "failed" | "waiting";
   run_id: RunId;
   /** One line for people and models. */
   summary: string;
@@ -129,6 +130,8 @@ export type RunResult = {
   cached?: boolean | undefined;
   /** What a cell displayed, in order: the forms of each object by MIME type. */
   display?: Array<Record<string, DisplayPart>> | undefined;
+  /** What the program waits for, if its status is waiting. */
+  requests?: Array<CallerRequest> | undefined;
   session?: SessionState | undefined;
 };
 
@@ -140,10 +143,25 @@ export type SessionState = {
   cell: number;
   /** The state that the session is at; null if it has none. */
   checkpoint: string | null;
-  /** kept: the next cell finds the variables and files of this one. rolled_back: the session is where it was before. closed: the session has ended. */
-  state: "kept" | "rolled_back" | "closed";
+  /** kept: the next cell finds the variables and files of this one. rolled_back: the session is where it was before. waiting: the cell goes on with answers. closed: the session has ended. */
+  state: "kept" | "rolled_back" | "waiting" | "closed";
   /** Why the effects of the cell were not kept. */
   reason?: string | undefined;
+};
+
+/** Something that a cell asks of its caller: the call of a tool, or a line of text. */
+export type CallerRequest = {
+  /** Names the request in an answer. */
+  id: string;
+  kind: "tool" | "input";
+  /** Name of the tool. */
+  name?: string | undefined;
+  /** Arguments of the tool. */
+  arguments?: JsonObject | undefined;
+  /** What the line of text is asked for with. */
+  prompt?: string | undefined;
+  /** True if the line is not to be shown while it is typed. */
+  hidden?: boolean | undefined;
 };
 
 /** One form of an object that a cell displayed: a text, or a blob for pictures and long texts. */
@@ -351,6 +369,26 @@ export type RunCodeParams = {
     /** Time to wait while another call runs in the session (omit to be refused at once). */
     wait_ms?: number | undefined;
   } | undefined;
+  /** Tools of yours that code of a session can call: `await tools.NAME(...)` returns status 'waiting' with requests. */
+  tools?: Array<{
+    /** Name of the tool. */
+    name: string;
+    /** What the tool does. */
+    description?: string | undefined;
+    /** JSON Schema of its arguments. */
+    input_schema?: JsonObject | undefined;
+  }> | undefined;
+  /** Answers to all requests of a session that waits, which goes on then; leave code empty. */
+  answers?: Array<{
+    /** Id of the request. */
+    id: string;
+    /** Output of the tool, or the line of text. */
+    output?: Json | undefined;
+    /** Why there is no output. */
+    error?: string | undefined;
+  }> | undefined;
+  /** End the code that waits in the session, without its effects; leave code empty. */
+  abandon?: boolean | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;
   /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */

@@ -2,6 +2,7 @@
 /** Sessions: interpreters that several calls use one after another. */
 
 import { CallError, isRefusal } from "./errors.js";
+import { type Answers, answersOf, type CallerFunctions, declared, served } from "./requests.js";
 import type { RunStream } from "./runs.js";
 import type { JsonObject, RunCodeParams, RunResult } from "./schema.js";
 import type { Transport } from "./transport.js";
@@ -42,7 +43,7 @@ export interface Cell {
   number: number;
   /** The code, if the server keeps it. */
   source: string | null;
-  state: "running" | "kept" | "rolled_back";
+  state: "running" | "waiting" | "kept" | "rolled_back";
   /** The state after the cell, if it was kept and still exists. */
   checkpoint: string | null;
   began_ms: number;
@@ -108,7 +109,8 @@ export interface SessionClient {
 }
 
 /** A call of `run_code` in a session. */
-export type SessionCall = Omit<CellParams, "if_checkpoint" | "wait_ms" | "signal"> & {
+export type SessionCall = Omit<CellParams, "if_checkpoint" | "wait_ms" | "signal"> &
+  Pick<RunCodeParams, "tools" | "answers" | "abandon"> & {
   code: string;
   session: Exclude<RunCodeParams["session"], string | undefined>;
 };
@@ -145,9 +147,28 @@ export class Session implements AsyncDisposable {
    * Runs Python code as the next cell. If the program fails, the result has `status: "failed"`, and
    * what it did until then stays. `result.session` is the state of the session after the cell:
    * `rolled_back` means that the cell left no trace, for example because it was stopped by force.
+   *
+   * The functions answer what the code asks for. If there is none for a request, the result has
+   * `status: "waiting"` and `requests`, and `answer` goes on.
    */
-  async run(code: string, { signal, ...params }: CellParams = {}): Promise<RunResult> {
-    return this.#seen(await this.#client.run(this.#call(code, params), signal));
+  async run(code: string, params: CellParams & CallerFunctions = {}): Promise<RunResult> {
+    return this.#served(this.#call(code, params), params);
+  }
+
+  /**
+   * Lets a cell go on that waits, with the answer to each of its requests. The functions answer further
+   * ones; tools that are left out stay declared.
+   */
+  async answer(
+    answers: Answers,
+    params: CellParams & CallerFunctions = {},
+  ): Promise<RunResult> {
+    return this.#served({ ...this.#call("", params), answers: answersOf(answers) }, params);
+  }
+
+  /** Ends a cell that waits. It leaves no trace. */
+  async abandon(): Promise<RunResult> {
+    return this.#seen(await this.#client.run({ ...this.#call("", {}), abandon: true }));
   }
 
   /** Runs Python code as the next cell and streams its output. Leaving the loop stops the cell. */
@@ -264,9 +285,23 @@ export class Session implements AsyncDisposable {
     return pathOf(this.id);
   }
 
-  #call(code: string, { if_checkpoint, wait_ms, ...params }: CellParams): SessionCall {
+  #call(code: string, given: CellParams & CallerFunctions): SessionCall {
+    const { if_checkpoint, wait_ms, signal: _signal, tools: _tools, onInput: _, ...params } = given;
     const session = { id: this.id, if_checkpoint: idOf(if_checkpoint), wait_ms };
     return { ...params, code, session };
+  }
+
+  /** Runs a cell, and answers its requests until it has ended or asks what no function answers. */
+  async #served(call: SessionCall, params: CellParams & CallerFunctions): Promise<RunResult> {
+    const { signal } = params;
+    const tools = declared(params);
+    let result = this.#seen(await this.#client.run({ ...call, tools }, signal));
+    for (;;) {
+      const answers = served(params, result.requests ?? []);
+      if (answers === undefined) return result;
+      const next = { ...this.#call("", params), answers: answersOf(await answers) };
+      result = this.#seen(await this.#client.run(next, signal));
+    }
   }
 
   /** Notes where the session is after a cell. */

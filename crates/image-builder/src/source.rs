@@ -21,6 +21,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/avif.py",
     "_wardian/blake.py",
     "_wardian/bytecode.py",
+    "_wardian/asking.py",
     "_wardian/cells.py",
     "_wardian/clock.py",
     "_wardian/codecs.py",
@@ -94,6 +95,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "runtime/log.py",
     "runtime/run.py",
     "runtime/secrets.py",
+    "runtime/tools.py",
 ];
 
 /// Files that import and use the packages of an image: `base` and one for each group.

@@ -138,6 +138,7 @@ mod tests {
             fuel: None,
             cached: false,
             display: Vec::new(),
+            requests: Vec::new(),
             session: None,
         }
     }

@@ -92,7 +92,8 @@ impl<D: Disk> Sessions<D> {
     /// # Errors
     ///
     /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::NoCheckpoint`],
-    /// [`SessionsError::Busy`] while a cell is running, or the store fails.
+    /// [`SessionsError::Busy`] while a cell is running, [`SessionsError::Waiting`] while one waits for its
+    /// caller, or the store fails.
     pub async fn restore(
         &self,
         tenant: &TenantId,
@@ -105,6 +106,9 @@ impl<D: Disk> Sessions<D> {
         let (inner, session, checkpoint) =
             (Arc::clone(&self.0), session.clone(), checkpoint.clone());
         in_task(async move {
+            if let Some(waiting) = inner.store.waiting_cell(&session).await? {
+                return Err(SessionsError::Waiting { session, cell: waiting.number });
+            }
             let is_done = inner.store.restore(&session, &checkpoint, inner.now_ms()).await?;
             drop(permit);
             let missing = SessionsError::NoCheckpoint { checkpoint: Some(checkpoint) };

@@ -18,11 +18,13 @@ pub struct SessionsConfig {
     pub idle: Duration,
     /// The longest time for which a session is kept after its creation.
     pub max_age: Duration,
+    /// The longest time for which a worker holds a cell that waits for its caller in the middle of a call.
+    pub longest_wait: Duration,
 }
 
 impl SessionsConfig {
     /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 24 hours after the
-    /// last use, and seven days.
+    /// last use, seven days, and ten minutes for an answer.
     #[must_use]
     pub const fn at(root: PathBuf) -> Self {
         Self {
@@ -31,6 +33,7 @@ impl SessionsConfig {
             max_parked: ByteCount::mebibytes(2 << 10),
             idle: Duration::from_secs(24 * 60 * 60),
             max_age: Duration::from_secs(7 * 24 * 60 * 60),
+            longest_wait: Duration::from_secs(10 * 60),
         }
     }
 }

@@ -47,6 +47,36 @@ pub enum SessionsError {
         /// The session.
         session: SessionId,
     },
+    /// A cell of the session waits for its caller.
+    #[error(
+        "cell {cell} of the session `{session}` waits for its caller; send `answers` to its requests, or \
+         `abandon` it"
+    )]
+    Waiting {
+        /// The session.
+        session: SessionId,
+        /// The number of the cell.
+        cell: u32,
+    },
+    /// No cell of the session waits for its caller.
+    #[error(
+        "no cell of the session `{session}` waits for these answers; they may have been given before"
+    )]
+    NotWaiting {
+        /// The session.
+        session: SessionId,
+    },
+    /// The interpreter is gone in which a cell has waited. The cell is rolled back.
+    #[error(
+        "cell {cell} of the session `{session}` was rolled back while it waited, because its interpreter was \
+         lost; the session is where it was before, and the cell can be executed again"
+    )]
+    WaitLost {
+        /// The session.
+        session: SessionId,
+        /// The number of the cell.
+        cell: u32,
+    },
     /// The session is not in the state that the caller expects.
     #[error(
         "the session has moved on: it is at {}",
@@ -111,8 +141,11 @@ impl SessionsError {
             Self::NotFound { .. } => ErrorKind::SessionNotFound,
             Self::NoCheckpoint { .. } => ErrorKind::CheckpointNotFound,
             Self::Expired { .. } => ErrorKind::SessionExpired,
-            Self::Busy { .. } => ErrorKind::SessionBusy,
-            Self::Conflict { .. } | Self::IsCurrent { .. } => ErrorKind::SessionConflict,
+            Self::Busy { .. } | Self::Waiting { .. } => ErrorKind::SessionBusy,
+            Self::Conflict { .. }
+            | Self::IsCurrent { .. }
+            | Self::NotWaiting { .. }
+            | Self::WaitLost { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,
             Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
                 ErrorKind::QuotaExceeded

@@ -8,8 +8,8 @@
 //! | ----------------- | ----------------------------------------------------------------------- |
 //! | `sessions.rs`     | the sessions of a server: made, found, listed, closed, expired           |
 //! | `checkpoints.rs`  | their checkpoints: forked, restored, named, forgotten                    |
-//! | `turn.rs`         | one cell, from its beginning to its checkpoint or its roll-back          |
-//! | `turn_table.rs`   | one cell at a time                                                       |
+//! | `turns`           | one cell at a time, from its beginning to its checkpoint or its roll-back, |
+//! |                   | and its waits for its caller                                             |
 //! | `keys.rs`         | the keys of sessions, and how they are kept                              |
 //! | `seal.rs`         | the encryption of packs                                                  |
 //! | `pack_folder.rs`  | packs as files                                                           |
@@ -23,7 +23,8 @@
 //! ```
 //!
 //! INVARIANT(whole-cells): a session is at the end of a cell that was committed, or where it was before,
-//! whenever and however the server ends. A pack is durable before its row.
+//! whenever and however the server ends. A pack is durable before its row. A cell that waits for its caller
+//! is not at its end.
 //!
 //! INVARIANT(one-owner): a session is seen by its tenant alone. For others it is like one that does not
 //! exist.
@@ -47,8 +48,7 @@ mod keys;
 mod pack_folder;
 mod seal;
 mod sessions;
-mod turn;
-mod turn_table;
+mod turns;
 
 #[cfg(test)]
 mod fault_tests;
@@ -63,8 +63,10 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
-pub use crate::turn::{MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack};
+pub use crate::turns::turn::{
+    MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
+};
 pub use wardian_stores::sessions::{
     CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession,
+    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell,
 };

@@ -9,7 +9,7 @@ use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
 use crate::pack_folder::PackFolder;
-use crate::turn_table::TurnTable;
+use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::DatabaseError;
 use wardian_stores::sessions::{
@@ -118,6 +118,12 @@ impl<D: Disk> Sessions<D> {
             sessions.0.remove_files(orphans.collect()).await?;
         }
         Ok(sessions)
+    }
+
+    /// The longest time for which a cell is held.
+    #[must_use]
+    pub fn longest_wait(&self) -> Duration {
+        self.0.config.longest_wait
     }
 
     /// Makes a session. It has no checkpoint before its first cell is done.

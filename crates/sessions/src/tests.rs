@@ -69,6 +69,85 @@ async fn one_owner_sees_a_session() {
 }
 
 #[tokio::test]
+async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let first = sessions.run(&id, b"before").await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"part one");
+    let asked = "requests".to_owned();
+    turn.park(description, b"part one".to_vec(), end(), asked.clone()).await.unwrap();
+    drop(sessions);
+    let sessions = place.open().await;
+    let refused = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(refused, SessionsError::Waiting { cell: 2, .. }), "{refused}");
+    let refused = sessions.restore(&acme(), &id, &first).await.unwrap_err();
+    assert!(matches!(refused, SessionsError::Waiting { cell: 2, .. }), "{refused}");
+    assert_eq!(sessions.find(&acme(), &id).await.unwrap().head, Some(first.clone()));
+    assert_eq!(place.files().len(), 2);
+    let waiting = sessions.waiting(&acme(), &id).await.unwrap();
+    assert_eq!((waiting.number, &waiting.asked), (2, &asked));
+    let turn = sessions.resume_turn(&acme(), &id, waiting.clone()).await.unwrap();
+    let packs = turn.packs(&CallMemory::unlimited()).await.unwrap();
+    let bytes: Vec<&[u8]> = packs.iter().map(|pack| pack.bytes.as_slice()).collect();
+    assert_eq!((bytes, turn.must_reseed()), (vec![&b"before"[..], b"part one"], false));
+    let busy = sessions.resume_turn(&acme(), &id, waiting.clone()).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    // It has not gone on, so it waits on.
+    drop(turn);
+    let mut turn = loop {
+        match sessions.resume_turn(&acme(), &id, waiting.clone()).await {
+            Err(SessionsError::Busy { .. }) => tokio::task::yield_now().await,
+            resumed => break resumed.unwrap(),
+        }
+    };
+    turn.set_continued(true);
+    // A part that begins at another state is none of this cell.
+    let of_head = facts(turn.head(), b"part two");
+    let refused = turn.commit(of_head, b"part two".to_vec(), end()).await.unwrap_err();
+    assert!(matches!(refused, SessionsError::Conflict { .. }), "{refused}");
+    let refused = sessions.resume_turn(&acme(), &id, waiting).await.map(drop).unwrap_err();
+    assert!(matches!(refused, SessionsError::NotWaiting { .. }), "{refused}");
+    assert_eq!(
+        (sessions.state(&id).await.unwrap(), place.files().len()),
+        (vec![b"before".to_vec()], 1)
+    );
+
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"asks");
+    turn.park(description.clone(), b"asks".to_vec(), end(), asked).await.unwrap();
+    let waiting = sessions.waiting(&acme(), &id).await.unwrap();
+    let turn = sessions.resume_turn(&acme(), &id, waiting).await.unwrap();
+    let (sequence, base) = (description.sequence + 1, Some(description.digest));
+    let (digest, size) = (Digest::of(b"after"), ByteCount::from(5_usize));
+    let description = PackDescription { sequence, base, digest, size };
+    turn.commit(description, b"after".to_vec(), end()).await.unwrap();
+    let expected = [&b"before"[..], b"asks", b"after"];
+    assert_eq!(sessions.state(&id).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_cell_that_waits_is_abandoned() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let refused = sessions.abandon(&acme(), &id, end()).await.unwrap_err();
+    assert!(matches!(refused, SessionsError::NotWaiting { .. }), "{refused}");
+    sessions.run(&id, b"before").await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"part");
+    turn.park(description, b"part".to_vec(), end(), "requests".to_owned()).await.unwrap();
+    let beta = TenantId::parse("beta").unwrap();
+    assert!(sessions.abandon(&beta, &id, end()).await.is_err());
+    assert_eq!(sessions.abandon(&acme(), &id, end()).await.unwrap().number, 2);
+    assert_eq!(place.files().len(), 1, "its state is gone");
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (3, true));
+    turn.roll_back(end()).await.unwrap();
+}
+
+#[tokio::test]
 async fn sealed_packs_are_whole_or_damaged() {
     let place = Place::new();
     let sessions = place.open().await;

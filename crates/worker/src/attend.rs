@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::error::WorkerError;
-use crate::host::ChannelHost;
+use crate::host::{ChannelHost, LeftChannel};
 use crate::link::channel::Channel;
 use crate::link::error::ChannelError;
 use crate::runner::{Runner, RunnerError};
@@ -52,17 +52,17 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             }
             ToWorker::Turn(turn) => {
                 let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
-                give_turn(&channel, runner, (guest, *turn), &mut last_reset)?;
-            }
-            ToWorker::Close => {
-                if let Ok(guest) = open.take().ok_or(WorkerError::Unexpected)? {
-                    last_reset = Some(close(&channel, runner, guest)?);
+                let left = give_turn(&channel, runner, (guest, *turn), &mut last_reset)?;
+                if left == LeftChannel::Closed {
+                    last_reset = close_open(&channel, runner, open.take())?;
                 }
             }
+            ToWorker::Close => last_reset = close_open(&channel, runner, open.take())?,
             ToWorker::Run(setup, turn) if open.is_none() && packs.is_empty() => {
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
-                perform(&channel, runner, (&mut guest, *turn), (watch, last_reset.take()))?;
+                let order = (&mut guest, *turn, ChannelHost::new(&channel));
+                perform(&channel, runner, order, (watch, last_reset.take()))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
                 last_reset = Some(close(&channel, runner, guest)?);
             }
@@ -91,39 +91,44 @@ fn give_turn<R: Runner>(
     runner: &mut R,
     (guest, turn): (&mut Result<R::Guest, PackError>, Turn),
     last_reset: &mut Option<Duration>,
-) -> Result<(), WorkerError> {
+) -> Result<LeftChannel, WorkerError> {
     let (watch, is_cell) = (Stopwatch::start(), turn.cell.is_some());
     let guest = match guest {
         Ok(guest) => guest,
         Err(refused) => {
             let reason = CauseChain(&*refused).to_string();
-            return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
+            channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?;
+            return Ok(LeftChannel::Waiting);
         }
     };
-    let order = (&mut *guest, turn);
-    let can_go_on = perform(channel, runner, order, (watch, last_reset.take()))?;
+    let host = ChannelHost::new(channel);
+    let host = if is_cell { host.of_cell() } else { host };
+    let order = (&mut *guest, turn, host);
+    let performed = perform(channel, runner, order, (watch, last_reset.take()))?;
+    let Some(can_go_on) = performed else { return Ok(LeftChannel::Closed) };
     if is_cell && can_go_on {
         park(&mut channel.borrow_mut(), runner, guest)?;
     }
-    Ok(())
+    Ok(LeftChannel::Waiting)
 }
 
 /// Performs a turn and sends its outcome, which says how long the last reset before it took. Returns
-/// whether the guest can have another turn.
+/// whether the guest can have another turn; `None` if it was closed while it was held, and nothing was sent.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    (guest, turn): (&mut R::Guest, Turn),
+    (guest, turn, host): (&mut R::Guest, Turn, ChannelHost),
     (watch, last_reset): (Stopwatch, Option<Duration>),
-) -> Result<bool, WorkerError> {
-    let host = ChannelHost::new(channel);
+) -> Result<Option<bool>, WorkerError> {
     let end = runner.turn(guest, &turn, host.clone(), watch).map_err(WorkerError::Sandbox)?;
-    host.close()?;
+    if host.close()? == LeftChannel::Closed {
+        return Ok(None);
+    }
     let TurnEnd { mut outcome, output, can_go_on } = end;
     outcome.usage.last_reset = last_reset;
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
-    Ok(can_go_on)
+    Ok(Some(can_go_on))
 }
 
 /// Sends the state of a guest that is whole, or why it cannot be saved.
@@ -146,6 +151,18 @@ fn park<R: Runner>(
         Err(refused) => CauseChain(&refused).to_string(),
     };
     Ok(channel.send(&FromWorker::NotParked { reason }, &[])?)
+}
+
+/// Closes the guest that is open, unless it could not be resumed. Returns how long that took.
+fn close_open<R: Runner>(
+    channel: &Rc<RefCell<Channel>>,
+    runner: &mut R,
+    open: Option<Result<R::Guest, PackError>>,
+) -> Result<Option<Duration>, WorkerError> {
+    match open.ok_or(WorkerError::Unexpected)? {
+        Ok(guest) => close(channel, runner, guest).map(Some),
+        Err(_not_resumed) => Ok(None),
+    }
 }
 
 /// Closes a guest, and returns how long that took.
@@ -304,7 +321,7 @@ mod tests {
 
     fn cell_of(source: &str) -> ToWorker {
         let (_, turn) = script(source);
-        let cell = Some(CellOrder { number: 1, reseed: false });
+        let cell = Some(CellOrder::new(1, false));
         ToWorker::Turn(Box::new(Turn { cell, ..*turn }))
     }
 
@@ -411,10 +428,11 @@ mod tests {
     #[test]
     fn nothing_follows_a_turn_that_is_no_cell_or_has_ended_its_guest() {
         let mut gateway = Gateway::open();
-        let cell = Some(CellOrder { number: 1, reseed: false });
+        let cell = Some(CellOrder::new(1, false));
         for _ in 0..2 {
             // In a run, a cell is the only one of its guest.
             let (setup, turn) = script("return {}");
+            let cell = cell.clone();
             gateway.tell(&ToWorker::Run(setup, Box::new(Turn { cell, ..*turn })));
             gateway.outcome();
             gateway.tell(&ToWorker::Open(script("").0));

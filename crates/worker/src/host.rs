@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::link::channel::{Channel, SocketPeek, Unasked};
 use crate::link::error::ChannelError;
+use wardian_formats::job::Turn;
 use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted, OutputListener};
 use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, Refusal, ToWorker};
 use wardian_formats::job::network::NetworkRequest;
+use wardian_formats::job::outcome::RunOutcome;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -24,6 +26,8 @@ use wardian_vocabulary::units::ByteCount;
 #[derive(Debug, Clone)]
 pub struct ChannelHost {
     channel: Rc<RefCell<Channel>>,
+    /// True if the turn is one of a guest that stays open, and a cell.
+    can_hold: bool,
     state: Rc<RefCell<HostState>>,
     conversation: Arc<Conversation>,
 }
@@ -86,7 +90,18 @@ impl Conversation {
 enum HostState {
     Open,
     Cancelled,
+    /// The gateway has closed the guest while it was held.
+    Closed,
     Broken(ChannelError),
+}
+
+/// How a run leaves the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftChannel {
+    /// The gateway waits for the outcome.
+    Waiting,
+    /// It has closed the guest and waits for nothing.
+    Closed,
 }
 
 impl ChannelHost {
@@ -96,7 +111,12 @@ impl ChannelHost {
         let conversation = Arc::<Conversation>::default();
         conversation.note(&channel.borrow());
         let (channel, state) = (Rc::clone(channel), Rc::new(RefCell::new(HostState::Open)));
-        Self { channel, state, conversation }
+        Self { channel, can_hold: false, state, conversation }
+    }
+
+    /// The same host for a cell of a guest that stays open, which may be held.
+    pub(crate) fn of_cell(self) -> Self {
+        Self { can_hold: true, ..self }
     }
 
     /// Ends the run's use of the channel.
@@ -104,9 +124,10 @@ impl ChannelHost {
     /// # Errors
     ///
     /// The reason why the channel can no longer be used, if there is one.
-    pub fn close(self) -> Result<(), ChannelError> {
+    pub(crate) fn close(self) -> Result<LeftChannel, ChannelError> {
         match self.state.replace(HostState::Cancelled) {
-            HostState::Open | HostState::Cancelled => Ok(()),
+            HostState::Open | HostState::Cancelled => Ok(LeftChannel::Waiting),
+            HostState::Closed => Ok(LeftChannel::Closed),
             HostState::Broken(error) => Err(error),
         }
     }
@@ -219,6 +240,33 @@ impl Host for ChannelHost {
         }
     }
 
+    fn can_hold(&self) -> bool {
+        self.can_hold && self.is_open()
+    }
+
+    /// Sends the outcome as that of a turn, and receives the next one. What is there in between belongs to
+    /// nobody, so that no other thread looks at the socket.
+    fn hold(&mut self, outcome: RunOutcome) -> Option<Box<Turn>> {
+        if !self.can_hold() {
+            return None;
+        }
+        let mut channel = self.channel.borrow_mut();
+        self.conversation.turns.fetch_add(1, Ordering::SeqCst);
+        let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on: true };
+        let next = channel.send(&done, b"null").and_then(|()| next_turn(&mut channel));
+        self.conversation.was_interrupted.store(false, Ordering::SeqCst);
+        self.conversation.turns.fetch_add(1, Ordering::SeqCst);
+        self.conversation.note(&channel);
+        drop(channel);
+        match next {
+            Ok(Some(turn)) => return Some(turn),
+            Ok(None) => drop(self.state.replace(HostState::Closed)),
+            Err(error) => drop(self.broken(error)),
+        }
+        self.conversation.cancel();
+        None
+    }
+
     fn is_cancelled(&self) -> IsCancelled {
         let peek = self.channel.borrow().peek();
         let conversation = Arc::clone(&self.conversation);
@@ -244,6 +292,19 @@ impl Host for ChannelHost {
                 conversation.cancel();
             }
         }))
+    }
+}
+
+/// The next turn of a guest that is held; `None` if it is closed.
+fn next_turn(channel: &mut Channel) -> Result<Option<Box<Turn>>, ChannelError> {
+    loop {
+        match channel.receive()? {
+            Some((ToWorker::Turn(turn), _)) => return Ok(Some(turn)),
+            Some((ToWorker::Close, _)) => return Ok(None),
+            // The turn ended while the message was on its way.
+            Some((ToWorker::Cancel | ToWorker::Interrupt, _)) => {}
+            Some(_) | None => return Err(ChannelError::Gone),
+        }
     }
 }
 

@@ -21,6 +21,7 @@
 //! unparkable            makes checkpoints of the guest fail from now on
 //! spoil MILLISECONDS    makes cleaning up take this long and fail
 //! complain COUNT        writes COUNT lines to standard error
+//! ask                   ends the turn of a cell, and logs the answers that its next one brings
 //! return TEXT           ends the run with this output
 //! return-of COUNT       ends the run with an output of COUNT bytes
 //! ```
@@ -55,6 +56,7 @@ use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream,
 };
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::CellOutcome;
 use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PACK_FORMAT, PackFacts};
 use wardian_formats::job::{Program, Setup, Turn};
@@ -244,6 +246,7 @@ impl ScriptedRunner {
                 }
                 Ok(Step::Next)
             }
+            "ask" => Ok(ask(host, logs)),
             "return" => Ok(Step::Return(rest.into())),
             "return-of" => Ok(Step::Return(vec![b'7'; rest.parse().unwrap()])),
             _ => Err(format!("no such step: {line}").into()),
@@ -355,7 +358,7 @@ impl Runner for ScriptedRunner {
             conversions: Conversions::default(),
             usage,
             profile: None,
-            cell: turn.cell.map(|order| {
+            cell: turn.cell.as_ref().map(|order| {
                 Box::new(CellOutcome { reseeded: order.reseed, ..CellOutcome::default() })
             }),
         };
@@ -371,6 +374,28 @@ impl Runner for ScriptedRunner {
         }
         Err("a reset that failed as was asked for".into())
     }
+}
+
+/// Ends the turn in the middle of a call, and logs the answers that the next one brings.
+fn ask(host: &mut ChannelHost, logs: &mut Logs) -> Step {
+    let requests = br#"[{"number":1,"input":{"prompt":"","hidden":false}}]"#;
+    let requests = CallerRequests::read(requests).unwrap();
+    let cell = CellOutcome { requests, is_held: true, ..CellOutcome::default() };
+    let outcome = RunOutcome {
+        end: Ok(()),
+        logs: std::mem::take(logs),
+        files: LeftFiles::default(),
+        blob_names: Vec::new(),
+        conversions: Conversions::default(),
+        usage: RunUsage::default(),
+        profile: None,
+        cell: Some(Box::new(cell)),
+    };
+    let Some(turn) = host.hold(outcome) else { return Step::Fail(RunFailure::Cancelled) };
+    let answers = turn.cell.as_ref().and_then(|cell| cell.answers.as_ref());
+    let text = answers.map_or("", |answers| answers.as_str()).to_owned();
+    logs.chunks.push(LogChunk { stream: Stream::Log, text });
+    Step::Next
 }
 
 /// Stores a blob; a refusal ends the run.

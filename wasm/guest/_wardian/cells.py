@@ -4,6 +4,8 @@ What a cell leaves stays: names, modules, files, tasks, threads that wait, and t
 ended it as `sys.last_exc`. Between two cells the host may copy the memory, and go on with a copy
 elsewhere; so nothing is kept here that a program could not know of, and connections are closed.
 
+A cell may wait for its caller: see `asking`. Then its turn ends, and the next one goes on with it.
+
 The value of a cell is that of its last expression. `main` is not called. Of values that have a richer
 form than text, the host gets that form, too: see `display`.
 """
@@ -16,12 +18,14 @@ import builtins
 import contextvars
 import linecache
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from types import CodeType, ModuleType
 from typing import Any
 
 from _wardian import (
     advice,
+    asking,
     conversion,
     display,
     door,
@@ -38,6 +42,7 @@ from _wardian import (
     timers,
     trace,
 )
+from runtime import tools as runtime_tools
 
 SOURCES_MAX = 4 << 20
 """Most characters of the sources of cells that are kept for tracebacks and `In`. Old ones go first."""
@@ -45,7 +50,15 @@ SOURCES_MAX = 4 << 20
 PASSES_MAX = 64
 """Most steps of the event loop at the end of a cell, for tasks that need not wait."""
 
+QUIET_MAX = 30.0
+"""Most seconds for which a cell that waits for its caller goes on waiting for connections on which
+nothing happens. They are closed then."""
+
+WAITS = object()
+"""In the place of a value: the cell waits for its caller."""
+
 _modules = sys.modules
+_now = time.monotonic
 _compile, _eval = compile, eval
 _lines_of: dict[str, Any] = linecache.cache
 
@@ -65,8 +78,11 @@ class Session:
         self.outer: tuple[Any, Any] = (None, None)  # the streams of the process
         self.streams: tuple[Any, Any] | None = None  # those of the program, if it has others
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None  # the cell, if it waits for its caller
+        self._timing: magics.Timing | None = None  # of that cell
         self.namespace.update(
             __builtins__=builtins,
+            ainput=runtime_tools.input,
             display=display.display,
             get_ipython=magics.get_ipython,
             In=self.inputs,
@@ -90,6 +106,11 @@ class Session:
         event_loop.provide_loop(self.loop)
         if job["args"] or "args" not in self.namespace:
             self.namespace["args"] = job["args"]
+        declared = job["cell"].get("tools")
+        if declared is not None or "answers" not in job["cell"]:
+            asking.declare(declared or ())
+        if declared:
+            self.namespace.setdefault("tools", runtime_tools)
 
     def note_source(self, number: int, source: str) -> str:
         """Keeps the source of a cell, and returns the name of its file in tracebacks."""
@@ -123,24 +144,27 @@ class Session:
             del self.values[next(iter(self.values))]
 
     def run(self, source: str, name: str) -> Any:
-        """Runs the source of a cell, and returns the value of its last expression.
+        """Runs the source of a cell, and returns the value of its last expression, or `WAITS`.
 
         Raises:
             BaseException: The exception that the cell raised.
         """
         tree, source, is_timed = self._parsed(source, name)
+        if "input" in source:
+            tree = asking.with_awaited_input(tree)
         code, last = self._compiled(tree, source, name)
         is_awaited = any(
             part.co_flags & script.COROUTINE for part in (code, last) if part is not None
         )
-        timing = magics.Timing() if is_timed else None
+        self._timing = magics.Timing() if is_timed else None
+        if is_awaited:
+            coroutine = _awaited(code, last, self.namespace)
+            self._task = self.loop.create_task(coroutine, context=self.context)
+            return self.go_on()
         try:
-            if is_awaited:
-                return self._await(_awaited(code, last, self.namespace))
             return self.context.run(_evaluated, code, last, self.namespace)
         finally:
-            if timing is not None:
-                timing.show()
+            self._end()
 
     def _parsed(self, source: str, name: str) -> tuple[ast.Module, str, bool]:
         """The syntax tree, the source without magics, and whether the cell begins with `%%time`."""
@@ -176,19 +200,51 @@ class Session:
             return code, None
         return code, _compile(expression, name, "eval", script.AWAIT | self.features, True)
 
-    def _await(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Runs the event loop until the cell is through. Other tasks stay as they are then."""
-        loop = self.loop
-        task = loop.create_task(coroutine, context=self.context)
+    def go_on(self) -> Any:
+        """Runs the event loop until the cell is through, or waits for its caller: then this is called
+        once more, after `asking.settle`. Other tasks stay as they are.
+
+        Raises:
+            BaseException: The exception that the cell raised.
+        """
+        loop: Any = self.loop
+        task = self._task
+        if task is None:
+            raise RuntimeError("no cell waits for its caller")
         try:
-            return loop.run_until_complete(task)
+            if not loop.run_until_idle(task, self._rest) and asking.is_asked(loop):
+                return WAITS
+            self._end()
+            if not task.done():
+                raise RuntimeError("Event loop stopped before Future completed.")
+            return task.result()
         except BaseException:
+            self._end()
             if not task.done():
                 task.cancel()
                 self.let_tasks_run()
             elif not task.cancelled():
                 task.exception()  # it is reported
             raise
+
+    def _rest(self, has_connections: bool) -> float | None:
+        """How long the loop may wait for connections and timers. Stops it if a cell waits for its caller,
+        and for nothing else that could go on meanwhile: timers go on afterwards."""
+        loop: Any = self.loop
+        if not asking.is_asked(loop):
+            return None
+        if has_connections and not asking.is_all(loop):
+            rest: float = loop._selector.last_event + QUIET_MAX - _now()
+            if rest > 0:
+                return rest
+        loop.stop()
+        return 0.0
+
+    def _end(self) -> None:
+        """Notes that the cell is through, and shows its times if it has asked for them."""
+        timing, self._task, self._timing = self._timing, None, None
+        if timing is not None:
+            timing.show()
 
     def let_tasks_run(self) -> None:
         """Lets tasks go on that need not wait. What they raise is told by the loop.
@@ -308,24 +364,29 @@ def _begun(job: dict[str, Any]) -> Session:
     sys.argv = [""]
     session = Session()
     event_loop.lend_loop(lambda: session.loop)
+    asking.install(lambda: session.loop)
     display.install()
     notebook.install()
     return session
 
 
 def _ended(session: Session, job: dict[str, Any]) -> bytes:
-    """Runs the cell, and returns the report of its value."""
-    number = job["cell"]["number"]
-    code = job["program"].get("code")
-    if code is None:
-        raise failure.EntrypointNotFound("a cell is source text, and never a skill")
-    source = script.cleaned(code["source"])
+    """Runs the cell, or goes on with it, and returns the report of its value or of its requests."""
+    number, answers = job["cell"]["number"], job["cell"].get("answers")
     try:
-        value = session.run(source, session.note_source(number, source))
+        if answers is None:
+            source = _source_of(job)
+            value = session.run(source, session.note_source(number, source))
+        else:
+            asking.settle(answers)
+            value = session.go_on()
     except SystemExit as stop:  # it ends the cell, not the session
         if stop.code is not None and (not isinstance(stop.code, int) or stop.code != 0):
             raise
         value = None
+    if value is WAITS:
+        timers.end()
+        return asking.round_of(session.loop)
     if value is not None:
         session.note_value(number, value)
     threads.settle()
@@ -334,6 +395,13 @@ def _ended(session: Session, job: dict[str, Any]) -> bytes:
     display.show_value(value)
     display.show_open_figures()
     return conversion.shown(value, job["strict_output"])
+
+
+def _source_of(job: dict[str, Any]) -> str:
+    code = job["program"].get("code")
+    if code is None:
+        raise failure.EntrypointNotFound("a cell is source text, and never a skill")
+    return script.cleaned(code["source"])
 
 
 def _failed(exception: BaseException) -> bytes:
@@ -382,6 +450,7 @@ def forget() -> None:
     """Forgets the session; for rehearsals and tests."""
     global _session
     _session = None
+    asking.forget()
     signals.allow_interrupts()
     notebook.remove()
     event_loop.lend_loop(None)

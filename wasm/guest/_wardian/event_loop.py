@@ -15,6 +15,7 @@ import functools
 import inspect
 import selectors
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 from _wardian import clock, network, programs, readiness, shells, timers
 
 _sleep = clock.sleep
+_now = time.monotonic
 _run = asyncio.run
 
 
@@ -30,14 +32,28 @@ class _Selector(selectors.PollSelector):
 
     _selector_cls = readiness.Poll
 
+    idle: Callable[[bool], float | None] | None = None
+    """Is called before the loop waits, with whether it has connections. It returns the most seconds to
+    wait, or nothing if it has no opinion; with zero, the loop goes on at once."""
+
+    last_event = 0.0
+    """When a connection was ready, on the monotonic clock."""
+
     def select(self, timeout: float | None = None) -> Any:
         """Waits until a connection is ready or `timeout` seconds are over.
 
         Raises:
             RuntimeError: There is neither, so nothing could ever wake the loop.
         """
+        if self.idle is not None and timeout != 0:
+            most = self.idle(bool(self.get_map()))
+            if most is not None:
+                timeout = most if timeout is None else min(most, timeout)
         if self.get_map():
-            return super().select(timeout)
+            events = super().select(timeout)
+            if events:
+                self.last_event = _now()
+            return events
         if timeout is None:
             if not timers.wait(_sleep):
                 raise RuntimeError(readiness.WAITS_FOR_EVER)
@@ -55,6 +71,22 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
 
     def __del__(self) -> None:
         """Does not warn about a loop that was not closed: it holds no files and no threads."""
+
+    def run_until_idle(self, task: asyncio.Task[Any], idle: Callable[[bool], float | None]) -> bool:
+        """Runs until a task of the loop is done, or `idle` stops the loop. Returns whether it is done.
+
+        Raises:
+            BaseException: An end of the program that came up in a task.
+        """
+        selector: Any = self._selector  # type: ignore[attr-defined]
+        selector.idle, selector.last_event = idle, _now()
+        task.add_done_callback(_stop_loop_of)
+        try:
+            self.run_forever()
+        finally:
+            selector.idle = None
+            task.remove_done_callback(_stop_loop_of)
+        return task.done()
 
     def _make_self_pipe(self) -> None:
         """Nobody else could wake the loop: there is one thread."""
@@ -125,6 +157,12 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
 
         self.call_soon(step)
         return future
+
+
+def _stop_loop_of(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and isinstance(task.exception(), (SystemExit, KeyboardInterrupt)):
+        return  # it comes out of the loop by itself
+    task.get_loop().stop()
 
 
 def is_awaitable(value: object) -> bool:

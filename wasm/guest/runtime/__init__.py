@@ -1,4 +1,4 @@
-"""Helpers for the code that runs here: `from runtime import blobs, http, log, progress, run, secrets`.
+"""Helpers for the code that runs here: `from runtime import blobs, http, log, progress, run, secrets, tools`.
 
 - `blobs`: read the blobs that are mounted, write new ones.
 - `http`: requests to the hosts that a skill's manifest names.
@@ -6,6 +6,7 @@
 - `progress(done, total, message)`: tells a caller that reads along how far the program is.
 - `run`: what this run is.
 - `secrets`: the secrets that a skill's manifest declares.
+- `tools`: in cells of a session, the tools that the call has declared.
 
 What the host refuses arrives as an exception: `HostCallLimit`, `QuotaExceeded` and `PolicyDenied`
 are all `Refused`. A blob that is not mounted is a `BlobNotFound`, a secret that is not declared a
@@ -23,7 +24,7 @@ from _wardian.refusals import (
     Refused,
     SecretNotDeclared,
 )
-from runtime import blobs, http, log, run, secrets
+from runtime import blobs, http, log, run, secrets, tools
 
 __all__ = [
     "BlobNotFound",
@@ -38,6 +39,7 @@ __all__ = [
     "progress",
     "run",
     "secrets",
+    "tools",
 ]
 
 

@@ -130,6 +130,9 @@ class Sandbox(unittest.TestCase):
         self.printed = self.complained = ""
         self.displayed: list[dict[str, Any]] = []
         self.reseeded = self.cells = 0
+        self.requests: list[dict[str, Any]] = []
+        self.asked: list[dict[str, Any]] = []
+        self.held: list[dict[str, Any]] = []
         door_module.sandbox = self
         self.addCleanup(setattr, door_module, "sandbox", None)
         self._restore_process_afterwards()
@@ -214,6 +217,15 @@ class Sandbox(unittest.TestCase):
             self.displayed.clear()
         elif request[0] == 2:
             self.reseeded += 1
+        elif request[0] == 4:
+            self.requests = json.loads(request[1:].decode(), parse_constant=self._refuse_constant)
+            self.asked.extend(self.requests)
+            return json.dumps(
+                [{"number": one["number"], **self.held.pop(0)} for one in self.requests]
+            ).encode()
+        elif request[0] == 3:
+            self.requests = json.loads(request[1:].decode(), parse_constant=self._refuse_constant)
+            self.ends.append(("waits", self.requests))
         if request[0]:
             return b""
         at, count = struct.unpack_from("<IB", request, 1)
@@ -306,6 +318,26 @@ class Sandbox(unittest.TestCase):
         self.displayed = []
         order = {"number": self.cells, "reseed": reseed}
         return self.run_code(source, cell=order, **fields)
+
+    def answers(self, *answers: dict[str, Any], **fields: Any) -> tuple[str, Any]:
+        """Goes on with a cell that waits, with these answers in the order of its requests."""
+        numbered = [
+            {"number": request["number"], **answer}
+            for request, answer in zip(self.requests, answers, strict=True)
+        ]
+        self.displayed = []
+        order = {"number": self.cells, "reseed": False, "answers": numbered, **fields}
+        return self.run_code("", cell=order)
+
+    def waits(self, source: str, tools: Any = ()) -> list[dict[str, Any]]:
+        """Runs a cell that must wait, with tools of these names, and returns its requests."""
+        self.cells += 1
+        self.displayed = []
+        declared = [{"name": name} for name in tools]
+        order = {"number": self.cells, "reseed": False, "tools": declared}
+        end, requests = self.run_code(source, cell=order)
+        self.assertEqual(end, "waits", requests)
+        return self.requests
 
     def gives(self, source: str, **fields: Any) -> Any:
         """Runs a cell that must not fail, and returns its value."""

@@ -22,6 +22,7 @@ from wardian.errors import BadAnswer, CallError, ConnectionFailed, RunFailed, Wa
 from wardian.results import (
     Blob,
     BlobSample,
+    CallerRequest,
     ConvertedValue,
     DescribedSkill,
     DetachedRun,
@@ -52,6 +53,7 @@ __all__ = [
     "Blob",
     "BlobSample",
     "CallError",
+    "CallerRequest",
     "Cell",
     "Checkpoint",
     "Client",

@@ -1,16 +1,17 @@
-"""Pauses and files."""
+"""Pauses, files and the functions of a caller."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from inspect import isawaitable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from anyio import open_file, sleep, to_thread
+from anyio import create_task_group, open_file, sleep, to_thread
 
 from wardian._files import CHUNK, new_draft, put_in_place
 
-__all__ = ["chunks_of", "chunks_of_file", "replace_file", "sleep"]
+__all__ = ["chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
 
 
 async def chunks_of(path: Path) -> AsyncIterator[bytes]:
@@ -38,3 +39,21 @@ async def replace_file(path: Path, content: AsyncIterator[bytes]) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+async def outcomes_of(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Calls functions and coroutine functions, and returns what they return or raise. Coroutines run
+    at the same time."""
+    outcomes: list[Any] = [None] * len(calls)
+
+    async def note(at: int, call: Callable[[], Any]) -> None:
+        try:
+            outcome = call()
+            outcomes[at] = await outcome if isawaitable(outcome) else outcome
+        except Exception as error:
+            outcomes[at] = error
+
+    async with create_task_group() as group:
+        for at, call in enumerate(calls):
+            group.start_soon(note, at, call)
+    return outcomes

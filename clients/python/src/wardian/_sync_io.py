@@ -1,15 +1,15 @@
-"""Pauses and files."""
+"""Pauses, files and the functions of a caller."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import sleep
-from typing import IO
+from typing import IO, Any
 
 from wardian._files import CHUNK, new_draft, put_in_place
 
-__all__ = ["chunks_of", "chunks_of_file", "replace_file", "sleep"]
+__all__ = ["chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
 
 
 def chunks_of(path: Path) -> Iterator[bytes]:
@@ -37,3 +37,14 @@ def replace_file(path: Path, content: Iterator[bytes]) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def outcomes_of(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Calls functions, one after another, and returns what they return or raise."""
+    outcomes: list[Any] = []
+    for call in calls:
+        try:
+            outcomes.append(call())
+        except Exception as error:
+            outcomes.append(error)
+    return outcomes

@@ -21,7 +21,8 @@ Item = TypeVar("Item")
 Bytes: TypeAlias = bytes
 """For annotations in a class that has a method `bytes`."""
 Status = Literal["queued", "running", "ended"]
-CellState = Literal["kept", "rolled_back", "closed"]
+CellState = Literal["kept", "rolled_back", "waiting", "closed"]
+RunStatus = Literal["completed", "failed", "waiting"]
 
 
 class RunFailed(WardianError):
@@ -369,8 +370,8 @@ class SessionState:
     checkpoint: str | None
     """The state that the session is at; `None` if it has none, or has ended."""
     state: CellState
-    """`kept`: what the cell did stays. `rolled_back`: it left no trace. `closed`: the session has
-    ended with the cell."""
+    """`kept`: what the cell did stays. `rolled_back`: it left no trace. `waiting`: it goes on with
+    answers. `closed`: the session has ended with the cell."""
     reason: str | None
     """Why it was rolled back."""
     raw: JsonObject = raw_field()
@@ -414,10 +415,40 @@ def _displayed(raw: JsonObject) -> Display:
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The result of a run that has ended, completed or failed."""
+class CallerRequest:
+    """Something that a cell asks of its caller: the call of a tool, or a line of text."""
 
-    status: Literal["completed", "failed"]
+    id: str
+    """Names the request in an answer."""
+    kind: Literal["tool", "input"]
+    name: str | None
+    """The name of the tool."""
+    arguments: JsonObject | None
+    """The arguments of the tool."""
+    prompt: str | None
+    """What the line is asked for with."""
+    hidden: bool
+    """Whether the line is not to be shown while it is typed."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> CallerRequest:
+        return cls(
+            id=_wire.text(raw, "id"),
+            kind=cast('Literal["tool", "input"]', _wire.text(raw, "kind")),
+            name=_wire.text_or_none(raw, "name"),
+            arguments=_wire.object_or_none(raw, "arguments"),
+            prompt=_wire.text_or_none(raw, "prompt"),
+            hidden=bool(_wire.flag_or_none(raw, "hidden")),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run that has ended, completed or failed, or of a cell that waits."""
+
+    status: RunStatus
     run_id: str
     summary: str
     output: JsonObject | None
@@ -441,6 +472,8 @@ class RunResult:
     """The session after this cell, for code that ran in one."""
     display: list[Display]
     """What the cell displayed, in order."""
+    requests: list[CallerRequest]
+    """What the cell waits for, if the status is `waiting`."""
     raw: JsonObject = raw_field()
 
     @property
@@ -459,7 +492,7 @@ class RunResult:
         error = _wire.object_or_none(raw, "error")
         session = _wire.object_or_none(raw, "session")
         return cls(
-            status=cast('Literal["completed", "failed"]', _wire.text(raw, "status")),
+            status=cast(RunStatus, _wire.text(raw, "status")),
             run_id=_wire.text(raw, "run_id"),
             summary=_wire.text(raw, "summary"),
             output=_wire.object_or_none(raw, "output"),
@@ -478,6 +511,7 @@ class RunResult:
             cached=_wire.flag_or_none(raw, "cached"),
             session=None if session is None else SessionState.read(session),
             display=[_displayed(one) for one in _wire.objects(raw, "display")],
+            requests=[CallerRequest.read(one) for one in _wire.objects(raw, "requests")],
             raw=raw,
         )
 

@@ -12,6 +12,8 @@ from wardian import _wire
 from wardian._wire import JsonObject
 from wardian.results import RunResult, raw_field
 
+CellProgress = Literal["running", "waiting", "kept", "rolled_back"]
+
 
 @dataclass(frozen=True)
 class SessionInfo:
@@ -85,7 +87,7 @@ class Cell:
     number: int
     source: str | None
     """The code, if the server keeps it."""
-    state: Literal["running", "kept", "rolled_back"]
+    state: CellProgress
     checkpoint: str | None
     """The state after the cell, if it was kept and still exists."""
     began_ms: int
@@ -99,7 +101,7 @@ class Cell:
         return cls(
             number=_wire.integer(raw, "number"),
             source=_wire.text_or_none(raw, "source"),
-            state=cast('Literal["running", "kept", "rolled_back"]', _wire.text(raw, "state")),
+            state=cast(CellProgress, _wire.text(raw, "state")),
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
             began_ms=_wire.integer(raw, "began_ms"),
             result=None if result is None else RunResult.read(result),

@@ -102,12 +102,58 @@ def test_completion_and_inspection_know_the_state(talk: Talk) -> None:
 
 def test_input_is_refused_by_name(talk: Talk) -> None:
     for code in ("name = input('Your name? ')", "import getpass\ngetpass.getpass()"):
-        reply, _ = talk.run(code)
+        reply, _ = talk.run(code, allow_stdin=False)
         assert (reply["ename"], reply["evalue"]) == ("StdinNotImplementedError", NO_INPUT)
         assert reply["traceback"][-1] == f"StdinNotImplementedError: {NO_INPUT}"
     # Another end of a file is what it is.
     code = "raise EOFError('the file ended')"
     assert talk.run(code)[0]["ename"] == "EOFError"
+
+
+ASKS = """
+from runtime import tools
+print("first")
+a = input("Name? ")
+b = input()
+c = await tools.getpass("Word? ")
+[a, b, c]
+"""
+
+
+def test_the_user_is_asked(talk: Talk) -> None:
+    asked: list[Message] = []
+
+    def answer(message: Message) -> None:
+        asked.append(message["content"])
+        talk.client.input("" if len(asked) == 2 else "Ada")
+
+    reply, outputs = talk.run(ASKS, allow_stdin=True, stdin_hook=answer)
+    assert reply["status"] == "ok"
+    assert asked == [
+        {"prompt": "Name? ", "password": False},
+        {"prompt": "", "password": False},
+        {"prompt": "Word? ", "password": True},
+    ]
+    assert [kind for kind, _ in outputs] == ["stream", "execute_result"]
+    assert outputs[1][1]["data"]["text/plain"] == "['Ada', '', 'Ada']"
+
+
+def test_the_end_of_the_input_is_an_error_of_the_program(talk: Talk) -> None:
+    def end(message: Message) -> None:
+        talk.client.input("\x04")
+
+    reply, _ = talk.run("input()", allow_stdin=True, stdin_hook=end)
+    assert (reply["ename"], reply["evalue"]) == ("EOFError", "EOF when reading a line")
+
+
+def test_an_interrupt_ends_a_question(talk: Talk) -> None:
+    def interrupt(message: Message) -> None:
+        talk.manager.interrupt_kernel()
+
+    reply, outputs = talk.run("asked = 1\ninput()", allow_stdin=True, stdin_hook=interrupt)
+    assert reply["status"] == "error"
+    assert any("rolled back" in content.get("text", "") for _, content in outputs)
+    assert talk.value("'asked' in dir()") == "False"
 
 
 def run_and_interrupt(talk: Talk, code: str) -> tuple[Message, list[tuple[str, Message]], float]:

@@ -6,6 +6,7 @@ import base64
 import importlib.util
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from wardian.jupyter.bundles import Bundle, bundle_of, json_text, place_of_value
 from wardian.jupyter.history import History, as_reply
 from wardian.jupyter.remote import Remote, Settings
 from wardian.jupyter.syntax import Name
-from wardian.results import Display, DisplayPart
+from wardian.results import Display, DisplayPart, RunResult
 
 
 @pytest.mark.parametrize(
@@ -246,6 +247,17 @@ def test_a_session_that_cannot_begin_is_tried_again() -> None:
         )
 
 
+GONE = Answer(204, content=b"")
+
+
+def hear(stream: str, text: str) -> None:
+    """Nobody listens."""
+
+
+def refuse(part: RunResult, stop: threading.Event) -> None:
+    """Nobody answers."""
+
+
 def test_a_cell_says_its_limit_and_keeps_no_files() -> None:
     state = {"id": "ses_a", "cell": 1, "checkpoint": None, "state": "rolled_back", "reason": "r"}
     ended = {
@@ -259,13 +271,58 @@ def test_a_cell_says_its_limit_and_keeps_no_files() -> None:
 
     with ScriptedServer(answer) as server:
         remote = Remote(Settings(url=server.url, timeout=1.5, keep=True))
-        assert not remote.run("x", lambda stream, text: None).is_completed
+        assert not remote.run("x", hear, refuse).is_completed
         params = server.seen[-1].body["params"]
         assert (params["timeout_ms"], params["keep_files"]) == (1_500, False)
         # Nothing runs any more, so there is nothing to interrupt.
         remote.interrupt()
         remote.end()
         assert len(server.seen) == 2
+
+
+def part(status: str, *requests: str) -> Answer:
+    asked = [{"id": one, "kind": "input", "prompt": f"{one}? "} for one in requests]
+    ended = {
+        "status": status, "run_id": "r", "summary": "", "logs_preview": "", "logs_truncated": False,
+        "output_truncated": False, "duration_ms": 1, "memory_peak_bytes": 1, "requests": asked,
+    }  # fmt: skip
+    return result(ended)
+
+
+def test_what_a_cell_asks_is_answered_and_goes_on() -> None:
+    answers = [Answer(201, SESSION), part("waiting", "a", "b"), part("waiting", "c")]
+    with ScriptedServer([*answers, part("completed"), GONE]) as server:
+        remote = Remote(Settings(url=server.url))
+
+        def answer(asked: RunResult, stop: threading.Event) -> dict[str, str]:
+            return {request.id: f"{request.prompt}!" for request in asked.requests}
+
+        assert remote.run("x", hear, answer).is_completed
+        sent = [seen.body["params"].get("answers") for seen in server.seen[1:]]
+        assert sent == [
+            None,
+            [{"id": "a", "output": "a? !"}, {"id": "b", "output": "b? !"}],
+            [{"id": "c", "output": "c? !"}],
+        ]
+        remote.end()
+
+
+def test_an_interrupt_ends_a_question_and_the_cell() -> None:
+    answers = [Answer(201, SESSION), part("waiting", "a"), part("failed"), GONE]
+    with ScriptedServer(answers) as server:
+        remote = Remote(Settings(url=server.url))
+
+        def wait(asked: RunResult, stop: threading.Event) -> None:
+            other = threading.Thread(target=remote.interrupt)
+            other.start()
+            assert stop.wait(10)
+            other.join()
+
+        assert not remote.run("x", hear, wait).is_completed
+        assert server.seen[-1].body["params"]["abandon"] is True
+        # Nobody is asked any more.
+        remote.interrupt()
+        remote.end()
 
 
 def test_a_copy_is_closed_also_if_its_program_fails() -> None:

@@ -30,6 +30,11 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
             ),
             idle: reader.read_within("sessions.idle", usual.idle, shortest..=LONGEST),
             max_age: reader.read_within("sessions.max_age", usual.max_age, shortest..=LONGEST),
+            longest_wait: reader.read_within(
+                "sessions.longest_wait",
+                usual.longest_wait,
+                shortest..=LONGEST,
+            ),
             root: usual.root,
         },
     }

@@ -431,7 +431,7 @@ fn cell(source: &str) -> Job {
     // The patience with a pack grows with them.
     (job.guest.setup.limits.memory, job.guest.setup.limits.workspace) =
         (ByteCount::mebibytes(1), ByteCount::mebibytes(1));
-    job.turn.cell = Some(CellOrder { number: 1, reseed: false });
+    job.turn.cell = Some(CellOrder::new(1, false));
     job
 }
 

@@ -75,10 +75,10 @@ async fn an_interrupted_wait_ends_as_if_nothing_had_come() {
 #[tokio::test]
 async fn a_worker_has_a_second_more_for_a_cell() {
     let pool = start(PoolConfig { grace: Duration::from_millis(100), ..config(1) }).await;
-    for cell in [None, Some(CellOrder { number: 1, reseed: false })] {
+    for cell in [None, Some(CellOrder::new(1, false))] {
         let mut job = job("hang");
         job.turn.limits.wall_time = Duration::from_millis(50);
-        job.turn.cell = cell;
+        job.turn.cell = cell.clone();
         let ended = pool.open(job.guest).turn(&job.turn, &mut WrittenBlobs::default()).await;
         let ended = ended.unwrap();
         assert_eq!((error_type(&ended), ended.is_worker_lost), ("Timeout", true));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
@@ -13,13 +14,14 @@ use crate::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, NotParked, PackContent,
 };
 use wardian_formats::job::message::INLINE_MAX;
+use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 use wardian_vocabulary::ids::Digest;
 
 fn cell(source: &str) -> Job {
     let mut job = job(source);
-    job.turn.cell = Some(CellOrder { number: 1, reseed: false });
+    job.turn.cell = Some(CellOrder::new(1, false));
     job
 }
 
@@ -89,6 +91,38 @@ async fn a_guest_goes_on_from_its_packs_in_another_worker() {
     }
     assert_eq!(logs(&run_script(&second, "kept\nreturn {}").await), [""]);
     assert_eq!(second.report().counters.ended, 0);
+}
+
+/// A turn that goes on with a cell that was held.
+fn answers(text: &str) -> Job {
+    let mut job = cell("");
+    let answers = Some(JsonText::new(RawValue::from_string(text.to_owned()).unwrap()));
+    job.turn.cell = Some(CellOrder { answers, ..CellOrder::new(1, false) });
+    job
+}
+
+#[tokio::test]
+async fn a_cell_is_held_between_two_turns_and_has_its_pack_after_the_last() {
+    let pool = start(holding(1, 1)).await;
+    let mut guest = pool.open(guest());
+    let asks = try_cell(&mut guest, "log before\nask\nask\nkeep one\nreturn 7").await.unwrap();
+    assert!(asks.is_guest_kept && asks.pack.is_none(), "it is not whole between two calls");
+    assert_eq!(logs(&asks), ["before"]);
+    assert_eq!(pool.report().guests, 1);
+    let mut host = WrittenBlobs::default();
+    let again = guest.turn(&answers("[1]").turn, &mut host).await.unwrap();
+    assert!(again.outcome.cell.as_ref().is_some_and(|cell| cell.is_held));
+    assert_eq!(logs(&again), ["[1]"]);
+    let done = guest.turn(&answers("[2]").turn, &mut host).await.unwrap();
+    assert_eq!((logs(&done), done.is_guest_kept), (vec!["[2]"], true));
+    assert!(matches!(done.pack, Some(Ok(_))) && done.outcome.cell.unwrap().requests.is_empty());
+    // A guest that is closed meanwhile leaves its worker to others.
+    try_cell(&mut guest, "ask\nreturn 1").await.unwrap();
+    drop(guest);
+    assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""]);
+    assert_eq!(pool.report().counters.ended, 0, "no worker has ended");
+    // A run has no guest to hold.
+    assert_eq!(error_type(&run_script(&pool, "ask").await), "Cancelled");
 }
 
 /// Each cell is resumed, runs, and leaves nothing but its pack.

@@ -105,7 +105,7 @@ pub(crate) struct TurnOrder<'run> {
 
 impl TurnOrder<'_> {
     const fn afterwards(&self) -> Afterwards {
-        match (self.leaves_guest, self.turn.cell) {
+        match (self.leaves_guest, &self.turn.cell) {
             (false, _) => Afterwards::Closed,
             (true, None) => Afterwards::Open,
             (true, Some(_)) => Afterwards::Parked,
@@ -226,6 +226,10 @@ impl Exchange<'_> {
                     host.hear(chunk);
                 }
                 (FromWorker::Done { outcome, can_go_on }, output) => {
+                    let is_held = outcome.cell.as_ref().is_some_and(|cell| cell.is_held);
+                    if is_held && !(order.leaves_guest && can_go_on) {
+                        return Err(Violation::Outcome(ImplausibleOutcome::Cell).into());
+                    }
                     let finished = self.finish(order, queued, *outcome, output)?;
                     let is_guest_kept = order.leaves_guest && can_go_on;
                     return Ok(FinishedRun { is_guest_kept, ..finished });
@@ -422,7 +426,7 @@ impl Exchange<'_> {
         let times = (self.clock.elapsed(), self.worker.since_last_order());
         let outcome = check_outcome(outcome, order.limits.memory, self.limits, times)?;
         check_profile(outcome.profile.as_ref(), order.turn.profile)?;
-        check_cell(outcome.cell.as_deref(), order.turn.cell)?;
+        check_cell(outcome.cell.as_deref(), order.turn.cell.as_ref())?;
         let output = self.output(&outcome, output)?;
         Ok(FinishedRun {
             outcome,

@@ -48,10 +48,14 @@ enum Awaits {
 }
 
 impl Awaits {
-    /// What is left after this message.
-    const fn after(self, message: &FromWorker) -> Self {
+    /// What is left after this message. A guest that is held has no pack.
+    fn after(self, message: &FromWorker) -> Self {
         match (self, message) {
-            (Self::End { parks: true }, FromWorker::Done { can_go_on: true, .. }) => Self::Pack,
+            (Self::End { parks: true }, FromWorker::Done { can_go_on: true, outcome })
+                if !outcome.cell.as_ref().is_some_and(|cell| cell.is_held) =>
+            {
+                Self::Pack
+            }
             (Self::End { .. }, FromWorker::Done { .. } | FromWorker::NotResumed { .. })
             | (Self::Pack, FromWorker::Parked(_) | FromWorker::NotParked { .. }) => Self::Nothing,
             (before, _) => before,

@@ -63,7 +63,10 @@ pub fn check_outcome(
     if !outcome.conversions.is_bounded() {
         return Err(ImplausibleOutcome::Conversions);
     }
-    if !outcome.cell.as_ref().is_none_or(|cell| cell.is_bounded()) {
+    let has_failed = outcome.end.is_err();
+    let is_sound =
+        |cell: &CellOutcome| cell.is_bounded() && (cell.requests.is_empty() || !has_failed);
+    if !outcome.cell.as_deref().is_none_or(is_sound) {
         return Err(ImplausibleOutcome::Cell);
     }
     let usage = outcome.usage;
@@ -104,7 +107,7 @@ pub(crate) fn check_profile(
 /// It is another one.
 pub(crate) fn check_cell(
     cell: Option<&CellOutcome>,
-    order: Option<CellOrder>,
+    order: Option<&CellOrder>,
 ) -> Result<(), ImplausibleOutcome> {
     match (cell, order) {
         (None, None) => Ok(()),
@@ -305,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_outcome_is_one_of_a_cell_if_the_turn_was() {
-        let order = |reseed| Some(CellOrder { number: 1, reseed });
+        let order = |reseed| Some(CellOrder::new(1, reseed));
         let outcome = |reseeded| Some(CellOutcome { reseeded, ..CellOutcome::default() });
         for (cell, order, passes) in [
             (None, None, true),
@@ -316,7 +319,11 @@ mod tests {
             (outcome(false), None, false),
             (None, order(false), false),
         ] {
-            assert_eq!(check_cell(cell.as_ref(), order).is_ok(), passes, "{cell:?} {order:?}");
+            assert_eq!(
+                check_cell(cell.as_ref(), order.as_ref()).is_ok(),
+                passes,
+                "{cell:?} {order:?}"
+            );
         }
     }
 

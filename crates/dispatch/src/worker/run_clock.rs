@@ -47,7 +47,7 @@ impl Patience {
 
     /// The same for one turn. A cell that is interrupted at its limit has a time to end by itself.
     pub(crate) const fn for_turn(self, turn: &Turn) -> Self {
-        match turn.cell {
+        match &turn.cell {
             None => self,
             Some(_) => Self { grace: self.grace.saturating_add(INTERRUPT_GRACE), ..self },
         }

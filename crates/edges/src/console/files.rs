@@ -21,9 +21,10 @@ const IMAGE: &str = "image/svg+xml";
 
 /// Names and contents, in the order of their names.
 #[rustfmt::skip]
-const SOURCES: [(&str, &str, &[u8]); 26] = [
+const SOURCES: [(&str, &str, &[u8]); 27] = [
     ("api.js", SCRIPT, include_bytes!("page/api.js")),
     ("app.js", SCRIPT, include_bytes!("page/app.js")),
+    ("asked.js", SCRIPT, include_bytes!("page/asked.js")),
     ("blobs.js", SCRIPT, include_bytes!("page/blobs.js")),
     ("cell.js", SCRIPT, include_bytes!("page/cell.js")),
     ("chart.js", SCRIPT, include_bytes!("page/chart.js")),

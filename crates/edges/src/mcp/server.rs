@@ -110,11 +110,13 @@ impl ServerHandler for McpServer {
 
     async fn call_tool(
         &self,
-        _request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // The name and the arguments were cut out of the message.
-        call::call_tool(&self.state, context).await
+        let CallToolRequestParams { input_responses, request_state, .. } = request;
+        let answers = request_state.map(|state| (state, input_responses.unwrap_or_default()));
+        call::call_tool(&self.state, answers, context).await
     }
 
     async fn list_prompts(

@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::job::message::{INLINE_MAX, Order, PAYLOAD_MAX, Payload};
+use crate::job::session::asking::MAX_ROUND_BYTES;
 use crate::job::session::cell::MAX_INLINE_TOTAL;
 use wardian_vocabulary::units::ByteCount;
 
@@ -28,7 +29,7 @@ pub const HEADER: usize = 12;
 
 /// Longest message of any kind, in bytes: the outcome of a run with the largest log that can be
 /// configured, 16 MiB. See [`outcome_max`].
-pub const MESSAGE_MAX: usize = 99 << 20;
+pub const MESSAGE_MAX: usize = 100 << 20;
 
 /// Longest order, in bytes. A request body is at most 32 MiB.
 pub(crate) const ORDER_MAX: usize = 48 << 20;
@@ -40,7 +41,7 @@ pub(crate) const ORDER_MAX: usize = 48 << 20;
 /// for the bounded texts about the failure and about files, which may be escaped too.
 #[must_use]
 pub fn outcome_max(logs: ByteCount) -> usize {
-    let rest = (2 << 20) + MAX_INLINE_TOTAL;
+    let rest = (2 << 20) + MAX_INLINE_TOTAL + MAX_ROUND_BYTES;
     logs.as_usize().saturating_mul(6).saturating_add(rest).min(MESSAGE_MAX)
 }
 
@@ -284,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_longest_log_fits_into_a_message_however_it_is_escaped() {
-        assert_eq!(outcome_max(ByteCount::mebibytes(1)), 9 << 20);
+        assert_eq!(outcome_max(ByteCount::mebibytes(1)), 10 << 20);
         assert_eq!(outcome_max(ByteCount::mebibytes(16)), MESSAGE_MAX);
         assert_eq!(outcome_max(ByteCount::bytes(u64::MAX)), MESSAGE_MAX);
         for letter in ["\u{1}", "\u{fffd}", "\"", "\\", "\u{7f}", "x", "\u{1f600}"] {

@@ -3,9 +3,10 @@
 use std::io::{BufRead, Read as _};
 use std::time::Duration;
 
+use crate::job::Turn;
 use crate::job::message::Refusal;
 use crate::job::network::{NetworkReply, NetworkRequest};
-use crate::job::outcome::LogChunk;
+use crate::job::outcome::{LogChunk, RunOutcome};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -51,6 +52,21 @@ pub trait Host {
     /// The run is cancelled.
     fn ask_network(&mut self, _request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
         Ok(NetworkReply::no_network().encode())
+    }
+
+    /// True if [`Self::hold`] can be called.
+    fn can_hold(&self) -> bool {
+        false
+    }
+
+    /// Ends the turn of a cell in the middle of a host call: reports `outcome`, with what the cell asks of
+    /// its caller. Waits for the next turn of the guest, which has the answers, and returns it. `None` if the
+    /// guest is closed instead.
+    ///
+    /// The next turn begins anew with all that [`Turn`] limits. Nobody asks the checks of this host meanwhile.
+    fn hold(&mut self, outcome: RunOutcome) -> Option<Box<Turn>> {
+        drop(outcome);
+        None
     }
 
     /// Returns a check that is true once no caller waits for the run. Another thread calls it

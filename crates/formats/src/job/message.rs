@@ -32,7 +32,8 @@ pub enum ToWorker {
     /// [`FromWorker::NotResumed`].
     Resume(Box<Setup>),
     /// Run this program in the open guest. The worker may send requests and reports meanwhile, and
-    /// ends with [`FromWorker::Done`].
+    /// ends with [`FromWorker::Done`]. The turn after one whose cell is
+    /// [held](crate::job::session::cell::CellOutcome::is_held) goes on with that cell.
     Turn(Box<Turn>),
     /// Drop the open guest, and give its memory back to its image. Nothing answers it.
     Close,
@@ -94,7 +95,8 @@ pub enum FromWorker {
         can_go_on: bool,
     },
     /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that was a [cell](Turn::cell) and whose guest
-    /// can go on: the guest's state. The pack follows as a payload.
+    /// can go on, unless the cell is [held](crate::job::session::cell::CellOutcome::is_held): the guest's
+    /// state. The pack follows as a payload.
     Parked(PackFacts),
     /// Instead of [`Self::Parked`]: the guest's state cannot be saved.
     NotParked {
@@ -262,8 +264,9 @@ mod tests {
             };
             assert!(is_it, "read as something else: {text}");
         }
-        let order = Some(CellOrder { number: 3, reseed: true });
-        let text = serde_json::to_string(&Order::Turn(&Turn { cell: order, ..turn })).unwrap();
+        let order = Some(CellOrder::new(3, true));
+        let text =
+            serde_json::to_string(&Order::Turn(&Turn { cell: order.clone(), ..turn })).unwrap();
         let ToWorker::Turn(turn) = serde_json::from_str(&text).unwrap() else {
             panic!("read as something else: {text}");
         };

@@ -112,7 +112,9 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
         | Shape::FlagOrObject(_)
         | Shape::TextOrObject(..)
         | Shape::AnyObject
-        | Shape::Object(_) => None,
+        | Shape::Object(_)
+        | Shape::ObjectList { .. }
+        | Shape::Any => None,
     }
 }
 
@@ -147,6 +149,19 @@ fn check_value<'a>(
             keep(fits_text(text, value))
         }
         Shape::AnyObject => keep(Sort::of(value) == Sort::Object),
+        Shape::Any => keep(true),
+        Shape::ObjectList { members, max_items } => {
+            let split = Elements::split(value, max_items);
+            let items = split.filter(|items| items.count <= max_items).ok_or_else(wrong)?;
+            let mut checked = Vec::with_capacity(items.count);
+            for (index, item) in items.first.into_iter().enumerate() {
+                let place = format!("{path}[{index}]");
+                let object = || ParamsError::wrong(&place, "an object", described(item));
+                let found = Members::split(item.get()).ok_or_else(object)?;
+                checked.push(check_members(&place, &format!("{place}."), members, &found)?);
+            }
+            to_raw_value(&checked).map(Cow::Owned).or(Err(wrong()))
+        }
         Shape::Object(known) | Shape::FlagOrObject(known) | Shape::TextOrObject(_, known) => {
             let members = Members::split(value.get()).ok_or_else(wrong)?;
             let checked = check_members(path, &format!("{path}."), known, &members)?;

@@ -250,7 +250,8 @@ fn schema_allows(schema: &Value, value: &Value) -> bool {
     let keyword = |name: &str| schema.get(name);
     let number = value.as_f64();
     let has_type = match keyword("type").and_then(Value::as_str) {
-        None => keyword("anyOf").is_some_and(|choices| {
+        // Without either, any value is right.
+        None => keyword("anyOf").is_none_or(|choices| {
             choices.as_array().unwrap().iter().any(|schema| schema_allows(schema, value))
         }),
         Some("boolean") => value.is_boolean(),
@@ -273,8 +274,9 @@ fn schema_allows(schema: &Value, value: &Value) -> bool {
                 let is_sign = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
                 return !text.is_empty() && text.chars().all(is_sign);
             }
-            assert_eq!(pattern, "^[A-Za-z_][A-Za-z0-9_]*$");
-            text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            let signs = if pattern == "^[A-Za-z_][A-Za-z0-9_./-]*$" { "_./-" } else { "_" };
+            assert!(signs.len() > 1 || pattern == "^[A-Za-z_][A-Za-z0-9_]*$");
+            text.chars().all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
                 && text.chars().next().is_some_and(|c| !c.is_ascii_digit())
         })
         && keyword("maxItems").is_none_or(|most| items.len() as u64 <= most.as_u64().unwrap())
@@ -377,6 +379,12 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         }
         Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
         Shape::Object(members) => right_object(members, &Just(false).boxed()),
+        Shape::ObjectList { members, .. } => {
+            proptest::collection::vec(right_object(members, &Just(false).boxed()), 0..3)
+                .prop_map(Value::from)
+                .boxed()
+        }
+        Shape::Any => any_value().boxed(),
     }
 }
 

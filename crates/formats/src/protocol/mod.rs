@@ -8,6 +8,7 @@
 //! against the table in [`tools`]. No step builds a tree. Values stay text, so a hostile body costs
 //! little more memory than its own size.
 
+mod cell_parameters;
 pub mod check;
 pub mod envelope;
 pub mod error_codes;
@@ -15,6 +16,7 @@ pub mod members;
 pub mod methods;
 pub mod openrpc;
 pub mod params_error;
+pub mod pattern;
 pub mod request_id;
 pub mod response;
 pub mod schema;

@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::protocol::pattern::Pattern;
 use crate::protocol::wording::listed;
 
 /// One tool: a method of the protocol as a model sees it.
@@ -91,6 +92,15 @@ pub enum Shape {
     AnyObject,
     /// An object with these members and no others.
     Object(&'static [Parameter]),
+    /// An array of objects with these members and no others.
+    ObjectList {
+        /// The members of each object.
+        members: &'static [Parameter],
+        /// Most objects.
+        max_items: usize,
+    },
+    /// Any value.
+    Any,
 }
 
 /// A limit of a run that a call can set.
@@ -195,51 +205,6 @@ pub struct Text {
     pub(crate) shows_default: bool,
 }
 
-/// The patterns of strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
-    /// An ASCII identifier of Python.
-    Identifier,
-    /// Letters, digits and a few signs, without spaces.
-    Token,
-}
-
-impl Pattern {
-    /// The pattern as a regular expression, for schemas.
-    #[must_use]
-    pub(crate) const fn regex(self) -> &'static str {
-        match self {
-            Self::Identifier => "^[A-Za-z_][A-Za-z0-9_]*$",
-            Self::Token => "^[A-Za-z0-9._:-]+$",
-        }
-    }
-
-    /// The pattern in words, for messages.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Identifier => "an identifier of a-z, A-Z, 0-9 and `_`",
-            Self::Token => "a word of a-z, A-Z, 0-9 and `._:-`",
-        }
-    }
-
-    /// True if `text` matches the pattern.
-    #[must_use]
-    pub fn fits(self, text: &str) -> bool {
-        match self {
-            Self::Identifier => {
-                let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-                text.bytes().next().is_some_and(|first| is_letter(&first))
-                    && text.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
-            }
-            Self::Token => {
-                let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
-                !text.is_empty() && text.bytes().all(is_sign)
-            }
-        }
-    }
-}
-
 /// The rules for an integer.
 #[derive(Debug, Clone, Copy)]
 pub struct Integer {
@@ -318,6 +283,10 @@ impl Parameter {
             Shape::FlagOrObject(_) => "true, false or an object".to_owned(),
             Shape::TextOrObject(text, _) => format!("{} or an object", text.expectation()),
             Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
+            Shape::ObjectList { max_items, .. } => {
+                format!("an array of at most {max_items} objects")
+            }
+            Shape::Any => "any value".to_owned(),
         }
     }
 }
@@ -434,6 +403,13 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("type", "object")?;
                 map.serialize_entry("properties", &Properties { members, bounds })?;
             }
+            Shape::ObjectList { members, max_items } => {
+                let item = Published { part: ParametersSchema(members), bounds };
+                map.serialize_entry("type", "array")?;
+                map.serialize_entry("items", &item)?;
+                map.serialize_entry("maxItems", max_items)?;
+            }
+            Shape::Any => {}
         }
         if let Some(description) = part.description {
             map.serialize_entry("description", description)?;

@@ -7,10 +7,11 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use crate::protocol::cell_parameters::{ABANDON, ANSWERS, CALLED_TOOLS, SESSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
+use crate::protocol::pattern::Pattern;
 use crate::protocol::schema::{
-    Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
-    Tool,
+    Fallback, Integer, Limit, LimitBounds, Parameter, Presence, Published, Shape, Text, Tool,
 };
 use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION, MAX_WORKSPACE_PATH};
 
@@ -144,46 +145,6 @@ const IDEMPOTENCY_KEY: Parameter = Parameter::optional(
     "Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer",
 );
 
-/// Longest id of a session or checkpoint, in characters: more than any real one.
-const MAX_SESSION_ID: usize = 64;
-
-/// Longest time that a call waits for its turn in a session, in milliseconds.
-pub(crate) const MAX_SESSION_WAIT: u64 = 600_000;
-
-const SESSION: Parameter = Parameter::optional(
-    "session",
-    Shape::TextOrObject(
-        Text::up_to(MAX_SESSION_ID),
-        &[
-            Parameter::optional(
-                "id",
-                Shape::Text(Text::up_to(MAX_SESSION_ID)),
-                "The session (omit or 'new' for a new one)",
-            ),
-            Parameter::optional(
-                "if_checkpoint",
-                Shape::Text(Text::up_to(MAX_SESSION_ID)),
-                "Refuse the call unless the session is at this checkpoint",
-            ),
-            Parameter::optional(
-                "keep",
-                Shape::Flag,
-                "false closes the session after this call (omit for true)",
-            ),
-            Parameter::optional(
-                "wait_ms",
-                Shape::Integer(Integer {
-                    minimum: 0,
-                    maximum: Some(MAX_SESSION_WAIT),
-                    fallback: Fallback::None,
-                }),
-                "Time to wait while another call runs in the session (omit to be refused at once)",
-            ),
-        ],
-    ),
-    "Keep variables, files and imports between calls: 'new' begins a session, its id continues it",
-);
-
 /// All tools, in the protocol's order.
 pub static TOOLS: [Tool; 8] = [
     LIST_SKILLS,
@@ -315,6 +276,9 @@ const RUN_CODE: Tool = Tool {
             "Same as limits.timeout_ms",
         ),
         SESSION,
+        CALLED_TOOLS,
+        ANSWERS,
+        ABANDON,
         LABEL,
         DETACH,
         IDEMPOTENCY_KEY,

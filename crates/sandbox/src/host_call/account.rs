@@ -9,12 +9,13 @@ use std::sync::Arc;
 use crate::host_call::cell::CellAccount;
 use crate::host_call::replies::{done, refused};
 use crate::vfs::OpenedFile;
-use wardian_formats::job::TurnLimits;
-use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted};
+use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted, OutputListener};
 use wardian_formats::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use wardian_formats::job::network::NetworkRequest;
-use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES};
+use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES, RunOutcome};
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
+use wardian_formats::job::{Turn, TurnLimits};
 use wardian_vocabulary::ids::{BlobId, BlobName, InvalidId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -32,6 +33,8 @@ pub enum ProgramReport {
     Returned(Vec<u8>, Conversions),
     /// An exception that the program did not catch.
     Raised(Raised),
+    /// The cell has not ended: it waits for its caller.
+    Waits,
     /// A report that cannot be read. Only a guest that makes host calls by itself sends one.
     Unreadable,
 }
@@ -71,7 +74,7 @@ impl HostCallAccount {
 
     /// The same account for a turn that is a cell if there is an `order` for one.
     #[must_use]
-    pub fn for_cell(self, order: Option<CellOrder>) -> Self {
+    pub fn for_cell(self, order: Option<&CellOrder>) -> Self {
         Self { cell: order.map(CellAccount::new), ..self }
     }
 
@@ -127,6 +130,62 @@ impl HostCallAccount {
         self.largest = self.largest.max(value.len());
         self.report = Some(ProgramReport::Returned(value.to_vec(), conversions));
         done(&[])
+    }
+
+    /// Takes the requests of a cell that waits for its caller. Their length is checked before they are
+    /// copied.
+    pub(crate) fn waits(&mut self, requests: &[u8]) -> Vec<u8> {
+        if let Err(refusal) = self.charge(requests.len()) {
+            return refused(&refusal);
+        }
+        match (self.cell.as_mut(), CallerRequests::read(requests)) {
+            (Some(cell), Some(requests)) => {
+                cell.ask(requests);
+                self.report = Some(ProgramReport::Waits);
+                done(&[])
+            }
+            _ => self.unreadable(),
+        }
+    }
+
+    /// What a cell asks in the middle of a call. Its length is checked before it is copied.
+    ///
+    /// # Errors
+    ///
+    /// The turn is no cell, its host cannot wait, or the request is malformed.
+    pub(crate) fn asked(&mut self, requests: &[u8]) -> Result<CallerRequests, Refusal> {
+        let refusal = |error_type: &str, message: &str| {
+            let (error_type, message) = (error_type.to_owned(), message.to_owned());
+            Err(Refusal { error_type, message })
+        };
+        self.charge(requests.len())?;
+        if self.cell.is_none() || !self.host.can_hold() {
+            return refusal("PolicyDenied", "only cells of a session ask their caller");
+        }
+        match CallerRequests::read(requests) {
+            Some(requests) => Ok(requests),
+            None => refusal("ValueError", "the requests are malformed"),
+        }
+    }
+
+    /// Ends a part of a turn, and begins the next one: see [`Host::hold`]. Returns the turn that goes on.
+    pub(crate) fn hold(&mut self, outcome: RunOutcome) -> Option<Box<Turn>> {
+        let turn = self.host.hold(outcome)?;
+        let TurnLimits { host_calls, host_bytes, .. } = turn.limits;
+        (self.max_calls, self.max_bytes) = (host_calls, host_bytes.as_u64());
+        (self.calls, self.bytes, self.report) = (0, 0, None);
+        self.cell = turn.cell.as_ref().map(CellAccount::new);
+        Some(turn)
+    }
+
+    /// The receiver of the guest's output while it is printed.
+    pub(crate) fn listener(&self) -> Option<OutputListener> {
+        self.host.listener()
+    }
+
+    /// The number of calls so far.
+    pub(crate) const fn calls(&self) -> u32 {
+        self.calls
     }
 
     /// Takes a report that no runner sends.

@@ -1,4 +1,4 @@
-//! The requests of a cell: what it displays, and that it was reseeded.
+//! The requests of a cell: what it displays, that it was reseeded, and what it asks of its caller.
 //!
 //! The host decides what is text within the outcome and what is a blob, so a guest cannot name blobs
 //! that are not its own, and nothing that it displays takes more than its bound.
@@ -6,6 +6,7 @@
 use std::fmt;
 
 use wardian_formats::job::message::Refusal;
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::{
     CellOrder, CellOutcome, DisplayBundle, MAX_BUNDLES, MAX_INLINE_TOTAL, MAX_PARTS, is_part_kind,
 };
@@ -24,6 +25,10 @@ pub(crate) enum CellRequest<'a> {
     Clear,
     /// The guest's randomness has become another one.
     Reseeded,
+    /// The turn ends, and the cell goes on with answers to these requests; JSON text.
+    Waits(&'a [u8]),
+    /// The same in the middle of a call, which is answered with the answers.
+    Asks(&'a [u8]),
 }
 
 /// A form of an object as the guest sends it.
@@ -75,6 +80,8 @@ impl<'a> CellRequest<'a> {
             }
             1 if rest.is_empty() => Some(Self::Clear),
             2 if rest.is_empty() => Some(Self::Reseeded),
+            3 => Some(Self::Waits(rest)),
+            4 => Some(Self::Asks(rest)),
             _ => None,
         }
     }
@@ -102,15 +109,16 @@ impl<'a> ShownPart<'a> {
 /// What the host keeps of a cell while it runs.
 #[derive(Debug)]
 pub(crate) struct CellAccount {
-    order: CellOrder,
+    /// True if the guest was told to reseed.
+    is_to_reseed: bool,
     outcome: CellOutcome,
     /// Bytes that the texts of the outcome take as JSON.
     inline: usize,
 }
 
 impl CellAccount {
-    pub(crate) fn new(order: CellOrder) -> Self {
-        Self { order, outcome: CellOutcome::default(), inline: 0 }
+    pub(crate) fn new(order: &CellOrder) -> Self {
+        Self { is_to_reseed: order.reseed, outcome: CellOutcome::default(), inline: 0 }
     }
 
     pub(crate) fn into_outcome(self) -> CellOutcome {
@@ -125,7 +133,12 @@ impl CellAccount {
 
     /// Notes the confirmation of an order to reseed.
     pub(crate) fn note_reseeded(&mut self) {
-        self.outcome.reseeded = self.order.reseed;
+        self.outcome.reseeded = self.is_to_reseed;
+    }
+
+    /// Keeps what the cell asks of its caller.
+    pub(crate) fn ask(&mut self, requests: CallerRequests) {
+        self.outcome.requests = requests;
     }
 
     /// Refuses a bundle for which there is no place.
@@ -173,7 +186,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::host_call::account::HostCallAccount;
+    use crate::host_call::account::{HostCallAccount, ProgramReport};
     use crate::host_call::show::no_cell;
     use wardian_formats::job::TurnLimits;
     use wardian_formats::job::host::{Host, IsCancelled};
@@ -199,8 +212,8 @@ mod tests {
 
     fn account(calls: u32, reseed: bool) -> HostCallAccount {
         let limits = TurnLimits { host_calls: calls, ..TurnLimits::DEFAULT };
-        let order = CellOrder { number: 1, reseed };
-        HostCallAccount::new(Box::new(Storing), b"{}", &limits).for_cell(Some(order))
+        let order = CellOrder::new(1, reseed);
+        HostCallAccount::new(Box::new(Storing), b"{}", &limits).for_cell(Some(&order))
     }
 
     fn text(text: &str) -> ShownPart<'_> {
@@ -232,6 +245,7 @@ mod tests {
         assert_eq!(CellRequest::parse(&frame(7, &[(1, "text/plain", b"")])), Some(expected));
         assert_eq!(CellRequest::parse(&[1]), Some(CellRequest::Clear));
         assert_eq!(CellRequest::parse(&[2]), Some(CellRequest::Reseeded));
+        assert_eq!(CellRequest::parse(b"\x03[]"), Some(CellRequest::Waits(b"[]")));
     }
 
     #[test]
@@ -250,7 +264,7 @@ mod tests {
             frame(NEW, &[(1, "no kind", b"")]),
             vec![1, 0],
             vec![2, 0],
-            vec![3],
+            vec![5],
         ] {
             assert_eq!(CellRequest::parse(&frame), None, "{frame:?}");
         }
@@ -318,6 +332,26 @@ mod tests {
         assert_eq!(account.show(None, &[text("a")], ROOM).unwrap_err().error_type, "PolicyDenied");
         account.note_reseeded();
         assert_eq!(account.take_cell(), None);
+    }
+
+    #[test]
+    fn requests_of_a_cell_are_its_report_and_what_cannot_be_read_is_none() {
+        let asked = br#"[{"number":1,"tool":{"name":"f","arguments":{}}}]"#;
+        let mut account = account(9, false);
+        assert_eq!(account.waits(asked), [0]);
+        assert!(matches!(account.take_report().0, Some(ProgramReport::Waits)));
+        assert_eq!(account.take_cell().unwrap().requests.all[0].number, 1);
+        for wrong in [&b"[]"[..], b"", b"[1]", b"[{}]"] {
+            let mut account = super::tests::account(9, false);
+            account.waits(wrong);
+            assert!(matches!(account.take_report().0, Some(ProgramReport::Unreadable)));
+            assert!(account.take_cell().unwrap().requests.is_empty());
+        }
+        let mut beyond = super::tests::account(0, false);
+        assert_eq!(beyond.waits(asked).first(), Some(&1), "it counts as a call");
+        let mut none = HostCallAccount::new(Box::new(Storing), b"{}", &TurnLimits::DEFAULT);
+        none.waits(asked);
+        assert!(matches!(none.take_report().0, Some(ProgramReport::Unreadable)));
     }
 
     #[test]

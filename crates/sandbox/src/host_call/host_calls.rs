@@ -21,6 +21,7 @@ use crate::vfs::{Errno, FileSystem, Mount};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest, NetworkWait};
 use wardian_formats::job::outcome::{Conversions, ProgressReport};
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -53,6 +54,8 @@ pub enum HostAnswer {
     Shared(Arc<[u8]>),
     /// The frame is malformed.
     Fault,
+    /// The answer comes with the next turn, for which the guest is held: it asks this of its caller.
+    Held(CallerRequests),
     /// The run must stop, so there is no answer.
     Stopped(Stopped),
     /// The run's fuel does not suffice for the answer.
@@ -265,6 +268,19 @@ impl HostCalls<'_> {
             CellRequest::Reseeded => {
                 self.account.note_reseeded();
                 return HostAnswer::Bytes(replies::done(&[]));
+            }
+            CellRequest::Asks(requests) => {
+                if let Err(stopped) = self.deadline.check() {
+                    return HostAnswer::Stopped(stopped);
+                }
+                return match self.account.asked(requests) {
+                    Ok(requests) => HostAnswer::Held(requests),
+                    Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
+                };
+            }
+            CellRequest::Waits(requests) => {
+                let answer = self.account.waits(requests);
+                return HostAnswer::Bytes(self.told_of_open_files(answer));
             }
             CellRequest::Show { at, parts } => {
                 if let Err(stopped) = self.deadline.check() {

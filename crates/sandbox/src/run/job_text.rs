@@ -28,7 +28,7 @@ struct GuestJob<'a> {
     seed: u64,
     strict_output: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cell: Option<CellOrder>,
+    cell: Option<&'a CellOrder>,
 }
 
 #[derive(Serialize)]
@@ -91,6 +91,6 @@ pub(crate) fn job_text(
         environment: &setup.environment,
         seed,
         strict_output: turn.strict_output,
-        cell: turn.cell,
+        cell: turn.cell.as_ref(),
     })
 }

@@ -78,6 +78,14 @@ impl FuelMeter {
         self.mark.set(store, Val::I64(signed(mark)))
     }
 
+    /// Begins anew with another budget.
+    pub(crate) fn restart(&mut self, budget: Fuel) -> wasmtime::Result<()> {
+        let Fuel(budget) = Self::bounded(budget);
+        self.set(budget)?;
+        self.budget = budget;
+        Ok(())
+    }
+
     /// Sets the fuel that is left.
     pub(crate) fn set(&self, left: u64) -> wasmtime::Result<()> {
         self.pages.set_counter(signed(left.min(MOST_FUEL))).map_err(wasmtime::Error::new)

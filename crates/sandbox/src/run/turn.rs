@@ -17,7 +17,7 @@ use crate::run::deadline::{Deadline, Stopped};
 use crate::run::ending::{after_interruption, crash, failure_of, is_stop};
 use crate::run::guest::calls;
 use crate::run::guest::open::OpenGuest;
-use crate::run::guest::state::{Guest, TurnState};
+use crate::run::guest::state::{Guest, TurnPart, TurnState};
 use crate::run::job_text::job_text;
 use crate::run::meter::FuelMeter;
 use crate::run::profiling;
@@ -29,6 +29,7 @@ use crate::vfs::Harvest;
 use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::{CellOutcome, INTERRUPT_GRACE};
 use wardian_formats::job::{KeepFiles, Setup, Turn};
 use wardian_vocabulary::ids::RunId;
@@ -110,7 +111,11 @@ fn prepare(
 ) -> Result<TurnState, SandboxError> {
     let mut seed = [0; 8];
     let refused = |cause| SandboxError::System { what: "provide random bytes", cause };
+    let standing = guest.standing.take();
     let clocks = &mut guest.store()?.data_mut().lasting.process.clock_and_random;
+    if standing.is_some_and(|standing| !clocks.go_on_from(&standing)) {
+        return Err(SandboxError::Over);
+    }
     clocks.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);
     let setup = &guest.setup;
@@ -121,13 +126,15 @@ fn prepare(
         capture.tell(listener);
     }
     let job = job_text((setup, turn), &shown_id, seed).map_err(SandboxError::Job)?;
-    let account = HostCallAccount::new(host, &job, &turn.limits).for_cell(turn.cell);
+    let account = HostCallAccount::new(host, &job, &turn.limits).for_cell(turn.cell.as_ref());
     guest.store()?.data_mut().lasting.process.files.begin_turn();
     let mut deadline = Deadline::at(watch.started() + turn.limits.wall_time);
     if is_soft(&guest.setup, turn) {
         deadline = deadline.with_grace(INTERRUPT_GRACE);
     }
-    Ok(TurnState::new(TurnIo::new(capture, deadline), account))
+    let mut state = TurnState::new(TurnIo::new(capture, deadline), account);
+    state.part = Some(TurnPart { limits: turn.limits, watch });
+    Ok(state)
 }
 
 /// True if a turn is interrupted before it is stopped, so that its state can be kept: a cell, unless it has
@@ -238,14 +245,16 @@ fn finish(
     CallEnd { result, watch: WatchEnd { stopped, interrupted } }: CallEnd,
     watch: Stopwatch,
 ) -> Result<TurnEnd, SandboxError> {
-    let wall_time = watch.wall_time();
-    let limits = RunLimits::of(guest.setup.limits, turn.limits);
+    let part = guest.store()?.data().turn.as_ref().and_then(|state| state.part);
+    let TurnPart { limits, watch } = part.unwrap_or(TurnPart { limits: turn.limits, watch });
+    let (wall_time, fuel_limit) = (watch.wall_time(), limits.fuel);
+    let limits = RunLimits::of(guest.setup.limits, limits);
     let can_go_on = matches!(result, Ok(0)) && stopped.is_none();
     if turn.cell.is_some() && can_go_on {
         guest.clear_stack()?;
     }
     let store = guest.store()?;
-    let fuel = used_fuel(store.data(), turn);
+    let fuel = used_fuel(store.data(), fuel_limit);
     let profile = profiling::finish(store, fuel);
     let Guest { lasting, turn: Some(state) } = store.data_mut() else {
         return Err(SandboxError::Over);
@@ -258,9 +267,13 @@ fn finish(
     let reason = interrupted.or(stopped);
     let is_interrupted = matches!(reason, Some(Stopped::Interrupted | Stopped::Deadline));
     let cell = state.account.take_cell();
-    let cell = cell.map(|cell| Box::new(CellOutcome { interrupted: is_interrupted, ..cell }));
     let blob_names = state.account.take_names();
     let (report, host_calls) = state.account.take_report();
+    let waits = can_go_on && matches!(report, Some(ProgramReport::Waits));
+    let cell = cell.map(|cell| {
+        let requests = if waits { cell.requests } else { CallerRequests::default() };
+        Box::new(CellOutcome { interrupted: is_interrupted, requests, ..cell })
+    });
     let mut conversions = Conversions::default();
     let (end, output) = match (result, report) {
         (Ok(0), Some(ProgramReport::Returned(output, converted))) => {
@@ -271,15 +284,20 @@ fn finish(
             let failure = raised.into_failure(&limits, refused);
             (Err(after_interruption(failure, interrupted, limits.wall_time)), Vec::new())
         }
+        (Ok(0), Some(ProgramReport::Waits)) if waits => (Ok(()), b"null".to_vec()),
         (Ok(_), _) => (Err(silent_end(refused, limits.memory)), Vec::new()),
         (Err(error), _) => (Err(failure_of(&error, &limits, refused)), Vec::new()),
     };
     let memory_peak = ByteCount::from(lasting.ceiling.peak());
+    // No time passes between two cells, whether the guest is kept meanwhile or parked.
+    let clocks = lasting.process.clock_and_random.parked();
+    let standing = (turn.cell.is_some() && clocks.seeded.is_none()).then_some(clocks);
     let nothing = Capture::new(ByteCount::default());
     let logs = std::mem::replace(&mut state.io.capture, nothing).into_logs();
     let largest = state.account.largest();
     guest.largest = guest.largest.max(largest);
     guest.can_go_on = can_go_on;
+    guest.standing = standing;
     let cpu_time = Some(watch.cpu_time());
     let last_reset = None;
     let usage = RunUsage { wall_time, cpu_time, fuel, memory_peak, host_calls, last_reset };
@@ -290,7 +308,7 @@ fn finish(
 /// The files that a turn leaves: a cell those that it has made or changed. Patterns that a call chooses
 /// are for all.
 const fn harvest(turn: &Turn) -> Harvest {
-    match (turn.cell, &turn.keep_files) {
+    match (&turn.cell, &turn.keep_files) {
         (
             Some(_),
             KeepFiles::Nothing | KeepFiles::All | KeepFiles::Figures | KeepFiles::Usual(_),
@@ -300,8 +318,8 @@ const fn harvest(turn: &Turn) -> Harvest {
 }
 
 /// The fuel that a turn has used, if it was counted. A turn never uses more than its limit.
-fn used_fuel(guest: &Guest, turn: &Turn) -> Option<Fuel> {
-    let limit = turn.limits.fuel?;
+fn used_fuel(guest: &Guest, limit: Option<Fuel>) -> Option<Fuel> {
+    let limit = limit?;
     let Some(meter) = guest.meter() else { return Some(Fuel(0)) };
     Some(if meter.is_exceeded() { limit } else { meter.used() })
 }

@@ -14,6 +14,7 @@ use crate::service::Service;
 use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{Language, RunCodeParams};
+use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::tenants::Right;
 
 /// The file name of code in tracebacks.
@@ -36,6 +37,17 @@ impl Service {
         let mut params = params;
         if let Some(session) = params.session.take() {
             return Box::pin(self.run_cell(caller, params, session.into_order(), listener)).await;
+        }
+        for (name, is_set) in [
+            ("tools", params.tools.is_some()),
+            ("answers", params.answers.is_some()),
+            ("abandon", params.abandon),
+        ] {
+            if is_set {
+                return Err(
+                    ParamsError::wrong(name, "left out without `session`", "a value").into()
+                );
+            }
         }
         let pieces = CallPieces {
             method: "run_code",

@@ -3,7 +3,9 @@
 //! INVARIANT(last-checkpoint-is-truth): the state after a cell is in the store before the caller has the
 //! answer. A guest that a worker keeps only saves the way from there.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::mem::take;
 use std::sync::Arc;
 
 use tracing::{debug, warn};
@@ -12,12 +14,17 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
+use crate::sessions::asked::{self, AskedCell, CalledTools};
+use crate::sessions::earlier_parts::EarlierParts;
+use crate::sessions::held_cells::HeldCell;
 use crate::sessions::room::SessionRoom;
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
+use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
+use wardian_formats::protocol::methods::execution::{RunError, RunResult, RunStatus};
 use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
@@ -34,22 +41,59 @@ pub(crate) struct PlannedCell {
     pub(crate) image: Digest,
     /// The layers that the session began with.
     pub(crate) layers: Vec<Digest>,
+    /// The tools that it may call.
+    pub(crate) tools: CalledTools,
+    /// The answers with which it goes on, if it has waited.
+    pub(crate) answers: Option<JsonText>,
+    /// Its guest, if that was held while it waited in the middle of a call.
+    pub(crate) held: Option<HeldGuest>,
+    /// True if its guest has confirmed before all that it was ordered to.
+    pub(crate) is_reseeded: bool,
+    /// The result of its earlier parts, if it has waited.
+    pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
     pub(crate) run: Option<Arc<ActiveRun>>,
+}
+
+/// A cell in progress, without what the worker is told of it.
+struct RunningTurn {
+    turn: SessionTurn,
+    tools: BTreeSet<String>,
+    /// True if its guest has nothing left to confirm.
+    is_reseeded: bool,
+    earlier: Option<String>,
 }
 
 /// A cell that has ended on a worker and is neither kept nor rolled back yet.
 #[derive(Debug)]
 pub(crate) struct EndedCell {
     turn: SessionTurn,
-    /// Its guest if a worker has it, and its state to keep; or why there is none to keep.
-    state: Result<(Option<HeldGuest>, CheckedPack), String>,
+    /// What it asks of its caller, if it has not ended but waits.
+    requests: CallerRequests,
+    /// The names of the tools that it may call.
+    tools: BTreeSet<String>,
+    /// True if its guest has nothing left to confirm.
+    is_reseeded: bool,
+    /// The result of its earlier parts, if it has waited.
+    earlier: Option<String>,
+    /// Its state to keep, or why there is none.
+    state: Result<LeftState, String>,
+}
+
+/// The state that a cell has left.
+#[derive(Debug)]
+enum LeftState {
+    /// Its pack, and its guest if a worker has it.
+    Packed(Option<HeldGuest>, CheckedPack),
+    /// Its guest, which is in the middle of a call.
+    Held(HeldGuest),
 }
 
 impl PlannedCell {
-    /// What the worker is told of the cell.
-    pub(crate) fn order(&self) -> CellOrder {
-        CellOrder { number: self.turn.number(), reseed: self.turn.must_reseed() }
+    /// What the worker is told of the cell. The answers are in it, and here no more.
+    pub(crate) fn order(&mut self) -> CellOrder {
+        let (tools, answers) = (self.tools.declared.take(), self.answers.take());
+        CellOrder { tools, answers, ..CellOrder::new(self.turn.number(), self.turn.must_reseed()) }
     }
 
     /// The cell as this run, which an interrupt of its session reaches.
@@ -59,9 +103,9 @@ impl PlannedCell {
 
     /// The error for a session that cannot go on, for this reason.
     pub(crate) fn unusable(&self, reason: &str) -> ServiceError {
-        match self.turn.head() {
-            Some(head) => {
-                let (checkpoint, reason) = (head.id.clone(), reason.to_owned());
+        match self.turn.state() {
+            Some(state) => {
+                let (checkpoint, reason) = (state.id.checkpoint.clone(), reason.to_owned());
                 ServiceError::StateUnusable { checkpoint, reason }
             }
             None => SessionsError::NotFound { session: self.turn.session().clone() }.into(),
@@ -81,76 +125,161 @@ impl PlannedCell {
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
-        let Self { turn, run, .. } = self;
+        let Self { turn, run, tools, held, is_reseeded, earlier, .. } = self;
+        let is_reseeded = is_reseeded || !turn.must_reseed();
+        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+        // From here on its state may be continued, also if nobody waits for the end.
+        cell.turn.set_continued(true);
+        let done = Self::run_begun(&cell, run, held, (pool, room), caller, job, host).await;
+        match done {
+            Ok((finished, guest)) => Ok(Self::ended(cell, finished, guest)),
+            Err(NotBegun { error, is_lost }) => {
+                cell.turn.set_continued(is_lost);
+                Err(error)
+            }
+        }
+    }
+
+    /// Runs the cell in a guest, and returns its end with the guest.
+    async fn run_begun(
+        RunningTurn { turn, .. }: &RunningTurn,
+        run: Option<Arc<ActiveRun>>,
+        held: Option<HeldGuest>,
+        (pool, room): (&Pool, &SessionRoom),
+        caller: &Caller,
+        job: Job,
+        host: &mut impl RunHost,
+    ) -> Result<(FinishedRun, HeldGuest), NotBegun> {
         let session = turn.session();
         let running = run.map(|run| room.note_running(session.clone(), run));
         let Job { guest: spec, turn: order } = job;
-        let head = turn.head().map(|head| &head.id);
+        if let Some(mut guest) = held {
+            running.iter().for_each(|running| running.can_interrupt(&guest));
+            let finished = match guest.turn(&order, host).await {
+                Err(DispatchError::GuestLost) => {
+                    let (session, cell) = (session.clone(), turn.number());
+                    let error = SessionsError::WaitLost { session, cell }.into();
+                    return Err(NotBegun { error, is_lost: true });
+                }
+                // What it has parked before was continued.
+                begun => {
+                    begun.map_err(|error| NotBegun { is_lost: true, ..not_resumed(error, None) })?
+                }
+            };
+            return Ok((finished, guest));
+        }
+        let head = turn.state().map(|state| &state.id.checkpoint);
         let kept = head.and_then(|head| room.guests().take(session, head));
         if let Some(mut guest) = kept {
             running.iter().for_each(|running| running.can_interrupt(&guest));
             match guest.turn(&order, host).await {
                 Err(DispatchError::GuestLost) => {}
-                begun => return Ok(Self::ended(turn, begun?, guest)),
+                begun => {
+                    let finished = begun.map_err(|error| not_resumed(error, head))?;
+                    return Ok((finished, guest));
+                }
             }
         }
-        let mut guest = guest_at(&turn, pool, caller, spec).await?;
+        let mut guest = guest_at(turn, pool, caller, spec).await?;
         running.iter().for_each(|running| running.can_interrupt(&guest));
         let begun = guest.turn(&order, host).await;
         let finished = begun.map_err(|error| not_resumed(error, head))?;
-        drop(running);
-        Ok(Self::ended(turn, finished, guest))
+        Ok((finished, guest))
     }
 
     fn ended(
-        turn: SessionTurn,
+        RunningTurn { turn, tools, is_reseeded, earlier }: RunningTurn,
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
-        let state = state_to_keep(&mut finished, turn.must_reseed());
+        let requests = finished.outcome.cell.as_mut().map(|cell| take(&mut cell.requests));
+        let requests = requests.unwrap_or_default();
+        let cell = finished.outcome.cell.as_ref();
+        let is_reseeded = is_reseeded || cell.is_some_and(|cell| cell.reseeded);
+        let is_held = cell.is_some_and(|cell| cell.is_held);
         let guest = finished.is_guest_kept.then_some(guest);
-        (finished, EndedCell { turn, state: state.map(|pack| (guest, pack)) })
+        let state = match (is_held, guest) {
+            (true, Some(guest)) => Ok(LeftState::Held(guest)),
+            (true, None) => {
+                Err("no worker could keep the interpreter while the cell waits in a function"
+                    .to_owned())
+            }
+            (false, guest) => {
+                state_to_keep(&mut finished).map(|pack| LeftState::Packed(guest, pack))
+            }
+        };
+        let unconfirmed = "the interpreter did not confirm that its randomness was renewed";
+        let state = state
+            .and_then(|state| if is_reseeded { Ok(state) } else { Err(unconfirmed.to_owned()) });
+        (finished, EndedCell { turn, requests, tools, is_reseeded, earlier, state })
     }
 }
 
 impl EndedCell {
-    /// Keeps the state after the cell, or leaves the session where it was, and says so in the answer.
-    /// Packs of more than `most` bytes together are not kept: nobody could read them again.
+    /// Keeps the state after the cell, or that in which it waits; or leaves the session where it was. Says so
+    /// in the answer. Packs of more than `most` bytes together are not kept: nobody could read them again.
     pub(crate) async fn settle(
         self,
         (room, most): (&SessionRoom, ByteCount),
         mut answered: Answered,
     ) -> Answered {
-        let Self { turn, state } = self;
+        let Self { turn, requests, tools, is_reseeded, earlier, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
-        let result = serde_json::to_string(&answered.result).ok();
+        let waits = !requests.is_empty();
+        let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
+        let state = asked.and_then(|asked| Ok((state?, asked)));
+        if waits && state.is_ok() {
+            let requests = asked::shown(cell, requests);
+            answered.result.status = RunStatus::Waiting;
+            answered.result.summary = asked::summary_of(&requests);
+            answered.result.requests = requests;
+        }
+        let result = EarlierParts::of(earlier.as_deref()).followed_by(&answered.result);
         let end = CellEnd { result, fuel: answered.result.fuel };
         let kept = match state {
-            Ok((guest, pack)) => match too_long(&turn, &pack, most).await {
-                None => keep(turn, pack, end).await.map(|at| (guest, at)),
+            Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
+            {
+                None => keep(turn, pack, (end, asked)).await.map(|at| {
+                    if let Some(guest) = guest {
+                        room.guests().put(session.clone(), at.clone(), guest);
+                    }
+                    Some(at)
+                }),
                 Some(reason) => Err(leave(turn, end, reason).await),
             },
+            Ok((LeftState::Held(guest), asked)) => {
+                let asked = asked.unwrap_or_default();
+                let (number, result) = (cell, end.result);
+                let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result };
+                room.hold(session.clone(), waiting).map(|()| None)
+            }
             Err(reason) => Err(leave(turn, end, reason).await),
         };
         answered.result.session = Some(match kept {
-            Ok((guest, checkpoint)) => {
-                if let Some(guest) = guest {
-                    room.guests().put(session.clone(), checkpoint.clone(), guest);
-                }
-                let state = CellFate::Kept;
-                SessionResult {
-                    id: session,
-                    cell,
-                    checkpoint: Some(checkpoint),
-                    state,
-                    reason: None,
-                }
+            Ok(at) => {
+                let (state, checkpoint) =
+                    if waits { (CellFate::Waiting, head) } else { (CellFate::Kept, at) };
+                SessionResult { id: session, cell, checkpoint, state, reason: None }
             }
-            Err(reason) => rolled_back((session, cell), head, reason),
+            Err(reason) => {
+                if waits {
+                    give_up(&mut answered.result, &reason);
+                }
+                rolled_back((session, cell), head, reason)
+            }
         });
         answered
     }
+}
+
+/// Lets a run fail that would wait, and cannot go on.
+fn give_up(result: &mut RunResult, reason: &str) {
+    result.status = RunStatus::Failed;
+    reason.clone_into(&mut result.summary);
+    result.requests.clear();
+    let error_type = "SandboxCrash".to_owned();
+    result.error = Some(RunError { error_type, message: reason.to_owned(), traceback: None });
 }
 
 /// What an answer says of a cell that left no trace.
@@ -182,23 +311,33 @@ async fn guest_at(
     Ok(pool.resume(spec, contents.map_err(ServiceError::Unreadable)?))
 }
 
-/// The error for a guest that could not be made of its checkpoint.
-fn not_resumed(error: DispatchError, head: Option<&CheckpointId>) -> ServiceError {
+/// Why a cell was not begun.
+struct NotBegun {
+    error: ServiceError,
+    /// True if it never can be. Otherwise a cell that has waited waits on.
+    is_lost: bool,
+}
+
+impl From<ServiceError> for NotBegun {
+    fn from(error: ServiceError) -> Self {
+        Self { error, is_lost: false }
+    }
+}
+
+/// The error for a turn that was not begun, perhaps because its guest could not be made of its checkpoint.
+fn not_resumed(error: DispatchError, head: Option<&CheckpointId>) -> NotBegun {
     match (error, head) {
         (DispatchError::NotResumed { reason }, Some(checkpoint)) => {
-            ServiceError::StateUnusable { checkpoint: checkpoint.clone(), reason }
+            let checkpoint = checkpoint.clone();
+            NotBegun { error: ServiceError::StateUnusable { checkpoint, reason }, is_lost: true }
         }
-        (error, _) => error.into(),
+        (error, _) => ServiceError::from(error).into(),
     }
 }
 
 /// The state that a cell has left, or why it is not kept.
-fn state_to_keep(finished: &mut FinishedRun, must_reseed: bool) -> Result<CheckedPack, String> {
-    let is_reseeded = finished.outcome.cell.as_ref().is_some_and(|cell| cell.reseeded);
+fn state_to_keep(finished: &mut FinishedRun) -> Result<CheckedPack, String> {
     match finished.pack.take() {
-        Some(Ok(_)) if must_reseed && !is_reseeded => {
-            Err("the interpreter did not confirm that its randomness was renewed".to_owned())
-        }
         Some(Ok(pack)) => Ok(pack),
         Some(Err(not_parked)) => Err(not_parked.to_string()),
         None => Err(finished.outcome.end.as_ref().map_or_else(ToString::to_string, |()| {
@@ -236,18 +375,29 @@ async fn too_long(turn: &SessionTurn, pack: &CheckedPack, most: ByteCount) -> Op
     })
 }
 
-/// Commits the state after a cell, and returns its checkpoint, or why that is not possible.
-async fn keep(turn: SessionTurn, pack: CheckedPack, end: CellEnd) -> Result<CheckpointId, String> {
+/// Commits the state after a cell, or that in which it waits after it has `asked` something. Returns its
+/// checkpoint, or why that is not possible.
+async fn keep(
+    turn: SessionTurn,
+    pack: CheckedPack,
+    (end, asked): (CellEnd, Option<AskedCell>),
+) -> Result<CheckpointId, String> {
+    let asked = asked.map(|asked| serde_json::to_string(&asked)).transpose();
+    let asked = asked.map_err(|cause| cause.to_string())?;
     let CheckedPack { facts, bytes } = pack;
     let session = turn.session().clone();
-    let before = turn.head().map(|head| head.pack.description.sequence);
+    let before = turn.state().map(|state| state.description.sequence);
     let sequence = match (facts.base, before) {
         (Some(_), Some(before)) => before.saturating_add(1),
         _ => 0,
     };
     let (base, digest, size) = (facts.base, facts.digest, facts.size);
     let description = PackDescription { sequence, base, digest, size };
-    turn.commit(description, bytes, end).await.map_err(|cause| {
+    let kept = match asked {
+        None => turn.commit(description, bytes, end).await,
+        Some(asked) => turn.park(description, bytes, end, asked).await,
+    };
+    kept.map_err(|cause| {
         if matches!(cause, SessionsError::Store { .. } | SessionsError::DiskFull(_)) {
             warn_of(&session, &cause);
         }

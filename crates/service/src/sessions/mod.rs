@@ -7,8 +7,12 @@
 //! A session has no secrets, and no network but what the operator grants to all code: an earlier cell could
 //! have replaced any module.
 
+mod answering;
+mod asked;
 pub(crate) mod calls;
 pub(crate) mod cell;
+mod earlier_parts;
+pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
 mod notebook;
 pub(crate) mod order;

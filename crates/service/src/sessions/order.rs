@@ -17,24 +17,27 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
+use crate::sessions::asked::CalledTools;
 use crate::sessions::cell::{PlannedCell, rolled_back};
 use crate::sessions::room::{checkpoint_id, session_id, wait_of};
 use crate::sessions::setup::SessionSetup;
+use wardian_dispatch::HeldGuest;
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
+use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    InputBlob, KeepFilesParam, RequestedLimits, RunCodeParams,
+    InputBlob, KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
+use wardian_sessions::{SessionTurn, Sessions, SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
 
 /// The id that stands for a session that does not exist yet.
-const NEW: &str = "new";
+pub(super) const NEW: &str = "new";
 
 /// Shortest time after which a session can end by itself, in milliseconds.
 const SHORTEST_LIFE: u64 = 100;
@@ -61,13 +64,40 @@ pub struct NewSessionOrder {
 }
 
 /// The parts of a call that its cell has for itself.
-struct CellParts {
+pub(super) struct CellParts {
     code: String,
-    limits: RequestedLimits,
+    pub(super) limits: RequestedLimits,
     keep_files: Option<KeepFilesParam>,
     strict_output: bool,
     label: Option<RunLabel>,
     listener: Option<LogListener>,
+    pub(super) tools: CalledTools,
+    pub(super) answers: Option<JsonText>,
+    /// Its guest if that was held, and whether it has confirmed all that it was ordered to.
+    pub(super) held: Option<(HeldGuest, bool)>,
+    /// The result of its earlier parts, if it has waited.
+    pub(super) earlier: Option<String>,
+}
+
+impl CellParts {
+    /// The parts of a call, without its answers.
+    pub(super) fn of(
+        params: &mut RunCodeParams,
+        listener: Option<LogListener>,
+    ) -> Result<Self, ServiceError> {
+        Ok(Self {
+            limits: params.limits(),
+            code: std::mem::take(&mut params.code),
+            keep_files: params.keep_files.take(),
+            strict_output: params.strict_output,
+            label: params.label.clone().map(RunLabel::parse).transpose()?,
+            listener,
+            tools: CalledTools::default(),
+            answers: None,
+            held: None,
+            earlier: None,
+        })
+    }
 }
 
 impl Service {
@@ -124,16 +154,16 @@ impl Service {
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
         refuse_what_cells_have_not(&params)?;
+        if params.abandon {
+            return self.abandon_cell(caller, params, order).await;
+        }
+        if params.answers.is_some() {
+            return Box::pin(self.answer_cell(caller, params, order, listener)).await;
+        }
         let store = self.sessions().store()?;
-        let label = params.label.take();
-        let parts = CellParts {
-            limits: params.limits(),
-            code: std::mem::take(&mut params.code),
-            keep_files: params.keep_files.take(),
-            strict_output: params.strict_output,
-            label: label.clone().map(RunLabel::parse).transpose()?,
-            listener,
-        };
+        let label = params.label.clone();
+        let mut parts = CellParts::of(&mut params, listener)?;
+        parts.tools = CalledTools::of(params.tools.as_deref().unwrap_or_default())?;
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
         let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
@@ -147,21 +177,40 @@ impl Service {
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
-                let setup = setup_of(&session)?;
-                let limits = self.limits_of_cell(caller, &session, &setup, parts.limits)?;
-                let (code, skills) = (parts.code.clone(), &setup.skills);
-                let planned = self.plan_guest(caller, code, skills, &setup.blobs, limits).await?;
+                let planned = self.plan_next(caller, &session, &parts).await?;
                 (session, planned)
             }
         };
         // The caller learns the id of a new session from the answer alone.
         let unknown = is_new.then(|| UnknownSession::of(store, caller, &session));
-        let answered = self.run_planned_cell(caller, (&session, planned), parts, &order).await;
+        let begun = async {
+            let turn = TurnRequest {
+                source: parts.code.clone(),
+                if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
+                wait: wait_of(order.wait_ms),
+            };
+            self.ensure_not_held(&session.id)?;
+            let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
+            self.run_planned_cell(caller, (&session, planned), parts, turn).await
+        };
+        let answered = begun.await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }
-        let mut result = answered?;
-        let is_over = order.keep == Some(false);
+        self.close_after(caller, &session, &order, answered?).await
+    }
+
+    /// Closes a session after its cell, if that was asked for, and says so in the result.
+    pub(super) async fn close_after(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        order: &SessionOrderParam,
+        mut result: RunResult,
+    ) -> Result<MethodResult, ServiceError> {
+        let store = self.sessions().store()?;
+        // A cell that waits has not ended.
+        let is_over = order.keep == Some(false) && result.status != RunStatus::Waiting;
         if is_over {
             let closed = self.sessions().close(caller, session.id.as_str()).await;
             // It may have been closed meanwhile.
@@ -207,24 +256,21 @@ impl Service {
         })
     }
 
-    /// Takes the turn of a cell in its session and runs it.
-    async fn run_planned_cell(
+    /// Runs a cell that has its turn.
+    pub(super) async fn run_planned_cell(
         &self,
         caller: &Caller,
         (session, planned): (&StoredSession, Planned),
         parts: CellParts,
-        order: &SessionOrderParam,
-    ) -> Result<wardian_formats::protocol::methods::execution::RunResult, ServiceError> {
-        let setup = setup_of(session)?;
-        let turn = TurnRequest {
-            source: parts.code,
-            if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
-            wait: wait_of(order.wait_ms),
-        };
-        let store = self.sessions().store()?;
-        let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
+        turn: SessionTurn,
+    ) -> Result<RunResult, ServiceError> {
+        let (image, layers) = (session.image, setup_of(session)?.layers);
         let (number, head) = (turn.number(), turn.head().map(|head| head.id.clone()));
-        let cell = PlannedCell { turn, image: session.image, layers: setup.layers, run: None };
+        let (tools, answers, held) = (parts.tools, parts.answers, parts.held);
+        let (held, is_reseeded) = held.map_or((None, false), |(guest, is)| (Some(guest), is));
+        let (earlier, run) = (parts.earlier, None);
+        let cell =
+            PlannedCell { turn, image, layers, tools, answers, held, is_reseeded, earlier, run };
         let planned = Planned {
             label: parts.label,
             keep_files: left_files::kept(parts.keep_files, self.policy.limits.keep_files),
@@ -240,6 +286,18 @@ impl Service {
             result.session = Some(rolled_back((session.id.clone(), number), head, reason));
         }
         Ok(result)
+    }
+
+    /// The plan of a cell in a session that has a guest.
+    pub(super) async fn plan_next(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        parts: &CellParts,
+    ) -> Result<Planned, ServiceError> {
+        let setup = setup_of(session)?;
+        let limits = self.limits_of_cell(caller, session, &setup, parts.limits)?;
+        self.plan_guest(caller, parts.code.clone(), &setup.skills, &setup.blobs, limits).await
     }
 
     /// The plan of a run in the guest of a session.
@@ -373,7 +431,10 @@ fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
 }
 
 /// Refuses parameters that only the first cell of a session can have.
-fn refuse_what_first_cells_set(skills: &[String], blobs: &[InputBlob]) -> Result<(), ServiceError> {
+pub(super) fn refuse_what_first_cells_set(
+    skills: &[String],
+    blobs: &[InputBlob],
+) -> Result<(), ServiceError> {
     for (name, is_empty) in [("mount_skills", skills.is_empty()), ("input_blobs", blobs.is_empty())]
     {
         if !is_empty {

@@ -10,6 +10,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::notebook_of;
 use crate::sessions::views::{
@@ -60,6 +61,7 @@ const MAX_NAME: usize = 200;
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
     guests: KeptGuests,
+    held: Arc<HeldCells>,
     running: Mutex<BTreeMap<SessionId, Running>>,
 }
 
@@ -101,6 +103,22 @@ impl SessionRoom {
 
     pub(crate) const fn guests(&self) -> &KeptGuests {
         &self.guests
+    }
+
+    /// Keeps a cell that waits in the middle of a call, for as long as the operator allows.
+    ///
+    /// # Errors
+    ///
+    /// This process keeps no sessions.
+    pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
+        let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
+        self.held.hold(session, cell, longest);
+        Ok(())
+    }
+
+    /// The cells that wait in the middle of a call.
+    pub(crate) const fn held(&self) -> &Arc<HeldCells> {
+        &self.held
     }
 
     /// Lets the cell that this run is be interrupted by its session.
@@ -165,7 +183,8 @@ impl SessionRoom {
     ) -> Result<CellPage, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
-        let cells = read_cells(store, caller, &id, after, most).await?;
+        let mut cells = read_cells(store, caller, &id, after, most).await?;
+        self.held().show(&id, &mut cells);
         Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
     }
 
@@ -319,6 +338,7 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
         self.guests.close(&id);
+        drop(self.held.take(&id));
         if let Some(running) = self.running.lock().get(&id) {
             running.run.stop(StopReason::Cancelled);
         }

@@ -116,7 +116,7 @@ pub struct CellView {
     pub number: u32,
     /// The program, if it was short enough to be kept.
     pub source: Option<String>,
-    /// `running`, `kept` or `rolled_back`.
+    /// `running`, `waiting`, `kept` or `rolled_back`.
     pub state: String,
     /// The state after it.
     pub checkpoint: Option<CheckpointId>,
@@ -130,6 +130,7 @@ impl CellView {
     pub(crate) fn of(cell: StoredCell) -> Self {
         let state = match cell.state {
             CellState::Running => "running",
+            CellState::Waiting => "waiting",
             CellState::Kept => "kept",
             CellState::RolledBack => "rolled_back",
         };

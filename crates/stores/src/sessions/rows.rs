@@ -138,6 +138,8 @@ pub struct NewCell {
 pub enum CellState {
     /// It has begun.
     Running,
+    /// It waits for its caller. Its session is where it was before, and no other cell begins.
+    Waiting,
     /// It is done, and its checkpoint is the state after it.
     Kept,
     /// It left no trace in its session.
@@ -148,14 +150,41 @@ impl CellState {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Waiting => "waiting",
             Self::Kept => "kept",
             Self::RolledBack => "rolled_back",
         }
     }
 
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::Running, Self::Kept, Self::RolledBack].into_iter().find(|state| state.name() == name)
+        [Self::Running, Self::Waiting, Self::Kept, Self::RolledBack]
+            .into_iter()
+            .find(|state| state.name() == name)
     }
+}
+
+/// A cell that waits for its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCell {
+    /// Its number in its session.
+    pub number: u32,
+    /// What it has asked, as text that only the caller understands.
+    pub asked: String,
+    /// The result of its parts so far, if it was kept.
+    pub result: Option<String>,
+}
+
+/// A cell that is to go on.
+#[derive(Debug, Clone)]
+pub struct AnsweredCell {
+    /// The owner of its session.
+    pub tenant: TenantId,
+    /// Its session.
+    pub session: SessionId,
+    /// The cell, as it waits.
+    pub cell: WaitingCell,
+    /// The time at which it goes on.
+    pub now_ms: u64,
 }
 
 /// The end of a cell.
@@ -163,7 +192,7 @@ impl CellState {
 pub struct CellEnd {
     /// Its result, as text that only the caller understands; `None` if it is too long to be kept.
     pub result: Option<String>,
-    /// The fuel that it used, if that was counted.
+    /// The fuel that it used, if that was counted: since it began, or since it went on.
     pub fuel: Option<u64>,
 }
 
@@ -176,9 +205,9 @@ pub struct StoredCell {
     pub source: Option<String>,
     /// How it ended, if it has.
     pub state: CellState,
-    /// Its result, if it was kept.
+    /// Its result, if it was kept. That of a cell that waits says what it asks.
     pub result: Option<String>,
-    /// The fuel that it used, if that was counted.
+    /// The fuel that it used so far, if that was counted.
     pub fuel: Option<u64>,
     /// The state after it. The checkpoint may have been thinned out.
     pub checkpoint: Option<CheckpointId>,

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
-    CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, SessionPlace, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WrappedKey,
+    AnsweredCell, CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, SessionPlace,
+    SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell, WrappedKey,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -111,15 +111,37 @@ pub trait SessionCells: Send + Sync {
         max_bytes: u64,
     ) -> Result<Committed, DatabaseError>;
 
-    /// Ends a running cell without a checkpoint. Returns false if it is not running.
+    /// Lets a running cell wait for its caller, in the state that its pack has. The session stays at its
+    /// checkpoint. Changes nothing if the tenant would have more than `max_bytes` then.
+    async fn park_cell(
+        &self,
+        commit: &CellCommit,
+        asked: &str,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError>;
+
+    /// The cell of a session that waits for its caller.
+    async fn waiting_cell(&self, session: &SessionId)
+    -> Result<Option<WaitingCell>, DatabaseError>;
+
+    /// Lets a cell go on that waits. Its state is continued once: whatever ends the cell, it waits in this
+    /// state no more.
+    async fn resume_cell(&self, cell: &AnsweredCell) -> Result<Begun, DatabaseError>;
+
+    /// Lets a cell wait on that was to go on and has not. Returns false if it is not running, or has not waited.
+    async fn suspend_cell(&self, session: &SessionId, number: u32) -> Result<bool, DatabaseError>;
+
+    /// Ends a cell that is running or waits, without a checkpoint. Returns the packs that nothing needs any
+    /// more; `None` if it has ended before.
     async fn roll_back_cell(
         &self,
         session: &SessionId,
         number: u32,
         end: &CellEnd,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<Option<Vec<PackId>>, DatabaseError>;
 
-    /// Rolls back all cells that are running, which a server has left. Returns their number.
+    /// Rolls back all cells that are running, which a server has left. Those that wait go on waiting.
+    /// Returns their number.
     async fn roll_back_running(&self) -> Result<u64, DatabaseError>;
 
     /// Cells of a session with higher numbers than `after`, in order, at most `limit`.
@@ -149,7 +171,8 @@ pub trait SessionCheckpoints: Send + Sync {
         limit: u64,
     ) -> Result<Vec<StoredCheckpoint>, DatabaseError>;
 
-    /// The packs that lead to a checkpoint, from the whole one on; none if there is no such checkpoint.
+    /// The packs that lead to a checkpoint, or to the state in which a cell waits, from the whole one on;
+    /// none if there is no such state.
     async fn chain(
         &self,
         session: &SessionId,
@@ -213,6 +236,13 @@ pub enum Begun {
     Cell(Box<BegunCell>),
     /// There is no such session.
     NotFound,
+    /// A cell of the session waits for its caller.
+    Waits {
+        /// Its number.
+        cell: u32,
+    },
+    /// No cell waits, or it has asked something else.
+    NotWaiting,
     /// The time of the session was over at this time.
     Expired {
         /// The time, in milliseconds since the Unix epoch.
@@ -236,9 +266,19 @@ pub struct BegunCell {
     pub head: Option<StoredCheckpoint>,
     /// True if the state at that checkpoint has been continued before, or may be elsewhere.
     pub must_reseed: bool,
+    /// The state in which it has waited, if it goes on in that one.
+    pub parked: Option<StoredPack>,
 }
 
-/// The end of a cell whose state is kept.
+impl BegunCell {
+    /// The pack of the state that it begins or goes on in; `None` for a new guest.
+    #[must_use]
+    pub fn state(&self) -> Option<&StoredPack> {
+        self.parked.as_ref().or(self.head.as_ref().map(|head| &head.pack))
+    }
+}
+
+/// The end of a cell, or of a part of it, whose state is kept.
 #[derive(Debug, Clone)]
 pub struct CellCommit {
     /// Its session.
@@ -247,7 +287,7 @@ pub struct CellCommit {
     pub number: u32,
     /// The checkpoint that it began at.
     pub head: Option<CheckpointId>,
-    /// The checkpoint after it.
+    /// The checkpoint after it; for a part of a cell, the name of the state in which it waits.
     pub checkpoint: CheckpointId,
     /// The facts of its pack.
     pub description: PackDescription,

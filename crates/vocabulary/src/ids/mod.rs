@@ -55,6 +55,7 @@ mod run;
 mod session;
 mod skill;
 mod tenant;
+mod tool;
 mod workspace_path;
 
 pub use crate::ids::blob::{BlobId, BlobName, MAX_BLOB_NAME, MAX_NAMES_OF_BLOB};
@@ -63,4 +64,5 @@ pub use crate::ids::run::RunId;
 pub use crate::ids::session::{CheckpointId, SessionId};
 pub use crate::ids::skill::{MAX_SKILL_NAME, MAX_VERSION, SkillName, SkillVersion};
 pub use crate::ids::tenant::TenantId;
+pub use crate::ids::tool::{MAX_TOOL_NAME, is_tool_name};
 pub use crate::ids::workspace_path::{MAX_WORKSPACE_PATH, WorkspacePath};

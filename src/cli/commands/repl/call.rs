@@ -42,6 +42,9 @@ pub(super) struct CellResult {
     pub(super) session: Option<SessionAfter>,
     #[serde(default)]
     pub(super) display: Vec<BTreeMap<String, ShownForm>>,
+    /// What the cell waits for, if it has not ended.
+    #[serde(default)]
+    pub(super) requests: Vec<AskedLine>,
 }
 
 /// A part of the value that JSON cannot hold.
@@ -107,6 +110,42 @@ struct Params<'a> {
     language: &'static str,
     code: &'a str,
     session: SessionChoice<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<&'a [LineAnswer]>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    abandon: bool,
+}
+
+/// What a call does in the session.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CellCall<'a> {
+    /// Executes this code.
+    Run(&'a str),
+    /// Goes on with the cell that waits.
+    Answer(&'a [LineAnswer]),
+    /// Ends the cell that waits.
+    Abandon,
+}
+
+/// The answer to a request of a cell.
+#[derive(Debug, Serialize)]
+pub(super) struct LineAnswer {
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<&'static str>,
+}
+
+/// Something that a cell waits for.
+#[derive(Debug, Deserialize)]
+pub(super) struct AskedLine {
+    pub(super) id: String,
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) prompt: String,
+    #[serde(default)]
+    pub(super) hidden: bool,
 }
 
 #[derive(Serialize)]
@@ -142,14 +181,20 @@ struct LeftOutEvent {
     bytes: u64,
 }
 
-/// Executes a cell, and hands on its output while it runs.
+/// Executes a cell or goes on with it, and hands on its output while it runs.
 pub(super) fn run_cell(
     server: &Remote,
     session: &SessionId,
-    code: &str,
+    cell: CellCall<'_>,
     shown: &mut dyn FnMut(CellOutput),
 ) -> Result<EndedCall, Failed> {
-    let params = Params { language: "python", code, session: SessionChoice { id: session } };
+    let (code, answers, abandon) = match cell {
+        CellCall::Run(code) => (code, None, false),
+        CellCall::Answer(answers) => ("", Some(answers), false),
+        CellCall::Abandon => ("", None, true),
+    };
+    let session = SessionChoice { id: session };
+    let params = Params { language: "python", code, session, answers, abandon };
     let call = Call { jsonrpc: "2.0", id: 1, method: "run_code", params };
     let broken = |fault: io::Error| Failed::at("read the answer", &fault);
     let answer = server.call(&call)?;

@@ -1,5 +1,15 @@
 //! What a prompt gets next.
 
+/// What is typed for a cell that asks for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TypedLine {
+    Line(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Nothing more comes.
+    End,
+}
+
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptInput {

@@ -1,5 +1,6 @@
 //! `wardian repl`: a Python prompt whose cells run in a session of a server.
 
+mod answers;
 pub(crate) mod args;
 mod block;
 mod call;
@@ -15,8 +16,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::commands::blobs::Remote;
+use crate::cli::commands::repl::answers::answers_of;
 use crate::cli::commands::repl::args::ReplArgs;
-use crate::cli::commands::repl::call::{EndedCall, run_cell};
+use crate::cli::commands::repl::call::{CellCall, EndedCall, LineAnswer, run_cell};
 use crate::cli::commands::repl::input::PromptInput;
 use crate::cli::commands::repl::interrupts::Interrupts;
 use crate::cli::commands::repl::shown::ShownOutput;
@@ -126,7 +128,7 @@ impl Prompt<'_> {
                 PromptInput::Interrupted => return Ok(End::Interrupted),
                 PromptInput::End => return Ok(End::Input { is_last_completed }),
             };
-            match self.execute(&block)? {
+            match self.execute(&block, source)? {
                 Executed::Completed => is_last_completed = true,
                 Executed::Failed => is_last_completed = false,
                 Executed::Closed => return Ok(End::Closed),
@@ -138,24 +140,40 @@ impl Prompt<'_> {
         }
     }
 
-    /// Executes a block, and shows its output and its result.
-    fn execute(&self, block: &str) -> Result<Executed, Failed> {
-        let mut output = ShownOutput::default();
-        let ended = self.interrupts.during(|| {
-            run_cell(self.server, self.session, block, &mut |piece| output.show(&piece))
-        })?;
-        let result = match ended {
-            EndedCall::Executed(result) => result,
-            EndedCall::Refused { kind, message } => {
-                let message = shown(&message);
-                if OVER.contains(&kind.as_str()) {
-                    return Ok(Executed::Lost(message));
+    /// Executes a block, and shows its output and its result. What it asks for is read from `source`.
+    fn execute(&self, block: &str, source: &mut PromptSource) -> Result<Executed, Failed> {
+        let mut answers: Option<Vec<LineAnswer>> = None;
+        let mut is_abandoned = false;
+        let result = loop {
+            let cell = match &answers {
+                _ if is_abandoned => CellCall::Abandon,
+                Some(answers) => CellCall::Answer(answers),
+                None => CellCall::Run(block),
+            };
+            let mut output = ShownOutput::default();
+            let ended = self.interrupts.during(|| {
+                run_cell(self.server, self.session, cell, &mut |piece| output.show(&piece))
+            })?;
+            let result = match ended {
+                EndedCall::Executed(result) => result,
+                EndedCall::Refused { kind, message } => {
+                    let message = shown(&message);
+                    if OVER.contains(&kind.as_str()) {
+                        return Ok(Executed::Lost(message));
+                    }
+                    note(&format!("the cell was not executed: {message}"));
+                    return Ok(Executed::Failed);
                 }
-                note(&format!("the cell was not executed: {message}"));
-                return Ok(Executed::Failed);
+            };
+            output.finish(&result);
+            if result.requests.is_empty() {
+                break result;
+            }
+            match answers_of(&result.requests, source)? {
+                Some(typed) => answers = Some(typed),
+                None => is_abandoned = true,
             }
         };
-        output.finish(&result);
         let is_closed = result.session.as_ref().is_some_and(|session| session.state == "closed");
         Ok(match (is_closed, result.is_completed()) {
             (true, _) => Executed::Closed,

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
 use crate::cli::commands::repl::block::PipedBlocks;
-use crate::cli::commands::repl::input::PromptInput;
+use crate::cli::commands::repl::input::{PromptInput, TypedLine};
 use crate::cli::commands::repl::terminal::PromptTerminal;
 use crate::cli::failed::Failed;
 
@@ -49,6 +49,14 @@ impl PromptSource {
         match self {
             Self::Terminal(terminal) => terminal.next(),
             Self::Pipe(pipe) => pipe.next(),
+        }
+    }
+
+    /// A line for a cell that asks for it. Of a file or a pipe it is the next one behind the block.
+    pub(super) fn line(&mut self, prompt: &str, is_hidden: bool) -> Result<TypedLine, Failed> {
+        match self {
+            Self::Terminal(terminal) => terminal.line(prompt, is_hidden),
+            Self::Pipe(pipe) => pipe.line(),
         }
     }
 }
@@ -94,6 +102,22 @@ impl PipedInput {
             .spawn(read)
             .map_err(|fault| Failed::at("start a thread", &fault))?;
         Ok(Self { blocks: PipedBlocks::default(), lines, sender, has_ended: false })
+    }
+
+    fn line(&mut self) -> Result<TypedLine, Failed> {
+        if self.has_ended {
+            return Ok(TypedLine::End);
+        }
+        match self.lines.recv() {
+            Ok(Piped::Line(line)) => Ok(TypedLine::Line(line)),
+            Ok(Piped::Interrupted) => Ok(TypedLine::Interrupted),
+            Ok(Piped::Broken(fault)) => Err(Failed::named("standard input", &fault)),
+            Ok(Piped::End) | Err(_) => {
+                self.has_ended = true;
+                self.blocks.finish();
+                Ok(TypedLine::End)
+            }
+        }
     }
 
     fn next(&mut self) -> Result<PromptInput, Failed> {

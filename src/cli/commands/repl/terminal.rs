@@ -1,19 +1,20 @@
 //! A terminal: lines that can be edited, and their history.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Context, Editor, Helper};
 
 use crate::cli::commands::repl::block::SourceBlock;
-use crate::cli::commands::repl::input::PromptInput;
+use crate::cli::commands::repl::input::{PromptInput, TypedLine};
 use crate::cli::failed::Failed;
-use crate::cli::terminal::output::note;
+use crate::cli::terminal::output::{note, print_line};
 use wardian_vocabulary::files::private_file::{create_folder, folder_of};
 
 /// Blocks that the history keeps.
@@ -41,7 +42,7 @@ impl PromptTerminal {
             .completion_type(CompletionType::List)
             .build();
         let mut editor = Editor::with_config(config).map_err(unusable)?;
-        editor.set_helper(Some(Indenter));
+        editor.set_helper(Some(Indenter::default()));
         // The first session has none, and one that cannot be read is not worth more than a note.
         let is_there = history.try_exists().unwrap_or(false);
         let keeps_history = match is_there.then(|| editor.load_history(history)) {
@@ -88,6 +89,27 @@ impl PromptTerminal {
         }
     }
 
+    /// Reads a line for a cell that asks for it. It is no part of the history.
+    pub(super) fn line(&mut self, prompt: &str, is_hidden: bool) -> Result<TypedLine, Failed> {
+        // Only the last line of a prompt is drawn again while the line is edited.
+        let (above, prompt) = prompt.rsplit_once('\n').unwrap_or(("", prompt));
+        if !above.is_empty() {
+            print_line(above);
+        }
+        self.editor.set_helper(Some(Indenter { is_hidden }));
+        let typed = loop {
+            match self.editor.readline(prompt) {
+                Ok(line) => break Ok(TypedLine::Line(line)),
+                Err(ReadlineError::Interrupted) => break Ok(TypedLine::Interrupted),
+                Err(ReadlineError::Eof) => break Ok(TypedLine::End),
+                Err(ReadlineError::Signal(_)) => {}
+                Err(fault) => break Err(unusable(fault)),
+            }
+        };
+        self.editor.set_helper(Some(Indenter::default()));
+        typed
+    }
+
     /// Adds a block to the history, at once: the process may be killed. The file is the user's alone.
     fn remember(&mut self, block: &str) {
         let is_new = self.editor.add_history_entry(block).unwrap_or(false);
@@ -106,8 +128,11 @@ fn unusable(fault: ReadlineError) -> Failed {
     Failed::at("read the terminal", &fault)
 }
 
-/// Lets the tabulator indent.
-struct Indenter;
+/// Lets the tabulator indent, and hides what is typed if it has to be.
+#[derive(Default)]
+struct Indenter {
+    is_hidden: bool,
+}
 
 impl Completer for Indenter {
     type Candidate = String;
@@ -135,7 +160,20 @@ impl Hinter for Indenter {
     type Hint = String;
 }
 
-impl Highlighter for Indenter {}
+impl Highlighter for Indenter {
+    fn highlight<'l>(&self, line: &'l str, _position: usize) -> Cow<'l, str> {
+        if self.is_hidden {
+            Cow::Owned("*".repeat(line.chars().count()))
+        } else {
+            Cow::Borrowed(line)
+        }
+    }
+
+    fn highlight_char(&self, _line: &str, _position: usize, _kind: CmdKind) -> bool {
+        self.is_hidden
+    }
+}
+
 impl Validator for Indenter {}
 impl Helper for Indenter {}
 

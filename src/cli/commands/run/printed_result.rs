@@ -72,7 +72,7 @@ fn converted_line(result: &RunResult) -> Option<String> {
 fn exit_of(result: &RunResult) -> Exit {
     match result.status {
         RunStatus::Completed => Exit::Done,
-        RunStatus::Failed => Exit::GuestFailed,
+        RunStatus::Failed | RunStatus::Waiting => Exit::GuestFailed,
     }
 }
 

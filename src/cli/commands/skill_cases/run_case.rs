@@ -154,7 +154,7 @@ fn compared(place: &OwnBlobs, ended: &LocalResult) -> Result<CaseResult, Failed>
     Ok(CaseResult {
         status: match result.status {
             RunStatus::Completed => ExpectedStatus::Completed,
-            RunStatus::Failed => ExpectedStatus::Failed,
+            RunStatus::Failed | RunStatus::Waiting => ExpectedStatus::Failed,
         },
         summary: result.summary.clone(),
         output: output.unwrap_or(Value::Null),

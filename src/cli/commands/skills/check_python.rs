@@ -222,7 +222,7 @@ async fn look_at(
     let ended = runtime.service.run_file(&Caller::local("check"), request).await;
     let ended = ended.map_err(|fault| fault.to_string())?;
     let output = match (ended.result.status, &ended.output_blob) {
-        (RunStatus::Failed, _) => {
+        (RunStatus::Failed | RunStatus::Waiting, _) => {
             return Err(format!("`{}`: {}", snapshot.name(), ended.result.summary));
         }
         (RunStatus::Completed, Some(id)) => {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Unpack
@@ -13,7 +13,9 @@ from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.runs import RunStream
 from wardian._sync.transport import Transport
+from wardian._sync_io import outcomes_of
 from wardian._calls import Request
+from wardian._requests import Function, Functions, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -58,31 +60,70 @@ class Session:
             if error is None:
                 raise
 
-    def run(self, code: str, **options: Unpack[CellOptions]) -> RunResult:
+    def run(
+        self,
+        code: str,
+        *,
+        tools: Sequence[Function] = (),
+        on_input: Function | None = None,
+        **options: Unpack[CellOptions],
+    ) -> RunResult:
         """Runs Python code as the next cell. If the program fails, the result has
         `status="failed"`, and what it did until then stays.
 
+        `tools` are functions that the program can call: `tools.NAME(...)`, a coroutine there.
+        `on_input` returns the line that the program asks for with a prompt. What they raise is
+        raised in the program. If there is no function for a request, the result has
+        `status="waiting"` and `requests`, and `answer` goes on.
+
         `result.session` is the state of the session after the cell. `state="rolled_back"` means
         that the cell left no trace, for example because it was stopped by force. Raises
-        `SessionBusy` if another cell is running, after `wait_ms` at the earliest; and
+        `SessionBusy` if another cell is running or waits, after `wait_ms` at the earliest; and
         `SessionConflict` if the session is not at the checkpoint `if_checkpoint`.
         """
+        functions = Functions(tools, on_input)
         params, waits = self._cell(code, options)
-        request = replace(self._order(params).request(), waits=waits)
-        raw = _calls.result_of(self._sessions.send(request))
-        return self._seen(bound(RunResult.read(raw), self._sessions.blobs))
+        declared = functions.declared()
+        result = self._sent({**params, **_wire.without_none(tools=declared)}, waits)
+        return self._served(result, functions, options)
+
+    def answer(
+        self,
+        answers: Mapping[str, Any],
+        *,
+        tools: Sequence[Function] = (),
+        on_input: Function | None = None,
+        **options: Unpack[CellOptions],
+    ) -> RunResult:
+        """Lets a cell go on that waits. `answers` has an output or an exception for the id of each
+        of its requests. Returns the end of the cell, or what it waits for next.
+
+        `tools` and `on_input` serve further requests, as those of `run`; tools that are left out
+        stay declared.
+        """
+        functions = Functions(tools, on_input)
+        params, waits = self._answers(answers, options)
+        declared = functions.declared()
+        result = self._sent({**params, **_wire.without_none(tools=declared)}, waits)
+        return self._served(result, functions, options)
+
+    def abandon(self) -> RunResult:
+        """Ends a cell that waits. It leaves no trace."""
+        params, waits = self._cell("", {})
+        return self._sent({**params, "abandon": True}, waits)
 
     def stream(self, code: str, **options: Unpack[CellOptions]) -> RunStream:
         """Runs Python code as the next cell, and streams its output while it runs.
 
         Leaving the stream before its end stops the cell.
         """
-        params, waits = self._cell(code, options)
-        order = self._order(params)
-        sessions = self._sessions
-        return RunStream(
-            sessions.transport, sessions.blobs, order, waits=waits, on_result=self._seen
-        )
+        return self._streamed(*self._cell(code, options))
+
+    def stream_answer(
+        self, answers: Mapping[str, Any], **options: Unpack[CellOptions]
+    ) -> RunStream:
+        """Lets a cell go on that waits, as `answer` does, and streams its output while it runs."""
+        return self._streamed(*self._answers(answers, options))
 
     def info(self) -> SessionInfo:
         """The session as the server has it."""
@@ -188,6 +229,36 @@ class Session:
         )
         params = _wire.without_none(**{"language": "python", "code": code, **rest})
         return {**params, "session": session}, (wait_ms or 0) / 1_000
+
+    def _answers(
+        self, answers: Mapping[str, Any], options: CellOptions
+    ) -> tuple[dict[str, Any], float]:
+        """The parameters of the next part of a cell."""
+        params, waits = self._cell("", options)
+        return {**params, "answers": answers_of(answers)}, waits
+
+    def _sent(self, params: Mapping[str, Any], waits: float) -> RunResult:
+        request = replace(self._order(params).request(), waits=waits)
+        raw = _calls.result_of(self._sessions.send(request))
+        return self._seen(bound(RunResult.read(raw), self._sessions.blobs))
+
+    def _streamed(self, params: Mapping[str, Any], waits: float) -> RunStream:
+        order = self._order(params)
+        sessions = self._sessions
+        return RunStream(
+            sessions.transport, sessions.blobs, order, waits=waits, on_result=self._seen
+        )
+
+    def _served(
+        self, result: RunResult, functions: Functions, options: CellOptions
+    ) -> RunResult:
+        """Answers the requests of a cell until it has ended, or asks what no function answers."""
+        while (calls := functions.calls(result.requests)) is not None:
+            outcomes = outcomes_of(calls)
+            ids = [request.id for request in result.requests]
+            params, waits = self._answers(dict(zip(ids, outcomes, strict=True)), options)
+            result = self._sent(params, waits)
+        return result
 
     def _order(self, params: Mapping[str, Any]) -> Order:
         return Order(self._sessions.blobs, "run_code", params)

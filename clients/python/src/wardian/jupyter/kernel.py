@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from threading import Event
 from typing import Any, cast
 
 from ipykernel.kernelbase import Kernel
@@ -15,15 +16,21 @@ from wardian.jupyter import asides, syntax
 from wardian.jupyter.bundles import PLAIN, Bundle, bundle_of, json_text, place_of_value
 from wardian.jupyter.history import SESSION, History, as_reply
 from wardian.jupyter.remote import Remote, Settings
-from wardian.results import RunError, RunResult
+from wardian.results import CallerRequest, RunError, RunResult
 
 PYTHON_VERSION = "3.15.0"
 """The version of Python in sessions. Frontends ask for it before there is a session to ask."""
 
 ASKING = ("input():", "getpass():")
-"""How the server begins the message of an `EOFError` if a program wants to ask the user."""
+"""How the message of an `EOFError` begins if a program wants to ask the user, and cannot."""
 
-NO_INPUT = "a session cannot ask the user: assign the value to a variable instead"
+NO_INPUT = "nobody can be asked here: assign the value to a variable instead"
+
+POLL_MS = 50
+"""How often a question to the user notices an interrupt, in milliseconds."""
+
+END_OF_INPUT = "\x04"
+"""The line that frontends send for the end of the input."""
 
 LOST = "Its variables are lost. Restart the kernel to begin a new session."
 
@@ -98,7 +105,7 @@ class WardianKernel(Kernel):
             self.execution_count = self._last_cell
             return self._paged(asked, number, with_source="??" in code)
         try:
-            result = self._run(code, silent)
+            result = self._run(code, silent, asks=allow_stdin)
         except WardianError as error:
             # No cell was added to the session.
             self.execution_count = self._last_cell
@@ -187,12 +194,44 @@ class WardianKernel(Kernel):
             self.log.warning("the session was not closed: %s", error)
         return {"status": "ok", "restart": restart}
 
-    def _run(self, code: str, silent: bool) -> RunResult:
+    def _run(self, code: str, silent: bool, *, asks: bool) -> RunResult:
         def pass_on(stream: str, text: str) -> None:
             if not silent:
                 self._stream(stream, text)
 
-        return self.remote.run(code, pass_on)
+        def answer(part: RunResult, stop: Event) -> dict[str, Any] | None:
+            if not silent:
+                for bundle in self._bundles(part):
+                    self._publish_display(bundle)
+            answers: dict[str, Any] = {}
+            for request in part.requests:
+                if asks and request.kind == "input":
+                    answers[request.id] = self._line(request, stop)
+                else:
+                    answers[request.id] = EOFError(f"{ASKING[0]} {NO_INPUT}")
+                if stop.is_set():
+                    return None
+            return answers
+
+        return self.remote.run(code, pass_on, answer)
+
+    def _line(self, request: CallerRequest, stop: Event) -> str | EOFError:
+        """The line that the user answers a request with. Ends early once `stop` is set."""
+        channels: Any = self.session
+        socket: Any = self.stdin_socket
+        while socket.poll(0):
+            # The answer to an earlier question.
+            channels.recv(socket)
+        content = {"prompt": request.prompt or "", "password": request.hidden}
+        ident = self._get_shell_context_var(self._shell_parent_ident)
+        parent = self.get_parent("shell")  # pyright: ignore[reportUnknownMemberType]
+        channels.send(socket, "input_request", content, parent, ident=ident)
+        reply = None
+        while reply is None and not stop.is_set():
+            if socket.poll(POLL_MS):
+                _, reply = channels.recv(socket)
+        value = "" if reply is None else str(reply["content"].get("value", ""))
+        return EOFError() if value == END_OF_INPUT else value
 
     def _show(self, result: RunResult, number: int, silent: bool) -> str | None:
         """Publishes what a cell displayed and its value, and returns the text of the value."""
@@ -210,8 +249,7 @@ class WardianKernel(Kernel):
             if at == place:
                 self._publish_value(number, bundle)
             else:
-                content = {"data": bundle, "metadata": {}, "transient": {}}
-                self._publish("display_data", content)
+                self._publish_display(bundle)
         if has_value and place is None:
             text = text or json_text(self.remote.output_of(result))
             self._publish_value(number, {PLAIN: text})
@@ -228,6 +266,9 @@ class WardianKernel(Kernel):
 
     def _text_of_value(self, number: int) -> str | None:
         return self._aside(asides.value_of(number))
+
+    def _publish_display(self, bundle: Bundle) -> None:
+        self._publish("display_data", {"data": bundle, "metadata": {}, "transient": {}})
 
     def _publish_value(self, number: int, bundle: Bundle) -> None:
         content = {"execution_count": number, "data": bundle, "metadata": {}}

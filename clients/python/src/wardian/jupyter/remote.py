@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,10 @@ INTERRUPT_PAUSE = 0.05
 
 OnOutput = Callable[[str, str], None]
 """Takes the name of a stream, `stdout` or `stderr`, and a text."""
+
+OnWait = Callable[[RunResult, threading.Event], Mapping[str, Any] | None]
+"""Takes a part of a cell with its requests, and returns an answer to each; `None` ends the cell. The
+event is set by an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class Remote:
         self._client: Client | None = None
         self._session: Session | None = None
         self._running: Session | None = None
+        self._asking: threading.Event | None = None
 
     @property
     def client(self) -> Client:
@@ -71,25 +77,38 @@ class Remote:
                 self._session = self.client.session(keep=self.settings.keep, label="jupyter")
         return self._session
 
-    def run(self, code: str, on_output: OnOutput) -> RunResult:
+    def run(self, code: str, on_output: OnOutput, on_wait: OnWait) -> RunResult:
         """Runs a cell. Its output is passed on while it runs."""
         session = self.session
         # Files stay in the session; a notebook has no use for copies of them.
         options = CellOptions(keep_files=False)
         if self.settings.timeout is not None:
             options["timeout_ms"] = round(self.settings.timeout * 1_000)
-        with self._marked(session), session.stream(code, **options) as stream:
-            for event in stream:
-                match event:
-                    case Output(stream="stdout", text=text):
-                        on_output("stdout", text)
-                    case Output(text=text):
-                        on_output("stderr", text)
-                    case LeftOut(bytes=count):
-                        on_output("stderr", f"[{count} bytes of output were skipped]\n")
-                    case _:
-                        pass
-            return stream.result
+        stream = session.stream(code, **options)
+        while True:
+            with self._marked(session), stream:
+                for event in stream:
+                    match event:
+                        case Output(stream="stdout", text=text):
+                            on_output("stdout", text)
+                        case Output(text=text):
+                            on_output("stderr", text)
+                        case LeftOut(bytes=count):
+                            on_output("stderr", f"[{count} bytes of output were skipped]\n")
+                        case _:
+                            pass
+                result = stream.result
+                if not result.requests:
+                    return result
+                # An interrupt finds either what runs or what is asked.
+                self._asking = threading.Event()
+            try:
+                answers = on_wait(result, self._asking)
+            finally:
+                self._asking = None
+            if answers is None:
+                return session.abandon()
+            stream = session.stream_answer(answers, **options)
 
     def aside(self, code: str) -> Any:
         """The value of a program that runs in a copy of the session. The session itself does not
@@ -117,10 +136,15 @@ class Remote:
         return self.client.blobs.read(blob_id)
 
     def interrupt(self) -> None:
-        """Interrupts what runs. A cell that is being sent is interrupted once it has begun."""
+        """Interrupts what runs, or the question to the user. A cell that is being sent is interrupted
+        once it has begun."""
         end = time.monotonic() + INTERRUPT_PATIENCE
-        while (running := self._running) is not None and time.monotonic() < end:
-            if running.interrupt():
+        while time.monotonic() < end:
+            asking, running = self._asking, self._running
+            if asking is not None:
+                asking.set()
+                return
+            if running is None or running.interrupt():
                 return
             time.sleep(INTERRUPT_PAUSE)
 

@@ -1,5 +1,6 @@
 // One cell of a session: its program, its state, its log and its results.
 
+import { askedForm } from "./asked.js";
 import { cellResult } from "./display.js";
 import { h } from "./dom.js";
 import { ago, micros, moment } from "./format.js";
@@ -21,9 +22,10 @@ function reasonOf({ state, result }) {
 
 /**
  * A list item that shows a cell, and its mark for cells that the current state does not include, which is
- * hidden at first. `log` has what the cell printed, if it ran on this page.
+ * hidden at first. `log` has what the cell printed, if it ran on this page. `goOn(cell, parameters)` answers or
+ * abandons a cell that waits.
  */
-export function cellItem(cell, log, signal) {
+export function cellItem(cell, log, signal, goOn) {
   const { number, result } = cell;
   const name = `Cell ${number}`;
   const mark = h("span", { class: "badge", hidden: true, title: "The session has gone back to an earlier checkpoint." }, "not in the current state");
@@ -33,7 +35,13 @@ export function cellItem(cell, log, signal) {
     result?.run_id ? h("a", { href: `#/runs/${result.run_id}`, "aria-label": `Details of cell ${number}` }, "Details") : null];
   const body = h("div", { class: "run-result" }, result ? [logOf(result, log, name), cellResult(result, number, signal)]
     : cell.state === "running" ? null : h("p", { class: "quiet" }, "The result was too long to be kept."));
-  return { item: frame(name, head, program(cell.source, name), reasonOf(cell), body), mark };
+  return { item: frame(name, head, program(cell.source, name), reasonOf(cell), body, formOf(cell, goOn)), mark };
+}
+
+/** A form for what a cell waits for. Its requests may be too long to be kept; then it can only be ended. */
+function formOf(cell, goOn) {
+  if (cell.state !== "waiting") return null;
+  return askedForm(cell.result?.requests ?? [], { answer: (answers) => goOn(cell, { answers }), abandon: () => goOn(cell, { abandon: true }) });
 }
 
 function logOf(result, heard, name) {

@@ -46,21 +46,23 @@ export async function notebookPage(main, id, signal) {
   const draft = `wardian-cell:${id}`;
   const code = editor("Next cell", sessionStorage.getItem(draft) ?? "", { onrun: () => run(), onchange: (text) => keepDraft(draft, text) });
 
-  const running = () => [...shown.values()].find((entry) => entry.cell.state === "running")?.cell;
+  const cellIn = (...states) => [...shown.values()].find((entry) => states.includes(entry.cell.state))?.cell;
+  const running = () => cellIn("running");
   const isBusy = () => isCalling || Boolean(running());
+  const unended = () => cellIn("running", "waiting");
   const readCells = async (after) => (await getJson(`${sessionPath(id)}/cells?after=${after}&limit=${PAGE}`, { signal })).cells;
 
   /** A session has one cell at a time, which can be interrupted. */
   function drawControls() {
     const hadFocus = document.activeElement === interrupt;
-    start.disabled = isBusy();
+    start.disabled = isBusy() || Boolean(unended());
     interrupt.disabled = !isBusy();
     if (hadFocus && interrupt.disabled) code.area.focus();
   }
 
   /** Shows a cell at its place, or anew. */
   function put(cell, log = null) {
-    const entry = { cell, ...cellItem(cell, log, signal) };
+    const entry = { cell, ...cellItem(cell, log, signal, goOn) };
     const before = shown.get(cell.number);
     shown.set(cell.number, entry);
     if (before) { before.item.replaceWith(entry.item); return; }
@@ -93,7 +95,7 @@ export async function notebookPage(main, id, signal) {
 
   /** Shows cells of other clients that have begun or ended. */
   async function look() {
-    const cells = await readCells(running() ? running().number - 1 : Math.max(0, ...shown.keys()));
+    const cells = await readCells(unended() ? unended().number - 1 : Math.max(0, ...shown.keys()));
     // A cell that has begun on this page meanwhile is shown already.
     if (isCalling) return;
     const changed = cells.filter((cell) => shown.get(cell.number)?.cell.state !== cell.state);
@@ -131,33 +133,52 @@ export async function notebookPage(main, id, signal) {
 
   async function run() {
     const source = code.text;
-    if (isBusy() || !source.trim()) return;
+    if (isBusy() || unended() || !source.trim()) return;
+    code.text = "";
+    if (!await call({ code: source }, source) && !code.text) code.text = source;
+  }
+
+  /** Answers or abandons a cell that waits. Its earlier parts are those that the server has. */
+  async function goOn(cell, parameters) {
+    if (isBusy()) return;
+    if (!await call({ code: "", ...parameters }, cell.source)) return;
+    await guarded(async () => {
+      const [whole] = await readCells(cell.number - 1);
+      if (whole?.number === cell.number) put(whole);
+      drawSession();
+    })();
+  }
+
+  /** Runs a cell, or its next part. Returns whether the server did it. */
+  async function call(parameters, source) {
     fill(answers);
     const live = liveCell(source, progress);
     list.append(live.item);
-    code.text = "";
     isCalling = true;
     drawControls();
     fill(status, "The cell is running…");
     live.item.scrollIntoView({ block: "nearest" });
+    let isDone = false;
     try {
-      const result = await callListening("run_code", { language: "python", code: source, session: id }, live.listen);
+      const result = await callListening("run_code", { language: "python", session: id, ...parameters }, live.listen);
       const { cell: number, checkpoint, state } = result.session;
       live.item.remove();
       put({ number, source, state, checkpoint: state === "kept" ? checkpoint : null, result }, live.log);
-      fill(status, `Cell ${number} ${result.error ? `ended with ${result.error.type}` : "has ended"}; its state is ${state === "kept" ? "kept" : "rolled back"}.`);
+      fill(status, state === "waiting" ? `Cell ${number} waits for answers.`
+        : `Cell ${number} ${result.error ? `ended with ${result.error.type}` : "has ended"}; its state is ${state === "kept" ? "kept" : "rolled back"}.`);
+      isDone = true;
     } catch (error) {
       // The call was refused, or its answer was lost: then the next read finds the cell.
       live.item.remove();
       fill(status);
       fill(answers, problem(error));
-      if (!code.text) code.text = source;
     } finally {
       progress.hidden = true;
       isCalling = false;
       drawControls();
     }
     if (!signal.aborted) await guarded(refresh)();
+    return isDone;
   }
 
   const exported = guarded(async () => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ErrorData};
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputResponses};
 use rmcp::service::RequestContext;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use crate::mcp::features::progress::{PreparationTold, WAITING, tell};
 use crate::mcp::features::results::{answer, blobs_of, refusal};
 use crate::mcp::features::skills::skill_tools::{skill_of, tool_of};
 use crate::mcp::features::tools::SESSION_TOOL;
-use crate::mcp::features::{images, session_tool, tasks};
+use crate::mcp::features::{elicited, images, session_tool, tasks};
 use crate::mcp::state::{McpState, internal};
 use crate::mcp::wire::exchange::{McpExchange, ToolOrder};
 use crate::net::respond::Failure;
@@ -34,8 +34,11 @@ const CHECKED_AT_ONCE: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// Calls a tool. If its client gives up or leaves, the call is cancelled.
+///
+/// With `answers`, it is a repeated call: the state that it was answered with, and what the user has said.
 pub(crate) async fn call_tool(
     state: &McpState,
+    answers: Option<(String, InputResponses)>,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let exchange = McpExchange::of(&context.extensions).ok_or_else(|| internal("no exchange"))?;
@@ -43,7 +46,7 @@ pub(crate) async fn call_tool(
     let (cancelled, given_up) = (context.ct.clone(), Arc::clone(&exchange));
     tokio::select! {
         biased;
-        answer = Box::pin(perform(state, &exchange, order, context)) => answer,
+        answer = Box::pin(perform(state, &exchange, (order, answers), context)) => answer,
         () = cancelled.cancelled() => Err(was_cancelled()),
         () = given_up.given_up() => Err(was_cancelled()),
     }
@@ -56,7 +59,7 @@ fn was_cancelled() -> ErrorData {
 async fn perform(
     state: &McpState,
     exchange: &McpExchange,
-    order: ToolOrder,
+    (order, answers): (ToolOrder, Option<(String, InputResponses)>),
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     if order.tool == SESSION_TOOL.name && state.has_session_tool() {
@@ -64,6 +67,10 @@ async fn perform(
     }
     let call = parsed(state, order, &exchange.caller).await?;
     let call = call.map_err(|error| Failure::new(error.body(), 200));
+    let call = match answers {
+        Some((session, answers)) => call.map(|call| elicited::answered(call, session, answers)),
+        None => call,
+    };
     let call = match call {
         Ok(call) => with_files(state, exchange, call).await,
         Err(refused) => Err(refused),
@@ -82,6 +89,11 @@ async fn perform(
         && context.client_capabilities().is_some_and(|known| known.supports_tasks())
     {
         return Ok(tasks::begun(run).into());
+    }
+    match elicited::asked(exchange, &result, &context) {
+        Ok(Some(asked)) => return Ok(asked.into()),
+        Ok(None) => {}
+        Err(fault) => return Ok(refusal(fault.into_failure(&exchange.caller)).into()),
     }
     let answer: CallToolResult = match answer(exchange, &result) {
         Ok(answer) => answer,

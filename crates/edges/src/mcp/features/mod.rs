@@ -1,6 +1,7 @@
 //! What the protocol offers to a model: tools, prompts, resources, skills and tasks.
 
 pub(super) mod call;
+mod elicited;
 pub(super) mod images;
 pub(super) mod links;
 pub(crate) mod local_files;

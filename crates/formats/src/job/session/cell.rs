@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::job::few::at_most;
+use crate::job::session::asking::{CallerRequests, JsonText};
 use wardian_vocabulary::ids::BlobId;
 
 /// Maximum number of bundles that one cell displays.
@@ -32,13 +33,29 @@ pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 /// not called.
 ///
 /// [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOrder {
     /// The number of the cell in its session, from one on: tracebacks name the source `<cell 3>`.
     pub number: u32,
     /// True if the state is continued a second time, so that its randomness must become another one
     /// before the cell runs.
     pub reseed: bool,
+    /// The tools that the program may call: a list of objects with `name`, `description` and
+    /// `input_schema`. Without it, a cell that goes on has those that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<JsonText>,
+    /// Lets the cell go on that waits for its caller, instead of running the source: a list of objects
+    /// with the `number` of each request and its `output` or `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<JsonText>,
+}
+
+impl CellOrder {
+    /// A cell that begins, and whose program may call no tools.
+    #[must_use]
+    pub const fn new(number: u32, reseed: bool) -> Self {
+        Self { number, reseed, tools: None, answers: None }
+    }
 }
 
 /// What a cell leaves beside its value and its log. As these, a program can make it up, all but
@@ -56,6 +73,13 @@ pub struct CellOutcome {
     /// ended with the exception, caught it and returned, or been stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// What the cell asks of its caller. It waits for that, and has not ended, if there is something.
+    #[serde(default, skip_serializing_if = "CallerRequests::is_empty")]
+    pub requests: CallerRequests,
+    /// True if the cell waits for that in the middle of a call: its native stack is not empty, so its guest
+    /// cannot be saved, and goes on only as it is, with its next turn. Other cells that wait are parked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
 }
 
 /// One object that was displayed, in one form or several.
@@ -104,6 +128,8 @@ impl CellOutcome {
         self.display.len() <= MAX_BUNDLES
             && self.display.iter().all(DisplayBundle::is_bounded)
             && self.inline_length() <= MAX_INLINE_TOTAL
+            && self.requests.is_bounded()
+            && (!self.is_held || !self.requests.is_empty())
     }
 
     /// Bytes that the texts take as JSON.
@@ -195,7 +221,12 @@ mod tests {
         let picture =
             DisplayPart { kind: "image/png".to_owned(), content: DisplayContent::Blob(id.clone()) };
         let bundle = DisplayBundle { parts: vec![text("text/plain", "a"), picture] };
-        let whole = CellOutcome { display: vec![bundle], reseeded: true, interrupted: true };
+        let whole = CellOutcome {
+            display: vec![bundle],
+            reseeded: true,
+            interrupted: true,
+            ..CellOutcome::default()
+        };
         let written = serde_json::to_string(&whole).unwrap();
         let expected = format!(
             r#"{{"display":[[{{"kind":"text/plain","content":{{"text":"a"}}}},{{"kind":"image/png","content":{{"blob":"{id}"}}}}]],"reseeded":true,"interrupted":true}}"#

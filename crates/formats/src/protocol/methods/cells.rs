@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use wardian_vocabulary::ids::{BlobId, CheckpointId, SessionId};
 
@@ -47,7 +48,7 @@ impl SessionParam {
 pub struct DisplayedObject(pub Vec<(String, DisplayedForm)>);
 
 /// One form of an object that a cell displayed.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisplayedForm {
     /// A text.
@@ -75,6 +76,31 @@ impl Serialize for DisplayedObject {
     }
 }
 
+/// Reads an object as it was printed.
+impl<'de> Deserialize<'de> for DisplayedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Forms;
+
+        impl<'de> Visitor<'de> for Forms {
+            type Value = DisplayedObject;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with forms by their MIME types")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut forms = Vec::new();
+                while let Some(form) = map.next_entry()? {
+                    forms.push(form);
+                }
+                Ok(DisplayedObject(forms))
+            }
+        }
+
+        deserializer.deserialize_map(Forms)
+    }
+}
+
 /// What has become of a session after a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionResult {
@@ -99,6 +125,22 @@ pub enum CellFate {
     Kept,
     /// The session is where it was before the cell.
     RolledBack,
+    /// The cell has not ended: it waits for answers. The session is where it was before, and no other cell
+    /// begins.
+    Waiting,
     /// The session has ended with the cell.
     Closed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_displayed_object_is_read_as_it_was_printed() {
+        let text = r#"{"text/html":{"text":"<b>"},"a/b":{"text":""}}"#;
+        let read: DisplayedObject = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert!(serde_json::from_str::<DisplayedObject>(r#"{"a/b":{"other":1}}"#).is_err());
+    }
 }

@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::protocol::methods::cells::{DisplayedObject, SessionParam, SessionResult};
+use crate::protocol::methods::asking::{AnswerParam, AskedRequest, ToolDeclaration};
+use crate::protocol::methods::cells::{
+    DisplayedObject, SessionOrderParam, SessionParam, SessionResult,
+};
 use crate::protocol::params_error::ParamsError;
 use wardian_vocabulary::ids::{BlobId, RunId};
 use wardian_vocabulary::units::ByteCount;
@@ -126,6 +129,13 @@ pub struct RunCodeParams {
     pub label: Option<String>,
     /// The session in which the code is a cell.
     pub session: Option<SessionParam>,
+    /// The tools that the cell may call.
+    pub tools: Option<Vec<ToolDeclaration>>,
+    /// The answers to what a cell waits for, which goes on then.
+    pub answers: Option<Vec<AnswerParam>>,
+    /// True if a cell that waits is ended without a trace.
+    #[serde(default)]
+    pub abandon: bool,
     /// True if the call returns while the run is in progress.
     #[serde(default)]
     pub detach: bool,
@@ -141,6 +151,22 @@ impl RunCodeParams {
     #[must_use]
     pub const fn limits(&self) -> RequestedLimits {
         self.limits
+    }
+
+    /// The call that goes on with a session whose code waits, with these answers.
+    #[must_use]
+    pub fn answering(self, session: String, answers: Vec<AnswerParam>) -> Self {
+        let keep = self.session.and_then(|session| session.into_order().keep);
+        let order = SessionOrderParam { id: Some(session), keep, ..SessionOrderParam::default() };
+        Self {
+            code: String::new(),
+            mount_skills: Vec::new(),
+            input_blobs: Vec::new(),
+            session: Some(SessionParam::Order(order)),
+            tools: None,
+            answers: Some(answers),
+            ..self
+        }
     }
 
     /// Joins the two places where a timeout may stand.
@@ -345,6 +371,9 @@ pub struct RunResult {
     /// What a cell displayed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub display: Vec<DisplayedObject>,
+    /// What a cell waits for: its caller goes on with answers to all of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<AskedRequest>,
     /// What has become of the session, if the run was a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionResult>,
@@ -449,6 +478,8 @@ pub enum RunStatus {
     Completed,
     /// The program did not return.
     Failed,
+    /// The program waits for its caller, and goes on with the answers.
+    Waiting,
 }
 
 /// The reason why a run failed.
@@ -510,6 +541,7 @@ mod tests {
             fuel: None,
             cached: false,
             display: Vec::new(),
+            requests: Vec::new(),
             session: None,
         }
     }

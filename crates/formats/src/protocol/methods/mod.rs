@@ -1,5 +1,6 @@
 //! Parameters and results of the eight methods.
 
+pub mod asking;
 pub mod blob_members;
 pub mod blobs;
 pub mod bootstrap;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::protocol::methods::asking::{AskedKind, AskedRequest};
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::methods::cells::{CellFate, DisplayedForm, DisplayedObject, SessionResult};
@@ -223,6 +224,7 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         fuel,
         cached: fuel.is_some(),
         display: fuel.map(|_| displayed()).into_iter().collect(),
+        requests: fuel.map(|_| asked(true)).into_iter().collect(),
         session: fuel.map(|_| session_result(None)),
     };
     let full = run(
@@ -243,6 +245,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         ("RunError", true, sample(error(Some(text())))),
         ("RunError", false, sample(error(None))),
         ("TruncatedOutput", true, sample(truncated)),
+        ("CallerRequest", true, sample(asked(true))),
+        ("CallerRequest", false, sample(asked(false))),
     ]);
     for status in [RunProgress::Queued, RunProgress::Running, RunProgress::Ended] {
         all.push(("DetachedRun", true, sample(DetachedRun { status, run_id: run_id() })));
@@ -262,6 +266,17 @@ fn displayed() -> DisplayedObject {
         ("text/plain".to_owned(), DisplayedForm::Text("text".to_owned())),
         ("image/png".to_owned(), DisplayedForm::Blob(blob_id())),
     ])
+}
+
+fn asked(is_full: bool) -> AskedRequest {
+    AskedRequest {
+        id: "c3-r1".to_owned(),
+        kind: if is_full { AskedKind::Tool } else { AskedKind::Input },
+        name: is_full.then(|| "find".to_owned()),
+        arguments: is_full.then(raw),
+        prompt: is_full.then(String::new),
+        hidden: is_full,
+    }
 }
 
 fn session_result(reason: Option<String>) -> SessionResult {

@@ -79,6 +79,12 @@ impl SoftStop {
         sleepers.wake();
     }
 
+    /// Lets the guest be interrupted anew: its turn has ended, and the next one begins.
+    pub(crate) fn begin_anew(&mut self) {
+        self.settle();
+        self.begun = None;
+    }
+
     /// Forgets a signal that came when the program had ended. The interpreter looks at the other two
     /// words in its next turn, and finds that none is waiting.
     pub(crate) fn settle(&self) {

@@ -63,6 +63,8 @@ struct Alarm {
     counter: Option<CounterWatch>,
     bell: Bell,
     stopped: Option<Stopped>,
+    /// Since when the guest waits for its next turn, in which nothing is looked at.
+    stands_since: Option<Instant>,
 }
 
 /// Sends the signals of a guest's timer.
@@ -116,6 +118,10 @@ impl Alarm {
     /// gateway kills the process.
     fn look(&mut self, now: Instant) {
         self.next = now + BEAT;
+        if self.stands_since.is_some() {
+            self.next = now + STANDING_BEAT;
+            return;
+        }
         if self.stopped.is_none() {
             self.stopped = self.reason_to_stop(now);
             if let Some(reason) = self.stopped {
@@ -166,6 +172,9 @@ impl Alarm {
     }
 }
 
+/// The interval at which the watchdog wakes up for a guest that waits for its next turn.
+const STANDING_BEAT: Duration = Duration::from_secs(5);
+
 /// The interval at which the watchdog asks if a caller still waits for a run.
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -207,6 +216,7 @@ impl Watchdog {
                 is_ringing: false,
             },
             stopped: None,
+            stands_since: None,
         };
         alarm.set_next(now);
         let next = alarm.next;
@@ -230,6 +240,33 @@ impl LiveTimer {
     pub(crate) fn look(&self) {
         if let Some(alarm) = &mut self.shared.state.lock().alarm {
             alarm.look(Instant::now());
+        }
+    }
+
+    /// Looks at nothing until [`Self::go_on`]: the guest waits for its next turn.
+    pub(crate) fn stand(&self) {
+        if let Some(alarm) = &mut self.shared.state.lock().alarm {
+            alarm.stands_since = Some(Instant::now());
+        }
+    }
+
+    /// Watches the guest again, in a turn with this deadline. No time has passed for its timer.
+    pub(crate) fn go_on(&self, deadline: &Deadline) {
+        let mut state = self.shared.state.lock();
+        let wakes_at = state.wakes_at;
+        let Some(alarm) = state.alarm.as_mut() else { return };
+        let now = Instant::now();
+        if let Some(since) = alarm.stands_since.take() {
+            alarm.bell.started += now.saturating_duration_since(since);
+        }
+        alarm.deadline = deadline.instant();
+        alarm.canceller = deadline.canceller();
+        if let Some(soft) = &mut alarm.soft {
+            soft.begin_anew();
+        }
+        alarm.set_next(now);
+        if wakes_at.is_none_or(|wakes_at| alarm.next < wakes_at) {
+            self.shared.changed.notify_one();
         }
     }
 

@@ -8,6 +8,7 @@ use crate::host_call::host_calls::HostAnswer;
 use crate::host_call::request::TimerRequest;
 use crate::memory::{ControlPages, WASM_PAGE};
 use crate::preview1::{self, Preview1};
+use crate::run::guest::hold::hold;
 use crate::run::guest::state::{Exports, Guest, TurnState};
 use crate::run::meter::FuelMeter;
 use crate::run::timer::run_timer::RunTimer;
@@ -57,10 +58,14 @@ fn call_host(
     if let Some((left, meter)) = left.filter(|_| left != fuel).zip(caller.data().meter()) {
         meter.set(left)?;
     }
+    let answer = match answer {
+        HostAnswer::Held(requests) => hold(caller.data_mut(), requests),
+        other => other,
+    };
     let answer = match &answer {
         HostAnswer::Bytes(bytes) => bytes.as_slice(),
         HostAnswer::Shared(bytes) => bytes,
-        HostAnswer::Fault => return Ok(FAULT),
+        HostAnswer::Fault | HostAnswer::Held(_) => return Ok(FAULT),
         HostAnswer::Stopped(stopped) => return Err((*stopped).into()),
         HostAnswer::OutOfFuel => return Err(Trap::OutOfFuel.into()),
     };

@@ -2,6 +2,7 @@
 //! close.
 
 pub(crate) mod calls;
+mod hold;
 pub mod open;
 pub mod state;
 

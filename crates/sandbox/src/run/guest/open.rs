@@ -8,7 +8,7 @@ use wasmtime::Store;
 
 use crate::attached::contents::blob_path;
 use crate::attached::image::LoadedImage;
-use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
+use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode, ParkedClocks};
 use crate::error::SandboxError;
 use crate::loaded::Sandbox;
 use crate::memory::{release_native_stack, trim_heap};
@@ -42,6 +42,8 @@ pub struct OpenGuest {
     pub(in crate::run) largest: usize,
     /// False from the end of a turn on that did not leave the guest whole.
     pub(crate) can_go_on: bool,
+    /// The clocks as they stand until its next turn; `None` if time passes between its turns.
+    pub(in crate::run) standing: Option<ParkedClocks>,
     /// What is known of its last checkpoint.
     pub(crate) parking: Parking,
 }
@@ -149,8 +151,8 @@ impl Sandbox {
             Ok(made) => (Some(made), None),
             Err(error) => (None, Some(error)),
         };
-        let (largest, can_go_on, parking) = (0, true, Parking::default());
-        Ok(OpenGuest { setup, image, store, made, unmade, largest, can_go_on, parking })
+        let (largest, can_go_on, standing, parking) = (0, true, None, Parking::default());
+        Ok(OpenGuest { setup, image, store, made, unmade, largest, can_go_on, standing, parking })
     }
 
     /// Ends a guest: drops all that it had, and gives the memory of its slot the bytes of its image

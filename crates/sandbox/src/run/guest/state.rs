@@ -12,8 +12,9 @@ use crate::memory::ControlPages;
 use crate::preview1::{GuestProcess, Preview1, TurnIo};
 use crate::profile::Sampler;
 use crate::run::meter::{FuelMeter, Sampling, is_surely_exceeded};
+use crate::run::stopwatch::Stopwatch;
 use crate::run::timer::run_timer::RunTimer;
-use wardian_formats::job::SetupLimits;
+use wardian_formats::job::{SetupLimits, TurnLimits};
 use wardian_vocabulary::units::ByteCount;
 
 /// The state of a guest, which is dropped with its store.
@@ -44,6 +45,15 @@ pub(crate) struct TurnState {
     pub(crate) sampler: Option<Sampler>,
     /// Sends SIGALRM. Set once the watchdog watches the guest.
     pub(crate) timer: RunTimer,
+    /// The limits and the time of the present part of the turn, which is another turn for its caller.
+    pub(crate) part: Option<TurnPart>,
+}
+
+/// A part of a turn: from its beginning, or from answers of its caller, to the end or to other requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TurnPart {
+    pub(crate) limits: TurnLimits,
+    pub(crate) watch: Stopwatch,
 }
 
 /// The functions of a guest that the host calls.
@@ -63,8 +73,8 @@ impl fmt::Debug for Guest {
 impl TurnState {
     /// A turn that is not measured, profiled or timed.
     pub(crate) const fn new(io: TurnIo, account: HostCallAccount) -> Self {
-        let (meter, sampling, sampler) = (None, None, None);
-        Self { io, account, meter, sampling, sampler, timer: RunTimer::Absent }
+        let (meter, sampling, sampler, part) = (None, None, None, None);
+        Self { io, account, meter, sampling, sampler, timer: RunTimer::Absent, part }
     }
 }
 

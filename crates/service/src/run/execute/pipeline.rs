@@ -288,7 +288,7 @@ impl Service {
             // Reports of progress are sent with them.
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
             profile: planned.profile,
-            cell: planned.cell.as_ref().map(PlannedCell::order),
+            cell: planned.cell.as_mut().map(PlannedCell::order),
             limits,
         };
         let guest = GuestSpec { setup, image, skills, layers: layers.contents, blobs: sources };

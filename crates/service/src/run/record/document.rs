@@ -101,7 +101,8 @@ pub(crate) fn document_of(
     let ending = RunEnding {
         status: match result.status {
             RunStatus::Completed => DocumentStatus::Completed,
-            RunStatus::Failed => DocumentStatus::Failed,
+            // Cells leave no documents, and other runs wait for nobody.
+            RunStatus::Failed | RunStatus::Waiting => DocumentStatus::Failed,
         },
         summary: result.summary.clone(),
         output: result.output.as_ref().map(|output| output.get().to_owned()),

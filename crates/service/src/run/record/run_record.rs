@@ -357,6 +357,7 @@ fn kept_result(result: &RunResult) -> Option<String> {
         logs_preview: result.logs_preview.clone(),
         error: result.error.clone(),
         display: Vec::new(),
+        requests: Vec::new(),
         session: result.session.clone(),
         ..*result
     };

@@ -62,6 +62,7 @@ impl Answered {
             fuel: None,
             cached: false,
             display: Vec::new(),
+            requests: Vec::new(),
             session: None,
         };
         let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));

@@ -200,6 +200,7 @@ impl Answers {
             fuel: usage.fuel.map(|fuel| fuel.0),
             cached: false,
             display,
+            requests: Vec::new(),
             session: None,
         };
         Ok(Answered { result, logs, output_blob: stored, document: None, unrepeatable, profile })

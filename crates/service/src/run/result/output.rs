@@ -69,7 +69,7 @@ impl Output {
 /// Returns a JSON text without line breaks. Breaks are found between the tokens of JSON only, where a
 /// space means the same. With them a program could end the line or the event that its value is part
 /// of, and write the next one itself.
-fn in_one_line(text: String) -> Option<String> {
+pub(crate) fn in_one_line(text: String) -> Option<String> {
     if !text.contains(LINE_BREAKS) {
         return Some(text);
     }

@@ -31,8 +31,16 @@ struct Session {
     must_reseed: bool,
     keys: BTreeMap<SessionId, String>,
     cells: BTreeMap<u32, StoredCell>,
+    /// The state in which a cell waits, or has waited until now.
+    parked: Option<Parked>,
     /// By the number of their cell.
     checkpoints: BTreeMap<u32, StoredCheckpoint>,
+}
+
+#[derive(Debug, Clone)]
+struct Parked {
+    cell: WaitingCell,
+    pack: PackId,
 }
 
 #[derive(Debug, Clone)]
@@ -65,7 +73,8 @@ impl Session {
         let cells = self.cells.values();
         let cells: u64 =
             cells.map(|cell| cell_bytes(cell.source.as_deref(), cell.result.as_deref())).sum();
-        u64::try_from(texts).unwrap() + cells
+        let asked = self.parked.as_ref().map_or(0, |parked| parked.cell.asked.len());
+        u64::try_from(texts + asked).unwrap() + cells
     }
 
     fn thin_out(&mut self) {
@@ -83,8 +92,12 @@ impl Session {
     }
 
     fn end_running(&mut self) -> u64 {
-        let running = self.cells.values_mut().filter(|cell| cell.state == CellState::Running);
-        running.map(|cell| cell.state = CellState::RolledBack).count().try_into().unwrap()
+        let running = self.cells.values().filter(|cell| cell.state == CellState::Running);
+        let running: Vec<u32> = running.map(|cell| cell.number).collect();
+        for number in &running {
+            self.end_cell(*number, CellState::RolledBack, &CellEnd::default());
+        }
+        running.len().try_into().unwrap()
     }
 
     fn end_cell(
@@ -93,10 +106,26 @@ impl Session {
         state: CellState,
         end: &CellEnd,
     ) -> Option<&mut StoredCell> {
-        let cell = self.cells.get_mut(&number).filter(|cell| cell.state == CellState::Running)?;
+        let cell = self.cells.get_mut(&number)?;
+        match cell.state {
+            CellState::Running => {}
+            CellState::Waiting if state == CellState::RolledBack => {}
+            _ => return None,
+        }
         cell.state = state;
-        (cell.result, cell.fuel) = (end.result.clone(), end.fuel);
+        cell.result = end.result.clone();
+        cell.fuel = end.fuel.map(|more| cell.fuel.unwrap_or(0) + more).or(cell.fuel);
+        self.parked = None;
         Some(cell)
+    }
+
+    fn waiting(&self) -> Option<&WaitingCell> {
+        let cell = self.parked.as_ref().map(|parked| &parked.cell)?;
+        (self.cells.get(&cell.number)?.state == CellState::Waiting).then_some(cell)
+    }
+
+    fn head(&self) -> Option<StoredCheckpoint> {
+        self.row.head.as_ref().and_then(|head| self.checkpoint(head).cloned())
     }
 }
 
@@ -118,6 +147,8 @@ impl Tables {
     fn collect(&mut self) -> Vec<PackId> {
         let checkpoints = self.sessions.values().flat_map(|one| one.checkpoints.values());
         let mut pending: Vec<PackId> = checkpoints.map(|one| one.pack.id.clone()).collect();
+        let parked = self.sessions.values().filter_map(|one| one.parked.as_ref());
+        pending.extend(parked.map(|parked| parked.pack.clone()));
         let mut needed = BTreeSet::new();
         while let Some(pack) = pending.pop() {
             pending.extend(self.packs[&pack].base.clone());
@@ -184,6 +215,7 @@ impl SessionRows for MemorySessions {
             must_reseed: false,
             keys: [(new.id.clone(), new.key.clone())].into(),
             cells: BTreeMap::new(),
+            parked: None,
             checkpoints: BTreeMap::new(),
         };
         session.use_at(new.created_ms);
@@ -223,6 +255,7 @@ impl SessionRows for MemorySessions {
                 must_reseed: true,
                 keys: keys.collect(),
                 cells: BTreeMap::new(),
+                parked: None,
                 checkpoints: [(checkpoint.id.cell(), made)].into(),
                 ..parent.clone()
             };
@@ -303,6 +336,7 @@ impl SessionRows for MemorySessions {
                 (found.row.label, found.row.setup, found.row.head) = (None, String::new(), None);
                 found.keys.clear();
                 found.cells.clear();
+                found.parked = None;
                 found.checkpoints.clear();
             }
         }
@@ -342,6 +376,9 @@ impl SessionCells for MemorySessions {
         if !session.is_usable(cell.now_ms) {
             return Ok(Begun::Expired { at_ms: session.row.expires_ms });
         }
+        if let Some(waiting) = session.waiting() {
+            return Ok(Begun::Waits { cell: waiting.number });
+        }
         let head = session.row.head.clone();
         if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
             return Ok(Begun::Conflict { head });
@@ -362,9 +399,77 @@ impl SessionCells for MemorySessions {
         };
         session.cells.insert(begun.number, begun);
         session.use_at(cell.now_ms);
-        let head = head.and_then(|head| session.checkpoint(&head).cloned());
+        let (number, head) = (session.row.cells, session.head());
         let must_reseed = std::mem::replace(&mut session.must_reseed, true) && head.is_some();
-        Ok(Begun::Cell(Box::new(BegunCell { number: session.row.cells, head, must_reseed })))
+        tables.collect();
+        Ok(Begun::Cell(Box::new(BegunCell { number, head, must_reseed, parked: None })))
+    }
+
+    async fn park_cell(
+        &self,
+        commit: &CellCommit,
+        asked: &str,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError> {
+        let mut tables = self.0.lock();
+        let id = PackId { origin: commit.session.clone(), checkpoint: commit.checkpoint.clone() };
+        let before = tables.sessions.get(&commit.session).cloned();
+        let Some(mut session) = before.filter(Session::is_open) else {
+            return Ok(Committed::Gone);
+        };
+        if session.row.head != commit.head
+            || session.end_cell(commit.number, CellState::Waiting, &commit.end).is_none()
+        {
+            return Ok(Committed::Gone);
+        }
+        let (number, asked, result) = (commit.number, asked.to_owned(), commit.end.result.clone());
+        let cell = WaitingCell { number, asked, result };
+        session.parked = Some(Parked { cell, pack: id.clone() });
+        session.use_at(commit.now_ms);
+        let tenant = session.tenant.clone();
+        let (all_sessions, all_packs) = (tables.sessions.clone(), tables.packs.clone());
+        tables.sessions.insert(commit.session.clone(), session);
+        let row = StoredPack {
+            id: id.clone(),
+            description: commit.description.clone(),
+            stored_bytes: commit.stored_bytes,
+        };
+        tables.packs.insert(id, Pack { tenant: tenant.clone(), row, base: commit.base.clone() });
+        let removed = tables.collect();
+        if tables.bytes(&tenant) > max_bytes {
+            (tables.sessions, tables.packs) = (all_sessions, all_packs);
+            return Ok(Committed::Full);
+        }
+        Ok(Committed::Done(removed))
+    }
+
+    async fn waiting_cell(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<WaitingCell>, DatabaseError> {
+        let tables = self.0.lock();
+        Ok(tables.sessions.get(session).and_then(Session::waiting).cloned())
+    }
+
+    async fn resume_cell(&self, answered: &AnsweredCell) -> Result<Begun, DatabaseError> {
+        let mut tables = self.0.lock();
+        let packs = tables.packs.clone();
+        let found = tables.sessions.get_mut(&answered.session);
+        let Some(session) = found.filter(|one| one.tenant == answered.tenant) else {
+            return Ok(Begun::NotFound);
+        };
+        if !session.is_usable(answered.now_ms) {
+            return Ok(Begun::Expired { at_ms: session.row.expires_ms });
+        }
+        if session.waiting() != Some(&answered.cell) {
+            return Ok(Begun::NotWaiting);
+        }
+        let number = answered.cell.number;
+        session.cells.get_mut(&number).unwrap().state = CellState::Running;
+        session.use_at(answered.now_ms);
+        let parked = session.parked.as_ref().map(|parked| packs[&parked.pack].row.clone());
+        let head = session.head();
+        Ok(Begun::Cell(Box::new(BegunCell { number, head, must_reseed: false, parked })))
     }
 
     async fn commit_cell(
@@ -415,19 +520,32 @@ impl SessionCells for MemorySessions {
         Ok(Committed::Done(removed))
     }
 
+    async fn suspend_cell(&self, session: &SessionId, number: u32) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let Some(session) = tables.sessions.get_mut(session) else { return Ok(false) };
+        let has_waited = session.parked.as_ref().is_some_and(|parked| parked.cell.number == number);
+        let cell = session.cells.get_mut(&number);
+        let cell = cell.filter(|cell| has_waited && cell.state == CellState::Running);
+        Ok(cell.map(|cell| cell.state = CellState::Waiting).is_some())
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,
         number: u32,
         end: &CellEnd,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<Option<Vec<PackId>>, DatabaseError> {
         let mut tables = self.0.lock();
         let session = tables.sessions.get_mut(session).filter(|one| one.is_open());
-        Ok(session.and_then(|one| one.end_cell(number, CellState::RolledBack, end)).is_some())
+        let ended = session.and_then(|one| one.end_cell(number, CellState::RolledBack, end));
+        Ok(ended.is_some().then(|| tables.collect()))
     }
 
     async fn roll_back_running(&self) -> Result<u64, DatabaseError> {
-        Ok(self.0.lock().sessions.values_mut().map(Session::end_running).sum())
+        let mut tables = self.0.lock();
+        let ended = tables.sessions.values_mut().map(Session::end_running).sum();
+        tables.collect();
+        Ok(ended)
     }
 
     async fn cells(
@@ -474,7 +592,9 @@ impl SessionCheckpoints for MemorySessions {
         let tables = self.0.lock();
         let session = tables.sessions.get(session);
         let found = session.and_then(|one| one.checkpoint(checkpoint));
-        let (mut chain, mut next) = (Vec::new(), found.map(|one| one.pack.id.clone()));
+        let parked = session.and_then(|one| one.parked.as_ref()).map(|parked| parked.pack.clone());
+        let parked = parked.filter(|pack| pack.checkpoint == *checkpoint);
+        let (mut chain, mut next) = (Vec::new(), found.map(|one| one.pack.id.clone()).or(parked));
         while let Some(pack) = next.and_then(|id| tables.packs.get(&id)) {
             chain.insert(0, pack.row.clone());
             next = pack.base.clone();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::database::tests::sessions::{commit, new_cell, new_session, session_id, stores};
+use crate::database::tests::sessions::{commit, digest, new_cell, new_session, session_id, stores};
 use crate::database::tests::tenant;
 use crate::sessions::*;
 use wardian_vocabulary::ids::CheckpointId;
@@ -18,6 +18,9 @@ enum Step {
     Fork { tenant: u8, session: u8, checkpoint: usize, forks: u8, most: u64 },
     Begin { tenant: u8, session: u8, expected: Option<usize>, is_tight: bool },
     Commit { session: u8, is_delta: bool, is_stale: bool, is_tight: bool },
+    Park { session: u8, is_delta: bool, is_tight: bool },
+    Answer { tenant: u8, session: u8, is_stale: bool },
+    Suspend { session: u8 },
     RollBack { session: u8 },
     RollBackAll,
     Name { session: u8, checkpoint: usize, has_name: bool },
@@ -50,7 +53,14 @@ fn step() -> impl Strategy<Value = Step> {
               prop::bool::weighted(0.1)).prop_map(|(session, is_delta, is_stale, is_tight)| {
             Step::Commit { session, is_delta, is_stale, is_tight }
         }),
-        1 => session.clone().prop_map(|session| Step::RollBack { session }),
+        5 => (session.clone(), prop::bool::weighted(0.8), prop::bool::weighted(0.1)).prop_map(
+            |(session, is_delta, is_tight)| Step::Park { session, is_delta, is_tight }
+        ),
+        5 => (tenant.clone(), session.clone(), prop::bool::weighted(0.1)).prop_map(
+            |(tenant, session, is_stale)| Step::Answer { tenant, session, is_stale }
+        ),
+        2 => session.clone().prop_map(|session| Step::Suspend { session }),
+        2 => session.clone().prop_map(|session| Step::RollBack { session }),
         1 => Just(Step::RollBackAll),
         1 => (session.clone(), checkpoint.clone(), any::<bool>()).prop_map(
             |(session, checkpoint, has_name)| Step::Name { session, checkpoint, has_name }
@@ -86,6 +96,18 @@ struct Known {
 impl Known {
     fn session(&self, number: u8) -> u8 {
         number.checked_rem(self.next).unwrap_or(0)
+    }
+
+    /// The end of a part of a cell, in a state that no other part has.
+    fn parked(&self, session: u8, cell: &BegunCell, is_delta: bool) -> CellCommit {
+        let commit = commit(session, cell, is_delta, self.now_ms);
+        let made = digest(&format!("part {}", self.packs.len()));
+        let description = PackDescription { digest: made, ..commit.description };
+        CellCommit { checkpoint: CheckpointId::new(cell.number, &made), description, ..commit }
+    }
+
+    fn asked(&self) -> String {
+        format!("request {}", self.packs.len())
     }
 
     fn checkpoint(&self, number: usize) -> CheckpointId {
@@ -139,12 +161,27 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
                 other => format!("{:?}", other.ok()),
             }
         }
+        Step::Park { session, is_delta, is_tight } => {
+            let session = known.session(session);
+            let Some(cell) = known.begun.get(&session) else { return String::new() };
+            let room = if is_tight { 3_000 } else { ROOMY };
+            let (wait, asked) = (known.parked(session, cell, is_delta), known.asked());
+            match store.park_cell(&wait, &asked, room).await {
+                Ok(Committed::Done(gone)) => format!("{:?}", sorted(gone)),
+                other => format!("{:?}", other.ok()),
+            }
+        }
         Step::RollBack { session } => {
             let session = known.session(session);
             let number = known.begun.get(&session).map_or(1, |cell| cell.number);
             let end = CellEnd { result: Some("time is up".to_owned()), fuel: None };
             let rolled_back = store.roll_back_cell(&session_id(session), number, &end).await;
-            format!("{:?}", rolled_back.unwrap())
+            format!("{:?}", rolled_back.unwrap().map(sorted))
+        }
+        Step::Suspend { session } => {
+            let session = known.session(session);
+            let number = known.begun.get(&session).map_or(1, |cell| cell.number);
+            format!("{:?}", store.suspend_cell(&session_id(session), number).await.unwrap())
         }
         Step::RollBackAll => format!("{:?}", store.roll_back_running().await.unwrap()),
         other => answer_of_rest(store, known, other).await,
@@ -211,11 +248,16 @@ async fn all_that_is_seen(store: &dyn SessionStore, known: &Known) -> String {
     for id in (0..known.next).map(session_id) {
         seen.push(format!("{:?}", store.keys(&id).await.unwrap()));
         seen.push(format!("{:?}", store.cells(&id, 1, 5).await.unwrap()));
+        seen.push(format!("{:?}", store.waiting_cell(&id).await.unwrap()));
         let made = store.checkpoints(&id, 1, 500).await.unwrap();
         for one in made {
             assert_eq!(store.checkpoint(&id, &one.id).await.unwrap(), Some(one.clone()));
             seen.push(format!("{one:?} {:?}", store.chain(&id, &one.id).await.unwrap()));
         }
+    }
+    for pack in &known.packs {
+        let chain = store.chain(&pack.origin, &pack.checkpoint).await.unwrap();
+        seen.push(format!("{chain:?}"));
     }
     if !known.packs.is_empty() {
         seen.push(format!("{:?}", sorted(store.known_packs(&known.packs).await.unwrap())));
@@ -223,14 +265,30 @@ async fn all_that_is_seen(store: &dyn SessionStore, known: &Known) -> String {
     seen.join("\n")
 }
 
-/// Begins a cell in both.
+/// Begins a cell in both, or lets one go on.
 async fn begin(stores: [&dyn SessionStore; 2], known: &Known, step: &Step) -> Option<BegunCell> {
-    let Step::Begin { tenant, session, expected, is_tight } = step.clone() else { return None };
-    let mut cell = new_cell(owner(tenant), known.session(session), known.now_ms);
-    cell.if_checkpoint = expected.map(|number| known.checkpoint(number));
-    let room = if is_tight { 2_000 } else { ROOMY };
-    let [found, model] = stores.map(|store| store.begin_cell(&cell, room));
-    let (found, model) = (found.await.unwrap(), model.await.unwrap());
+    let (found, model) = match step.clone() {
+        Step::Begin { tenant, session, expected, is_tight } => {
+            let mut cell = new_cell(owner(tenant), known.session(session), known.now_ms);
+            cell.if_checkpoint = expected.map(|number| known.checkpoint(number));
+            let room = if is_tight { 2_000 } else { ROOMY };
+            let [found, model] = stores.map(|store| store.begin_cell(&cell, room));
+            (found.await.unwrap(), model.await.unwrap())
+        }
+        Step::Answer { tenant: of, session, is_stale } => {
+            let session = session_id(known.session(session));
+            let [found, model] = stores.map(|store| store.waiting_cell(&session));
+            let (found, model) = (found.await.unwrap(), model.await.unwrap());
+            assert_eq!(found, model);
+            let none = WaitingCell { number: 1, asked: String::new(), result: None };
+            let cell = found.filter(|_| !is_stale).unwrap_or(none);
+            let now_ms = known.now_ms;
+            let answered = AnsweredCell { tenant: tenant(owner(of)), session, cell, now_ms };
+            let [found, model] = stores.map(|store| store.resume_cell(&answered));
+            (found.await.unwrap(), model.await.unwrap())
+        }
+        _ => return None,
+    };
     assert_eq!(found, model);
     match found {
         Begun::Cell(cell) => Some(*cell),
@@ -249,7 +307,7 @@ async fn compare(steps: &[Step]) {
         match *step {
             Step::Create { .. } => known.next += 1,
             Step::Fork { forks, .. } => known.next += forks,
-            Step::Begin { session, .. } => {
+            Step::Begin { session, .. } | Step::Answer { session, .. } => {
                 known.begun.extend(begun.map(|cell| (known.session(session), cell)));
             }
             Step::Commit { session, is_delta, .. } if found.starts_with('[') => {
@@ -258,6 +316,12 @@ async fn compare(steps: &[Step]) {
                 let made = commit(session, cell, is_delta, 0).checkpoint;
                 known.packs.push(PackId { origin: session_id(session), checkpoint: made.clone() });
                 known.made.push(made);
+            }
+            Step::Park { session, is_delta, .. } if found.starts_with('[') => {
+                let session = known.session(session);
+                let cell = &known.begun[&session];
+                let checkpoint = known.parked(session, cell, is_delta).checkpoint;
+                known.packs.push(PackId { origin: session_id(session), checkpoint });
             }
             Step::Pass { milliseconds } => known.now_ms += milliseconds,
             _ => {}

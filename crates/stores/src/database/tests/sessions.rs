@@ -59,7 +59,7 @@ pub(super) fn new_cell(owner: &str, number: u8, now_ms: u64) -> NewCell {
 /// The end of a cell that has begun: with a delta, or with a whole pack.
 pub(super) fn commit(session: u8, cell: &BegunCell, is_delta: bool, now_ms: u64) -> CellCommit {
     let made = digest(&format!("{session} {}", cell.number));
-    let base = cell.head.as_ref().filter(|_| is_delta).map(|head| &head.pack);
+    let base = cell.state().filter(|_| is_delta);
     CellCommit {
         session: session_id(session),
         number: cell.number,
@@ -184,8 +184,9 @@ async fn continued_once_is_told_of_every_state() {
         let cell = new_cell("acme", 1, NOW);
         let first = begin(&*store, &cell).await;
         assert!(!first.must_reseed && first.head.is_none(), "{name}");
-        assert!(store.roll_back_cell(&one, 1, &CellEnd::default()).await.unwrap(), "{name}");
-        assert!(!store.roll_back_cell(&one, 1, &CellEnd::default()).await.unwrap(), "{name}");
+        assert_eq!(store.roll_back_cell(&one, 1, &CellEnd::default()).await.unwrap(), Some(vec![]));
+        let again = store.roll_back_cell(&one, 1, &CellEnd::default()).await.unwrap();
+        assert_eq!(again, None, "{name}");
         assert!(!begin(&*store, &cell).await.must_reseed, "each guest is new: {name}");
         // It was given up.
         let third = begin(&*store, &cell).await;
@@ -292,6 +293,115 @@ async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
         assert_eq!(gone.len(), 1, "{name}");
         assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
         assert_eq!(store.known_packs(&gone).await.unwrap(), [], "{name}");
+    }
+}
+
+/// Lets a cell of session 1 wait. Returns the name of its state, and the packs that are gone.
+async fn park(
+    store: &dyn SessionStore,
+    cell: &BegunCell,
+    part: &str,
+    is_delta: bool,
+) -> (CheckpointId, Vec<PackId>) {
+    let wait = commit(1, cell, is_delta, NOW);
+    let description = PackDescription { digest: digest(part), ..wait.description };
+    let checkpoint = CheckpointId::new(cell.number, &digest(part));
+    let wait = CellCommit { checkpoint, description, ..wait };
+    match store.park_cell(&wait, part, ROOM).await.unwrap() {
+        Committed::Done(gone) => (wait.checkpoint, gone),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn whole_cells_that_wait_leave_their_session_where_it_was() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one) = (tenant("acme"), session_id(1));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        let (first, _) = run(&*store, 1, false).await;
+        let used = store.usage(&acme, NOW).await.unwrap().bytes;
+        let cell = begin(&*store, &new_cell("acme", 1, NOW)).await;
+        let (parked, gone) = park(&*store, &cell, "part one", true).await;
+        assert_eq!(gone, [], "{name}");
+        let found = store.find(&acme, &one).await.unwrap().unwrap();
+        assert_eq!(found.head, Some(first.clone()), "{name}");
+        assert_eq!(kept(&*store, 1).await, [1], "it is no checkpoint: {name}");
+        assert_eq!(store.chain(&one, &parked).await.unwrap().len(), 2, "{name}");
+        let begun = store.begin_cell(&new_cell("acme", 1, NOW), ROOM).await.unwrap();
+        assert_eq!(begun, Begun::Waits { cell: 2 }, "{name}");
+        assert_eq!(store.roll_back_running().await.unwrap(), 0, "it waits on: {name}");
+        // It goes on once, for its owner, and with what it has asked.
+        let waiting = store.waiting_cell(&one).await.unwrap().unwrap();
+        assert_eq!((waiting.number, waiting.asked.as_str()), (2, "part one"), "{name}");
+        let answered =
+            AnsweredCell { tenant: acme.clone(), session: one.clone(), cell: waiting, now_ms: NOW };
+        let foreign = AnsweredCell { tenant: tenant("beta"), ..answered.clone() };
+        assert_eq!(store.resume_cell(&foreign).await.unwrap(), Begun::NotFound, "{name}");
+        let late = AnsweredCell { now_ms: NOW + IDLE, ..answered.clone() };
+        let over = Begun::Expired { at_ms: NOW + IDLE };
+        assert_eq!(store.resume_cell(&late).await.unwrap(), over, "{name}");
+        let other = WaitingCell { asked: "part two".to_owned(), ..answered.cell.clone() };
+        let other = AnsweredCell { cell: other, ..answered.clone() };
+        assert_eq!(store.resume_cell(&other).await.unwrap(), Begun::NotWaiting, "{name}");
+        let Begun::Cell(cell) = store.resume_cell(&answered).await.unwrap() else {
+            panic!("{name}")
+        };
+        let state = cell.parked.as_ref().map(|pack| &pack.id.checkpoint);
+        assert_eq!((cell.number, cell.must_reseed, state), (2, false, Some(&parked)), "{name}");
+        assert_eq!(store.resume_cell(&answered).await.unwrap(), Begun::NotWaiting, "{name}");
+        assert_eq!(store.waiting_cell(&one).await.unwrap(), None, "{name}");
+        // It waits again, with a whole pack: nothing needs the one before.
+        let (_, gone) = park(&*store, &cell, "part two", false).await;
+        assert_eq!(numbers(&gone), [2], "{name}");
+        let waiting = store.waiting_cell(&one).await.unwrap().unwrap();
+        let answered = AnsweredCell { cell: waiting, ..answered };
+        let Begun::Cell(cell) = store.resume_cell(&answered).await.unwrap() else {
+            panic!("{name}")
+        };
+        let end = commit(1, &cell, true, NOW);
+        assert_eq!(store.commit_cell(&end, ROOM).await.unwrap(), Committed::Done(vec![]), "{name}");
+        let cells = store.cells(&one, 1, 9).await.unwrap();
+        assert_eq!(
+            (cells.len(), cells[0].state, cells[0].fuel),
+            (1, CellState::Kept, Some(21)),
+            "{name}"
+        );
+        assert_eq!(store.chain(&one, &end.checkpoint).await.unwrap().len(), 2, "{name}");
+        let now = store.usage(&acme, NOW).await.unwrap().bytes;
+        assert_eq!(now, used + 256 + 5 + 4 + 2_000, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn whole_cells_that_wait_and_are_given_up_leave_nothing() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one) = (tenant("acme"), session_id(1));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        run(&*store, 1, false).await;
+        let used = store.usage(&acme, NOW).await.unwrap().bytes;
+        let mut expected = used;
+        for (part, ends_waiting) in [("one", true), ("two", false)] {
+            let cell = begin(&*store, &new_cell("acme", 1, NOW)).await;
+            park(&*store, &cell, part, true).await;
+            expected += 256 + 5;
+            if ends_waiting {
+                let gone = store.roll_back_cell(&one, cell.number, &CellEnd::default()).await;
+                assert_eq!(gone.unwrap().unwrap().len(), 1, "{name}");
+            } else {
+                let cell = store.waiting_cell(&one).await.unwrap().unwrap();
+                let answered =
+                    AnsweredCell { tenant: acme.clone(), session: one.clone(), cell, now_ms: NOW };
+                assert!(matches!(store.resume_cell(&answered).await.unwrap(), Begun::Cell(_)));
+                assert_eq!(store.roll_back_running().await.unwrap(), 1, "{name}");
+            }
+            assert_eq!(store.usage(&acme, NOW).await.unwrap().bytes, expected, "{name}");
+            assert_eq!(store.waiting_cell(&one).await.unwrap(), None, "{name}");
+        }
+        let cell = begin(&*store, &new_cell("acme", 1, NOW)).await;
+        park(&*store, &cell, "three", true).await;
+        let gone = store.remove(&acme, &one, Removal::Closed).await.unwrap().unwrap();
+        assert_eq!(gone.len(), 2, "{name}");
+        assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
     }
 }
 

@@ -2,22 +2,23 @@
 
 use async_trait::async_trait;
 
-use crate::database::sqlite::connections::Writing;
 use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::sessions::SqliteSessions;
-use crate::database::sqlite::sessions::columns::{self, CellColumns, OPEN, checkpoint_id, small};
-use crate::database::sqlite::sessions::packs::thin_out;
-use crate::database::sqlite::sessions::parts::{
-    add_bytes, bytes_of, find_checkpoint, owner_and_head, use_session,
+use crate::database::sqlite::sessions::cell_rows::{
+    Ending, add_cell, add_checkpoint, add_pack, end_cell, find_head, find_parked, find_waiting,
+    give_up,
 };
+use crate::database::sqlite::sessions::columns::{
+    self, CellColumns, OPEN, checkpoint_id, parsed, small,
+};
+use crate::database::sqlite::sessions::packs::{release, thin_out};
+use crate::database::sqlite::sessions::parts::{bytes_of, owner_and_head, use_session};
 use crate::database_error::DatabaseError;
-use crate::sessions::rows::{CellEnd, CellState, NewCell, StoredCell, cell_bytes};
+use crate::sessions::rows::{
+    AnsweredCell, CellEnd, CellState, NewCell, PackId, StoredCell, WaitingCell,
+};
 use crate::sessions::store::{Begun, BegunCell, CellCommit, Committed, SessionCells};
 use wardian_vocabulary::ids::SessionId;
-
-/// Ends the cell `$2` of a session that is running.
-const END: &str = "UPDATE session_cells SET state = $3, result = $4, fuel = $5, checkpoint = $6, \
-     bytes = bytes + $7 WHERE session_id = $1 AND number = $2 AND state = 'running'";
 
 #[async_trait]
 impl SessionCells for SqliteSessions {
@@ -37,6 +38,9 @@ impl SessionCells for SqliteSessions {
         if state != OPEN || expires <= number(cell.now_ms) {
             return Ok(Begun::Expired { at_ms: count(expires) });
         }
+        if let Some(waiting) = find_waiting(&mut *transaction, &cell.session).await? {
+            return Ok(Begun::Waits { cell: waiting.number });
+        }
         let head = checkpoint_id(head.as_deref())?;
         if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
             return Ok(Begun::Conflict { head });
@@ -46,18 +50,10 @@ impl SessionCells for SqliteSessions {
         }
         let next = small(cells.saturating_add(1))?;
         add_cell(&mut transaction, cell, next).await?;
-        let head = match head {
-            Some(head) => Some(
-                // A checkpoint without a row or a pack is damage.
-                find_checkpoint(&mut *transaction, &cell.session, &head).await?.ok_or_else(
-                    || DatabaseError::failed("the checkpoint that a session is at is missing"),
-                )?,
-            ),
-            None => None,
-        };
+        let head = find_head(&mut transaction, &cell.session, head.as_ref()).await?;
         transaction.commit().await?;
         let must_reseed = must_reseed != 0 && head.is_some();
-        Ok(Begun::Cell(Box::new(BegunCell { number: next, head, must_reseed })))
+        Ok(Begun::Cell(Box::new(BegunCell { number: next, head, must_reseed, parked: None })))
     }
 
     async fn commit_cell(
@@ -70,24 +66,27 @@ impl SessionCells for SqliteSessions {
         let Some((tenant, head)) = owner_and_head(&mut transaction, &commit.session).await? else {
             return Ok(Committed::Gone);
         };
-        let checkpoint = Some(commit.checkpoint.as_str());
-        let (session, of, end) = (&commit.session, commit.number, &commit.end);
-        if checkpoint_id(head.as_deref())? != commit.head
-            || !end_cell(&mut transaction, session, of, CellState::Kept, end, checkpoint).await?
-        {
+        if checkpoint_id(head.as_deref())? != commit.head {
             return Ok(Committed::Gone);
         }
-        add_checkpoint(&mut transaction, tenant.as_str(), commit).await?;
-        let text = end.result.as_deref().map_or(0, str::len);
-        let bytes = number(commit.stored_bytes).saturating_add(i64::try_from(text).unwrap_or(0));
-        add_bytes(&mut transaction, tenant.as_str(), bytes).await?;
+        let ending = Ending { commit: Some(commit), ..Ending::of(CellState::Kept, &commit.end) };
+        let cell = (&commit.session, commit.number);
+        let Some(parked) = end_cell(&mut transaction, &tenant, cell, &ending).await? else {
+            return Ok(Committed::Gone);
+        };
+        let session = &commit.session;
+        add_pack(&mut transaction, tenant.as_str(), commit).await?;
+        add_checkpoint(&mut transaction, commit).await?;
         sqlx::query("UPDATE sessions SET head = $2, must_reseed = 0 WHERE session_id = $1")
             .bind(session.to_string())
             .bind(commit.checkpoint.to_string())
             .execute(&mut *transaction)
             .await?;
         use_session(&mut transaction, session, commit.now_ms).await?;
-        let removed = thin_out(&mut transaction, session, &commit.checkpoint).await?;
+        let mut removed = thin_out(&mut transaction, session, &commit.checkpoint).await?;
+        if let Some(parked) = parked {
+            release(&mut transaction, parked, &mut removed).await?;
+        }
         if bytes_of(&mut transaction, tenant.as_str()).await? > number(max_bytes) {
             return Ok(Committed::Full);
         }
@@ -95,30 +94,135 @@ impl SessionCells for SqliteSessions {
         Ok(Committed::Done(removed))
     }
 
+    async fn park_cell(
+        &self,
+        commit: &CellCommit,
+        asked: &str,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError> {
+        let mut transaction = self.file.begin().await?;
+        let Some((tenant, head)) = owner_and_head(&mut transaction, &commit.session).await? else {
+            return Ok(Committed::Gone);
+        };
+        if checkpoint_id(head.as_deref())? != commit.head {
+            return Ok(Committed::Gone);
+        }
+        let ending = Ending {
+            commit: Some(commit),
+            asked: Some(asked),
+            ..Ending::of(CellState::Waiting, &commit.end)
+        };
+        let cell = (&commit.session, commit.number);
+        let Some(parked) = end_cell(&mut transaction, &tenant, cell, &ending).await? else {
+            return Ok(Committed::Gone);
+        };
+        add_pack(&mut transaction, tenant.as_str(), commit).await?;
+        use_session(&mut transaction, &commit.session, commit.now_ms).await?;
+        let mut removed = Vec::new();
+        if let Some(parked) = parked {
+            release(&mut transaction, parked, &mut removed).await?;
+        }
+        if bytes_of(&mut transaction, tenant.as_str()).await? > number(max_bytes) {
+            return Ok(Committed::Full);
+        }
+        transaction.commit().await?;
+        Ok(Committed::Done(removed))
+    }
+
+    async fn waiting_cell(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<WaitingCell>, DatabaseError> {
+        find_waiting(self.file.connections(), session).await
+    }
+
+    async fn resume_cell(&self, answered: &AnsweredCell) -> Result<Begun, DatabaseError> {
+        let mut transaction = self.file.begin().await?;
+        let AnsweredCell { tenant, session, cell, now_ms } = answered;
+        let found: Option<(String, i64, Option<String>)> = sqlx::query_as(
+            "SELECT state, expires_ms, head FROM sessions WHERE session_id = $1 AND tenant = $2",
+        )
+        .bind(session.to_string())
+        .bind(tenant.to_string())
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((state, expires, head)) = found else { return Ok(Begun::NotFound) };
+        if state != OPEN || expires <= number(*now_ms) {
+            return Ok(Begun::Expired { at_ms: count(expires) });
+        }
+        if find_waiting(&mut *transaction, session).await?.as_ref() != Some(cell) {
+            return Ok(Begun::NotWaiting);
+        }
+        sqlx::query(
+            "UPDATE session_cells SET state = 'running' WHERE session_id = $1 AND number = $2",
+        )
+        .bind(session.to_string())
+        .bind(i64::from(cell.number))
+        .execute(&mut *transaction)
+        .await?;
+        use_session(&mut transaction, session, *now_ms).await?;
+        let head = checkpoint_id(head.as_deref())?;
+        let head = find_head(&mut transaction, session, head.as_ref()).await?;
+        let parked = find_parked(&mut transaction, session, cell.number).await?;
+        transaction.commit().await?;
+        let parked = Some(parked);
+        Ok(Begun::Cell(Box::new(BegunCell {
+            number: cell.number,
+            head,
+            must_reseed: false,
+            parked,
+        })))
+    }
+
+    async fn suspend_cell(
+        &self,
+        session: &SessionId,
+        number_of_cell: u32,
+    ) -> Result<bool, DatabaseError> {
+        let suspended = "UPDATE session_cells SET state = 'waiting' WHERE session_id = $1 \
+                         AND number = $2 AND state = 'running' AND parked IS NOT NULL";
+        let suspended = sqlx::query(suspended)
+            .bind(session.to_string())
+            .bind(i64::from(number_of_cell))
+            .execute(self.file.connections())
+            .await?;
+        Ok(suspended.rows_affected() == 1)
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,
         number_of_cell: u32,
         end: &CellEnd,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<Option<Vec<PackId>>, DatabaseError> {
         let mut transaction = self.file.begin().await?;
         let Some((tenant, _)) = owner_and_head(&mut transaction, session).await? else {
-            return Ok(false);
+            return Ok(None);
         };
-        let state = CellState::RolledBack;
-        if !end_cell(&mut transaction, session, number_of_cell, state, end, None).await? {
-            return Ok(false);
+        let ending = Ending { is_waiting_too: true, ..Ending::of(CellState::RolledBack, end) };
+        let cell = (session, number_of_cell);
+        let Some(parked) = end_cell(&mut transaction, &tenant, cell, &ending).await? else {
+            return Ok(None);
+        };
+        let mut removed = Vec::new();
+        if let Some(parked) = parked {
+            release(&mut transaction, parked, &mut removed).await?;
         }
-        let text = end.result.as_deref().map_or(0, str::len);
-        let text = i64::try_from(text).unwrap_or(0);
-        add_bytes(&mut transaction, tenant.as_str(), text).await?;
         transaction.commit().await?;
-        Ok(true)
+        Ok(Some(removed))
     }
 
     async fn roll_back_running(&self) -> Result<u64, DatabaseError> {
-        let ended = "UPDATE session_cells SET state = 'rolled_back' WHERE state = 'running'";
-        Ok(sqlx::query(ended).execute(self.file.connections()).await?.rows_affected())
+        let mut transaction = self.file.begin().await?;
+        let running = "SELECT session_id FROM session_cells WHERE state = 'running'";
+        let running: Vec<String> = sqlx::query_scalar(running).fetch_all(&mut *transaction).await?;
+        let mut ended = 0_u64;
+        for session in running {
+            let session = parsed(SessionId::parse(&session))?;
+            ended = ended.saturating_add(give_up(&mut transaction, &session).await?);
+        }
+        transaction.commit().await?;
+        Ok(ended)
     }
 
     async fn cells(
@@ -138,94 +242,4 @@ impl SessionCells for SqliteSessions {
         .await?;
         cells.into_iter().map(columns::cell).collect()
     }
-}
-
-/// Adds the next cell of a session, which must reseed from now on.
-async fn add_cell(
-    transaction: &mut Writing,
-    cell: &NewCell,
-    next: u32,
-) -> Result<(), DatabaseError> {
-    let given_up = "UPDATE session_cells SET state = 'rolled_back' \
-                    WHERE session_id = $1 AND state = 'running'";
-    sqlx::query(given_up).bind(cell.session.to_string()).execute(&mut **transaction).await?;
-    let bytes = number(cell_bytes(cell.source.as_deref(), None));
-    sqlx::query(
-        "INSERT INTO session_cells (session_id, number, source, state, began_ms, bytes) \
-         VALUES ($1, $2, $3, 'running', $4, $5)",
-    )
-    .bind(cell.session.to_string())
-    .bind(i64::from(next))
-    .bind(cell.source.clone())
-    .bind(number(cell.now_ms))
-    .bind(bytes)
-    .execute(&mut **transaction)
-    .await?;
-    add_bytes(transaction, cell.tenant.as_str(), bytes).await?;
-    sqlx::query("UPDATE sessions SET cells = $2, must_reseed = 1 WHERE session_id = $1")
-        .bind(cell.session.to_string())
-        .bind(i64::from(next))
-        .execute(&mut **transaction)
-        .await?;
-    use_session(transaction, &cell.session, cell.now_ms).await
-}
-
-/// Ends a cell. Returns false if it is not running.
-async fn end_cell(
-    transaction: &mut Writing,
-    session: &SessionId,
-    number_of_cell: u32,
-    state: CellState,
-    end: &CellEnd,
-    checkpoint: Option<&str>,
-) -> Result<bool, DatabaseError> {
-    let text = end.result.as_deref().map_or(0, str::len);
-    let ended = sqlx::query(END)
-        .bind(session.to_string())
-        .bind(i64::from(number_of_cell))
-        .bind(state.name())
-        .bind(end.result.clone())
-        .bind(end.fuel.map(number))
-        .bind(checkpoint.map(str::to_owned))
-        .bind(i64::try_from(text).unwrap_or(0))
-        .execute(&mut **transaction)
-        .await?;
-    Ok(ended.rows_affected() == 1)
-}
-
-/// Adds the checkpoint of a cell, and its pack.
-async fn add_checkpoint(
-    transaction: &mut Writing,
-    tenant: &str,
-    commit: &CellCommit,
-) -> Result<(), DatabaseError> {
-    sqlx::query(
-        "INSERT INTO session_packs (origin, checkpoint, tenant, base_origin, base_checkpoint, \
-         sequence, base_digest, digest, size, stored) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    )
-    .bind(commit.session.to_string())
-    .bind(commit.checkpoint.to_string())
-    .bind(tenant.to_owned())
-    .bind(commit.base.as_ref().map(|base| base.origin.to_string()))
-    .bind(commit.base.as_ref().map(|base| base.checkpoint.to_string()))
-    .bind(i64::from(commit.description.sequence))
-    .bind(commit.description.base.map(|digest| digest.to_string()))
-    .bind(commit.description.digest.to_string())
-    .bind(number(commit.description.size.as_u64()))
-    .bind(number(commit.stored_bytes))
-    .execute(&mut **transaction)
-    .await?;
-    sqlx::query(
-        "INSERT INTO session_checkpoints \
-         (session_id, checkpoint, cell, parent, name, made_ms, origin) \
-         VALUES ($1, $2, $3, $4, NULL, $5, $1)",
-    )
-    .bind(commit.session.to_string())
-    .bind(commit.checkpoint.to_string())
-    .bind(i64::from(commit.checkpoint.cell()))
-    .bind(commit.head.as_ref().map(ToString::to_string))
-    .bind(number(commit.now_ms))
-    .execute(&mut **transaction)
-    .await?;
-    Ok(())
 }

@@ -15,11 +15,12 @@ use crate::sessions::rows::{PackId, StoredCheckpoint, StoredPack};
 use crate::sessions::store::{Forgotten, SessionCheckpoints};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
-/// The packs that lead to a checkpoint. Each row is taken once, so a circle, which only damage makes,
-/// ends.
+/// The packs that lead to a checkpoint, or to the state in which a cell waits. Each row is taken once, so a
+/// circle, which only damage makes, ends.
 const CHAIN: &str = concat!(
     "WITH RECURSIVE chain (origin, checkpoint) AS ( \
       SELECT origin, checkpoint FROM session_checkpoints WHERE session_id = $1 AND checkpoint = $2 \
+      UNION SELECT session_id, parked FROM session_cells WHERE session_id = $1 AND parked = $2 \
       UNION SELECT packs.base_origin, packs.base_checkpoint FROM chain \
        JOIN session_packs AS packs \
        ON packs.origin = chain.origin AND packs.checkpoint = chain.checkpoint \

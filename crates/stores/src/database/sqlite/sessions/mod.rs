@@ -1,5 +1,6 @@
 //! Sessions in SQLite: one file that implements each trait of `sessions/store.rs`.
 
+mod cell_rows;
 mod cells;
 mod checkpoints;
 mod columns;

@@ -9,10 +9,12 @@ use crate::sessions::rows::PackId;
 use crate::sessions::store::KEPT_NEWEST;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
-/// Removes a pack that neither a checkpoint nor a delta needs.
+/// Removes a pack that neither a checkpoint nor a cell that waits nor a delta needs.
 const RELEASE: &str = "DELETE FROM session_packs AS packs WHERE origin = $1 AND checkpoint = $2 \
      AND NOT EXISTS (SELECT 1 FROM session_checkpoints AS made \
       WHERE made.origin = packs.origin AND made.checkpoint = packs.checkpoint) \
+     AND NOT EXISTS (SELECT 1 FROM session_cells AS cells \
+      WHERE cells.session_id = packs.origin AND cells.parked = packs.checkpoint) \
      AND NOT EXISTS (SELECT 1 FROM session_packs AS deltas \
       WHERE deltas.base_origin = packs.origin AND deltas.base_checkpoint = packs.checkpoint) \
      RETURNING checkpoint, tenant, stored, base_origin, base_checkpoint";
@@ -42,9 +44,9 @@ const TO_THIN: &str = "SELECT checkpoint, origin FROM session_checkpoints \
 /// Checkpoint, tenant and size of a pack that was removed, and its base.
 type Released = (String, String, i64, Option<String>, Option<String>);
 
-/// Removes the pack of a checkpoint that is gone, and those before it in its chain, as far as nothing
-/// else needs them. Adds them to `removed`.
-async fn release(
+/// Removes the pack of a checkpoint or of a cell that is gone, and those before it in its chain, as far as
+/// nothing else needs them. Adds them to `removed`.
+pub(super) async fn release(
     transaction: &mut Writing,
     first: PackId,
     removed: &mut Vec<PackId>,

@@ -46,12 +46,17 @@ CREATE TABLE session_cells (
     result      TEXT,
     fuel        BIGINT,
     checkpoint  TEXT,
+    -- The state in which it waits for its caller, or has waited until now, and what it has asked, as JSON.
+    parked      TEXT,
+    asked       TEXT,
     began_ms    BIGINT NOT NULL,
     -- What it counts in the quota of its tenant.
     bytes       BIGINT NOT NULL,
     PRIMARY KEY (session_id, number)
 );
 CREATE INDEX session_cells_running ON session_cells (session_id) WHERE state = 'running';
+CREATE INDEX session_cells_waiting ON session_cells (session_id) WHERE state = 'waiting';
+CREATE INDEX session_cells_of_packs ON session_cells (session_id, parked) WHERE parked IS NOT NULL;
 
 -- The states after cells. A fork has the one that it was made of, with the pack of its origin.
 CREATE TABLE session_checkpoints (
@@ -71,7 +76,7 @@ CREATE INDEX session_checkpoints_to_thin ON session_checkpoints (session_id, cel
     WHERE name IS NULL AND cell % 10 <> 0;
 
 -- The packs, named by the checkpoint that made each. A delta continues the pack that it is based on. A
--- pack stays while a checkpoint, or a pack that stays, needs it.
+-- pack stays while a checkpoint, a cell that waits, or a pack that stays, needs it.
 CREATE TABLE session_packs (
     origin      TEXT   NOT NULL,
     checkpoint  TEXT   NOT NULL,

@@ -11,7 +11,7 @@ use crate::keys::{PackKey, TenantKey};
 use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
-use crate::turn_table::TurnPermit;
+use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
     Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
@@ -53,14 +53,16 @@ pub struct UnsealedPack {
 
 /// The turn of a cell in its session. No other cell begins while it exists.
 ///
-/// It ends with [`commit`](Self::commit) or [`roll_back`](Self::roll_back). Dropped before, it is rolled
-/// back.
+/// It ends with [`commit`](Self::commit), [`park`](Self::park) or [`roll_back`](Self::roll_back). Dropped
+/// before, it is rolled back, unless it has waited and has [not gone on](Self::set_continued).
 #[derive(Debug)]
 pub struct SessionTurn<D: Disk = LocalDisk> {
     inner: Arc<Inner<D>>,
     tenant: TenantId,
     session: SessionId,
     cell: BegunCell,
+    /// True if the state that the cell has waited in may have been continued.
+    is_continued: bool,
     /// `None` once the turn is at its end.
     permit: Option<TurnPermit>,
 }
@@ -95,29 +97,38 @@ impl<D: Disk> Sessions<D> {
         };
         // A cell that has begun has a turn, which ends it, also if nobody waits for it any more.
         in_task(async move {
-            let limit = inner.config.max_parked;
-            match inner.store.begin_cell(&cell, limit.as_u64()).await? {
-                Begun::Cell(begun) => Ok(SessionTurn {
-                    inner,
-                    tenant: cell.tenant,
-                    session: cell.session,
-                    cell: *begun,
-                    permit: Some(permit),
-                }),
-                Begun::NotFound => Err(SessionsError::NotFound { session: cell.session }),
-                Begun::Expired { at_ms } => {
-                    let at = Duration::from_millis(at_ms);
-                    Err(SessionsError::Expired { session: cell.session, at })
-                }
-                Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
-                Begun::Full => Err(SessionsError::Full { limit }),
-            }
+            let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
+            SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
     }
 }
 
 impl<D: Disk> SessionTurn<D> {
+    /// The turn of a cell that has begun or goes on.
+    pub(super) fn of(
+        inner: Arc<Inner<D>>,
+        (tenant, session): (TenantId, SessionId),
+        begun: Begun,
+        permit: TurnPermit,
+    ) -> Result<Self, SessionsError> {
+        match begun {
+            Begun::Cell(cell) => {
+                let (cell, permit) = (*cell, Some(permit));
+                let is_continued = cell.parked.is_none();
+                Ok(Self { inner, tenant, session, cell, is_continued, permit })
+            }
+            Begun::NotFound => Err(SessionsError::NotFound { session }),
+            Begun::Waits { cell } => Err(SessionsError::Waiting { session, cell }),
+            Begun::NotWaiting => Err(SessionsError::NotWaiting { session }),
+            Begun::Expired { at_ms } => {
+                Err(SessionsError::Expired { session, at: Duration::from_millis(at_ms) })
+            }
+            Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
+            Begun::Full => Err(SessionsError::Full { limit: inner.config.max_parked }),
+        }
+    }
+
     /// The session.
     #[must_use]
     pub const fn session(&self) -> &SessionId {
@@ -136,6 +147,12 @@ impl<D: Disk> SessionTurn<D> {
         self.cell.head.as_ref()
     }
 
+    /// The pack of the state that the cell begins or goes on in; `None` for a new guest.
+    #[must_use]
+    pub fn state(&self) -> Option<&StoredPack> {
+        self.cell.state()
+    }
+
     /// True if the state has been continued before, or may be elsewhere: the guest must reseed before it
     /// runs the cell, and confirm it.
     #[must_use]
@@ -143,15 +160,21 @@ impl<D: Disk> SessionTurn<D> {
         self.cell.must_reseed
     }
 
-    /// The packs that lead to the state that the cell begins at, from the whole one on; none for a new
-    /// guest. `memory` is charged for them before they are read.
+    /// Notes whether a cell that has waited may have gone on. One that has not, and whose turn is dropped,
+    /// waits on. A new turn of such a cell has not gone on; other cells always have.
+    pub fn set_continued(&mut self, is_continued: bool) {
+        self.is_continued = is_continued || self.cell.parked.is_none();
+    }
+
+    /// The packs that lead to the state that the cell begins or goes on in, from the whole one on; none for a
+    /// new guest. `memory` is charged for them before they are read.
     ///
     /// # Errors
     ///
     /// [`SessionsError::Damaged`] if one of them, its row or its key is not as it was stored,
     /// [`SessionsError::Memory`] if there is no room for them, or the store fails.
     pub async fn packs(&self, memory: &CallMemory) -> Result<Vec<UnsealedPack>, SessionsError> {
-        let Some(head) = self.cell.head.as_ref().map(|head| &head.id) else {
+        let Some(head) = self.state().map(|state| &state.id.checkpoint) else {
             return Ok(Vec::new());
         };
         let chain = self.inner.store.chain(&self.session, head).await?;
@@ -178,14 +201,14 @@ impl<D: Disk> SessionTurn<D> {
         .await
     }
 
-    /// Bytes of all packs that lead to the state that the cell begins at. Zero for a new guest.
+    /// Bytes of all packs that lead to the state that the cell begins or goes on in. Zero for a new guest.
     ///
     /// # Errors
     ///
     /// The store fails.
     pub async fn chain_bytes(&self) -> Result<u64, SessionsError> {
-        let Some(head) = self.cell.head.as_ref() else { return Ok(0) };
-        let chain = self.inner.store.chain(&self.session, &head.id).await?;
+        let Some(state) = self.state() else { return Ok(0) };
+        let chain = self.inner.store.chain(&self.session, &state.id.checkpoint).await?;
         Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
     }
 
@@ -204,9 +227,35 @@ impl<D: Disk> SessionTurn<D> {
         bytes: Vec<u8>,
         end: CellEnd,
     ) -> Result<CheckpointId, SessionsError> {
+        self.end_with(description, bytes, (end, None)).await
+    }
+
+    /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
+    /// the caller of this understands. When this returns, the state is durable; the session is where it was
+    /// before the cell. Returns the name of the state.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit). The cell is rolled back then.
+    pub async fn park(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: CellEnd,
+        asked: String,
+    ) -> Result<CheckpointId, SessionsError> {
+        self.end_with(description, bytes, (end, Some(asked))).await
+    }
+
+    async fn end_with(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        (end, asked): (CellEnd, Option<String>),
+    ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
             let end = bounded_end(end);
-            let committed = self.try_commit(description, bytes, end.clone()).await;
+            let committed = self.try_commit(description, bytes, (end.clone(), asked)).await;
             match committed {
                 Ok(checkpoint) => {
                     self.give_turn_back();
@@ -230,11 +279,11 @@ impl<D: Disk> SessionTurn<D> {
     pub async fn roll_back(self, end: CellEnd) -> Result<(), SessionsError> {
         in_task(async move {
             let end = bounded_end(end);
+            let inner = Arc::clone(&self.inner);
             let rolled_back =
-                self.inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
+                inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
             self.give_turn_back();
-            rolled_back?;
-            Ok(())
+            inner.remove_files(rolled_back?.unwrap_or_default()).await
         })
         .await
     }
@@ -243,7 +292,7 @@ impl<D: Disk> SessionTurn<D> {
         &self,
         description: PackDescription,
         bytes: Vec<u8>,
-        end: CellEnd,
+        (end, asked): (CellEnd, Option<String>),
     ) -> Result<CheckpointId, SessionsError> {
         let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let base = self.base_of(&description, &bytes)?;
@@ -269,7 +318,10 @@ impl<D: Disk> SessionTurn<D> {
         let (folder, written) = (Arc::clone(&inner.folder), commit.description.clone());
         let pack_to_write = pack.clone();
         on_thread(move || folder.write(&pack_to_write, &written, &key, &bytes)).await?;
-        let committed = inner.store.commit_cell(&commit, limit.as_u64()).await;
+        let committed = match &asked {
+            None => inner.store.commit_cell(&commit, limit.as_u64()).await,
+            Some(asked) => inner.store.park_cell(&commit, asked, limit.as_u64()).await,
+        };
         let refusal = match committed {
             Ok(Committed::Done(removed)) => {
                 // The next start removes what stays.
@@ -282,9 +334,9 @@ impl<D: Disk> SessionTurn<D> {
             Ok(Committed::Gone) => SessionsError::NotFound { session: self.session.clone() },
             // The change may have been made nevertheless. If that cannot be found out, the file stays: the
             // next start removes it if there is no row.
-            Err(cause) => match inner.store.checkpoint(&self.session, &checkpoint).await {
-                Ok(Some(_)) => return Ok(checkpoint),
-                Ok(None) => cause.into(),
+            Err(cause) => match inner.store.chain(&self.session, &checkpoint).await {
+                Ok(chain) if !chain.is_empty() => return Ok(checkpoint),
+                Ok(_) => cause.into(),
                 Err(_) => return Err(cause.into()),
             },
         };
@@ -304,7 +356,7 @@ impl<D: Disk> SessionTurn<D> {
         if description.size != ByteCount::from(bytes.len()) {
             return Err(conflict());
         }
-        match (description.base, head.map(|head| &head.pack)) {
+        match (description.base, self.state()) {
             (None, _) if description.sequence == 0 => Ok(None),
             (Some(base), Some(pack))
                 if base == pack.description.digest
@@ -346,9 +398,14 @@ impl<D: Disk> Drop for SessionTurn<D> {
         if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
             permit.begin_ending();
             let (inner, session) = (Arc::clone(&self.inner), self.session.clone());
-            let number = self.cell.number;
+            let (number, is_continued) = (self.cell.number, self.is_continued);
             runtime.spawn(async move {
-                roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                if is_continued {
+                    roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                } else if let Err(cause) = inner.store.suspend_cell(&session, number).await {
+                    // The next cell or the next start rolls it back.
+                    warn!(session.id = %session, error = %CauseChain(&cause), "a cell cannot wait on");
+                }
                 drop(permit);
             });
         }
@@ -361,7 +418,11 @@ async fn roll_back_quietly<D: Disk>(
     number: u32,
     end: &CellEnd,
 ) {
-    if let Err(cause) = inner.store.roll_back_cell(session, number, end).await {
+    let rolled_back = match inner.store.roll_back_cell(session, number, end).await {
+        Ok(removed) => inner.remove_files(removed.unwrap_or_default()).await,
+        Err(cause) => Err(cause.into()),
+    };
+    if let Err(cause) = rolled_back {
         warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
     }
 }
@@ -383,6 +444,6 @@ fn bounded(text: String, most: usize) -> Option<String> {
     (text.len() <= most).then_some(text)
 }
 
-fn bounded_end(end: CellEnd) -> CellEnd {
+pub(super) fn bounded_end(end: CellEnd) -> CellEnd {
     CellEnd { result: end.result.and_then(|result| bounded(result, MAX_RESULT)), ..end }
 }

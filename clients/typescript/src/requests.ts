@@ -1,0 +1,99 @@
+/** Requests of cells, and the answers of functions. */
+
+import type { CallerRequest, JsonObject, RunCodeParams } from "./schema.js";
+import { printJson } from "./wire.js";
+
+/** The characters of an error that the server accepts. */
+const LONGEST_ERROR = 16_384;
+
+/** A function that code in a session can call. What it throws is raised in the code. */
+export type ToolFunction = (args: JsonObject) => unknown;
+
+/** A function with what the server is told of it. */
+export interface CallerTool {
+  run: ToolFunction;
+  description?: string | undefined;
+  /** JSON Schema of its arguments. */
+  input_schema?: JsonObject | undefined;
+}
+
+/** Functions that answer what a cell asks for. */
+export interface CallerFunctions {
+  /** Functions by the names that code calls them by: `await tools.NAME(...)`. */
+  tools?: Readonly<Record<string, ToolFunction | CallerTool>> | undefined;
+  /** Returns the line that code asks for with this prompt. */
+  onInput?: ((prompt: string) => string | Promise<string>) | undefined;
+}
+
+/** Outputs by the ids of requests. An `Error` is the answer that there is none. */
+export type Answers = Readonly<Record<string, unknown>>;
+
+type SentAnswers = NonNullable<RunCodeParams["answers"]>;
+
+/** What a call says of the tools. */
+export function declared({ tools = {} }: CallerFunctions): RunCodeParams["tools"] {
+  const found = Object.entries(tools).map(([name, tool]) => {
+    return typeof tool === "function" ? { name } : { name, ...withoutRun(tool) };
+  });
+  return found.length > 0 ? found : undefined;
+}
+
+/**
+ * The answers of the functions, which run at the same time. Undefined without requests, or if there is
+ * no function for one of them: a cell goes on with all of its answers.
+ */
+export function served(
+  functions: CallerFunctions,
+  requests: readonly CallerRequest[],
+): Promise<Answers> | undefined {
+  const calls: Array<() => Promise<[string, unknown]>> = [];
+  for (const request of requests) {
+    const call = callOf(functions, request);
+    if (call === undefined) return undefined;
+    calls.push(async () => [request.id, await outcomeOf(call)]);
+  }
+  if (calls.length === 0) return undefined;
+  return Promise.all(calls.map((call) => call())).then((found) => Object.fromEntries(found));
+}
+
+/** The answers as they are sent. */
+export function answersOf(answers: Answers): SentAnswers {
+  return Object.entries(answers).map(([id, output]) => {
+    if (output instanceof Error) return { id, error: said(output) };
+    try {
+      // A value without JSON is null, as in an array.
+      printJson(output);
+      return { id, output: (output ?? null) as never };
+    } catch (error) {
+      // The code shall hear of it: it has called the tool.
+      return { id, error: said(error) };
+    }
+  });
+}
+
+function callOf(
+  { tools = {}, onInput }: CallerFunctions,
+  { kind, name = "", arguments: args = {}, prompt = "" }: CallerRequest,
+): (() => unknown) | undefined {
+  if (kind === "input") return onInput && (() => onInput(prompt));
+  if (!Object.hasOwn(tools, name)) return undefined;
+  const tool = tools[name];
+  return tool && (() => (typeof tool === "function" ? tool(args) : tool.run(args)));
+}
+
+async function outcomeOf(call: () => unknown): Promise<unknown> {
+  try {
+    return await call();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function said(error: unknown): string {
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  return (message === "" ? name : `${name}: ${message}`).slice(0, LONGEST_ERROR);
+}
+
+function withoutRun({ description, input_schema }: CallerTool) {
+  return { description, input_schema };
+}

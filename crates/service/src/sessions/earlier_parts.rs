@@ -1,0 +1,89 @@
+//! What the parts of a cell before its last one have shown: the result of a cell that is kept for later, in
+//! the list of cells and in the notebook, is that of all its parts. Each call is answered with its own.
+
+use serde::Deserialize;
+
+use wardian_formats::protocol::methods::cells::DisplayedObject;
+use wardian_formats::protocol::methods::execution::{MAX_LOGS_PREVIEW, RunResult};
+
+/// Maximum number of objects that are kept of all parts.
+const MAX_DISPLAYED: usize = 256;
+
+/// What earlier parts of a cell have shown.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct EarlierParts {
+    logs_preview: String,
+    logs_truncated: bool,
+    display: Vec<DisplayedObject>,
+}
+
+impl EarlierParts {
+    /// Those whose result was kept so. Nothing is known of others.
+    pub(crate) fn of(result: Option<&str>) -> Self {
+        result.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// The result of these parts and the one that has ended, as it is kept.
+    pub(crate) fn followed_by(self, last: &RunResult) -> Option<String> {
+        let Self { logs_preview, logs_truncated, display } = self;
+        if logs_preview.is_empty() && display.is_empty() {
+            return serde_json::to_string(last).ok();
+        }
+        let mut whole = last.clone();
+        whole.logs_preview = [logs_preview.as_str(), &last.logs_preview].concat();
+        whole.logs_truncated |= logs_truncated;
+        // Many parts have no longer preview than a run, but for its last line.
+        if whole.logs_preview.len() > 2 * MAX_LOGS_PREVIEW {
+            let end = whole.logs_preview.floor_char_boundary(2 * MAX_LOGS_PREVIEW);
+            whole.logs_preview.truncate(end);
+            whole.logs_truncated = true;
+        }
+        whole.display = display.into_iter().chain(whole.display).take(MAX_DISPLAYED).collect();
+        serde_json::to_string(&whole).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::run::result::answered::Answered;
+    use crate::runs::active::StopReason;
+    use wardian_formats::protocol::methods::cells::DisplayedForm;
+    use wardian_vocabulary::ids::RunId;
+
+    fn part(log: &str, shown: &str) -> RunResult {
+        let stopped = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
+        let form = ("text/plain".to_owned(), DisplayedForm::Text(shown.to_owned()));
+        let display = vec![DisplayedObject(vec![form])];
+        RunResult { logs_preview: log.to_owned(), display, ..stopped }
+    }
+
+    #[test]
+    fn the_parts_follow_each_other() {
+        let first = EarlierParts::of(None).followed_by(&part("one\n", "1")).unwrap();
+        let last = part("two\n", "2");
+        let whole = EarlierParts::of(Some(&first)).followed_by(&last).unwrap();
+        let whole: Value = serde_json::from_str(&whole).unwrap();
+        assert_eq!(
+            (&whole["logs_preview"], &whole["run_id"]),
+            (&json!("one\ntwo\n"), &json!(last.run_id))
+        );
+        let shown = json!([{"text/plain": {"text": "1"}}, {"text/plain": {"text": "2"}}]);
+        assert_eq!(whole["display"], shown);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut kept = None;
+        for _ in 0..2 * MAX_DISPLAYED {
+            kept = EarlierParts::of(kept.as_deref()).followed_by(&part("12345678\u{e9}", "x"));
+        }
+        let parts = EarlierParts::of(kept.as_deref());
+        assert!(parts.logs_preview.len() <= 2 * MAX_LOGS_PREVIEW && parts.logs_truncated);
+        assert_eq!(parts.display.len(), MAX_DISPLAYED);
+        assert!(EarlierParts::of(Some("[]")).display.is_empty());
+    }
+}

@@ -1,0 +1,304 @@
+"""What a cell asks of the caller of its session: tools that the call has declared, and lines of text.
+
+A request is a future of the session's event loop. When nothing in the loop can go on without an answer,
+the turn ends with the requests, and the host may copy the memory: coroutines are objects in it, and
+the native stack is empty. The next turn brings the answers, and the loop goes on.
+
+A plain `input()` has the native stack below it. Where a cell calls it outside of functions, it becomes an
+`await` before the cell is compiled. Elsewhere the turn ends in the middle of the host call, and the host
+holds the interpreter as it is until the next turn.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from _wardian import door, result
+
+ROUND_MAX = 256
+"""Most requests of one turn, as the host takes them. Others wait for the next one."""
+
+ARGUMENTS_MAX = 256 << 10
+"""Most bytes of the arguments of one call as JSON, as the host takes them."""
+
+PROMPT_MAX = 16 << 10
+"""Most bytes of a prompt, as the host takes them. A longer one is cut."""
+
+ROUND_BYTES_MAX = 1 << 20
+"""Most bytes of the requests of one turn, as the host takes them."""
+
+_WAITS, _ASKS = door.CELL + b"\3", door.CELL + b"\4"
+_encode_text: Any = json.encoder.encode_basestring
+
+
+class ToolError(Exception):
+    """A tool has failed, as the caller says. `tool` is its name."""
+
+    def __init__(self, message: str, tool: str | None = None) -> None:
+        super().__init__(message)
+        self.tool = tool
+
+
+ToolError.__module__ = "runtime.tools"
+
+
+class _Request:
+    """Something that is asked, until it is answered or its task gives up."""
+
+    __slots__ = ("content", "future", "tool")
+
+    def __init__(self, content: bytes, tool: str | None, future: asyncio.Future[Any]) -> None:
+        self.content, self.tool, self.future = content, tool, future
+
+
+class Tool:
+    """A tool of the caller. Awaiting a call of it gives its output, which is JSON data.
+
+    Raises:
+        ToolError: The tool has failed.
+        TypeError: The arguments are not JSON data, or have no names.
+    """
+
+    def __init__(self, declared: dict[str, Any]) -> None:
+        self.name: str = declared["name"]
+        self.input_schema: Any = declared.get("input_schema")
+        self.__name__ = self.__qualname__ = identifier(self.name)
+        self.__doc__ = declared.get("description") or f"The tool {self.name} of the caller."
+
+    async def __call__(self, /, *unnamed: Any, **arguments: Any) -> Any:
+        return await _answer(self._content(unnamed, arguments), self.name)
+
+    def now(self, /, *unnamed: Any, **arguments: Any) -> Any:
+        """Calls the tool from a function that cannot `await`."""
+        return _answer_now(self._content(unnamed, arguments), self.name)
+
+    def _content(self, unnamed: tuple[Any, ...], arguments: dict[str, Any]) -> bytes:
+        if unnamed:
+            raise TypeError(
+                f"the arguments of tools have names: `await tools.{self.__name__}(name=value)`"
+            )
+        encoded = result.to_json(arguments, "arguments")
+        if len(encoded) > ARGUMENTS_MAX:
+            raise ValueError(
+                f"the arguments have {len(encoded)} bytes of JSON, and at most {ARGUMENTS_MAX} are "
+                f"possible; write them to a blob with `runtime.blobs` and pass its id"
+            )
+        name = _encode_text(self.name).encode()
+        return b'"tool":{"name":%b,"arguments":%b}' % (name, encoded)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+
+tools: dict[str, Tool] = {}
+"""The tools of the present cell, by their names as identifiers."""
+
+_pending: dict[int, _Request] = {}
+_count = 0
+_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+
+
+def identifier(name: str) -> str:
+    """The name of a tool as an attribute: signs other than letters and digits become underscores."""
+    return "".join(sign if sign.isalnum() else "_" for sign in name)
+
+
+def declare(declared: Iterable[dict[str, Any]]) -> None:
+    """Makes these the tools of the cells from now on."""
+    tools.clear()
+    tools.update((identifier(one["name"]), Tool(one)) for one in declared)
+
+
+async def ask_input(prompt: object = "", hidden: bool = False) -> str:
+    """Asks for a line of text, and shows the prompt to whoever answers.
+
+    Raises:
+        EOFError: There is no answer, as the caller says.
+    """
+    answer: str = await _answer(_line(prompt, hidden), None)
+    return answer
+
+
+def ask_input_now(prompt: object = "", hidden: bool = False) -> str:
+    """As `ask_input`, for a function that cannot `await`."""
+    answer: str = _answer_now(_line(prompt, hidden), None)
+    return answer
+
+
+def _line(prompt: object, hidden: bool) -> bytes:
+    text = str(prompt).encode("utf-8", "replace")[:PROMPT_MAX].decode("utf-8", "ignore")
+    shown = _encode_text(text).encode("utf-8", "replace")
+    flag = b"true" if hidden else b"false"
+    return b'"input":{"prompt":%b,"hidden":%b}' % (shown, flag)
+
+
+async def _answer(content: bytes, tool: str | None) -> Any:
+    """Asks, and waits for the answer."""
+    global _count
+    if _loop is None or not door.job.get("cell"):
+        raise RuntimeError("only the cells of a session can ask their caller: call with `session`")
+    loop = asyncio.get_running_loop()
+    if loop is not _loop():
+        return _answer_now(content, tool)  # the loop runs within a function
+    future: asyncio.Future[Any] = loop.create_future()
+    _count += 1
+    number = _count
+    _pending[number] = _Request(content, tool, future)
+    try:
+        return await future
+    finally:
+        _pending.pop(number, None)
+
+
+def _answer_now(content: bytes, tool: str | None) -> Any:
+    """Asks in the middle of a call. Nothing else of the program goes on meanwhile."""
+    global _count
+    if _loop is None or not door.job.get("cell"):
+        raise RuntimeError("only the cells of a session can ask their caller: call with `session`")
+    _count += 1
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()  # whoever answers has to see it
+    [answer] = door.ask_json(b'%b[{"number":%d,%b}]' % (_ASKS, _count, content))
+    error = answer.get("error")
+    if error is None:
+        return _checked(tool, answer.get("output"))
+    raise _failure(tool, error)
+
+
+def is_asked(loop: asyncio.AbstractEventLoop) -> bool:
+    """True if something in this loop waits for an answer."""
+    return any(_is_open(request, loop) for request in _pending.values())
+
+
+def _is_open(request: _Request, loop: asyncio.AbstractEventLoop) -> bool:
+    """True if it can be asked now. A tool that only an earlier call had declared waits for one that
+    declares it again."""
+    if request.future.done() or request.future.get_loop() is not loop:
+        return False
+    return request.tool is None or any(request.tool == tool.name for tool in tools.values())
+
+
+def is_all(loop: asyncio.AbstractEventLoop) -> bool:
+    """True if every task of the loop waits for an answer, and none for a connection or a timer."""
+    asked = {id(request.future) for request in _pending.values()}
+    return all(_waits(task, asked, set()) for task in asyncio.all_tasks(loop))
+
+
+def _waits(future: Any, asked: set[int], seen: set[int]) -> bool:
+    while future is not None and id(future) not in seen:
+        if id(future) in asked:
+            return True
+        seen.add(id(future))
+        children = getattr(future, "_children", None)  # what `asyncio.gather` returns
+        if children is not None:
+            return any(_waits(child, asked, seen) for child in children if not child.done())
+        future = getattr(future, "_fut_waiter", None)
+    return False
+
+
+def round_of(loop: asyncio.AbstractEventLoop) -> bytes:
+    """The report of a turn that ends because its loop waits for answers."""
+    parts: list[bytes] = []
+    length = 0
+    for number, request in _pending.items():
+        if not _is_open(request, loop):
+            continue
+        part = b'{"number":%d,%b}' % (number, request.content)
+        length += len(part) + 1
+        if parts and (len(parts) >= ROUND_MAX or length > ROUND_BYTES_MAX):
+            break
+        parts.append(part)
+    return _WAITS + b"[%b]" % b",".join(parts)
+
+
+def settle(answers: Iterable[dict[str, Any]]) -> None:
+    """Gives these answers to what waits for them."""
+    for answer in answers:
+        request = _pending.get(answer["number"])
+        if request is None or request.future.done():
+            continue
+        error = answer.get("error")
+        if error is None:
+            request.future.set_result(_checked(request.tool, answer.get("output")))
+        else:
+            request.future.set_exception(_failure(request.tool, error))
+
+
+def _failure(tool: str | None, error: str) -> Exception:
+    return EOFError(error) if tool is None else ToolError(error, tool)
+
+
+def _checked(tool: str | None, output: Any) -> Any:
+    """The output; for a line of text always a text."""
+    if tool is not None or isinstance(output, str):
+        return output
+    return "" if output is None else json.dumps(output)
+
+
+_AWAITED = "__awaited_input__"
+
+
+def install(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """Lets cells ask their caller, whose event loop is that of `loop`."""
+    global _loop, _input_of_runs
+    _loop = loop
+    setattr(builtins, _AWAITED, _awaited_input)
+    if builtins.input is not _input:
+        _input_of_runs, builtins.input = builtins.input, _input
+
+
+def with_awaited_input(tree: ast.Module) -> ast.Module:
+    """Lets the calls of `input` outside of functions be awaited."""
+    return _AwaitInput().visit(tree)  # type: ignore[no-any-return]
+
+
+class _AwaitInput(ast.NodeTransformer):
+    """Replaces `input(x)` by `await __awaited_input__(input, x)`, where an `await` can stand."""
+
+    def _leave(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _leave
+    visit_Lambda = visit_GeneratorExp = _leave
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Name) or node.func.id != "input":
+            return node
+        function = ast.copy_location(ast.Name(_AWAITED, ast.Load()), node.func)
+        call = ast.Call(function, [node.func, *node.args], node.keywords)
+        return ast.copy_location(ast.Await(ast.copy_location(call, node)), node)
+
+
+_input_of_runs: Callable[..., str] = builtins.input
+
+
+def _input(prompt: object = "", /) -> str:
+    """The `input` of cells: asks the caller, unless the program has a stream of its own."""
+    if sys.stdin is not sys.__stdin__:
+        return _input_of_runs(prompt)
+    return ask_input_now(prompt)
+
+
+async def _awaited_input(function: Any, /, *args: Any, **named: Any) -> Any:
+    """Calls `input` in a cell, where it can be awaited."""
+    if function is not _input or sys.stdin is not sys.__stdin__ or named or len(args) > 1:
+        return function(*args, **named)
+    return await ask_input(*args)
+
+
+def forget() -> None:
+    """Forgets tools and requests; for rehearsals and tests."""
+    global _count, _loop
+    tools.clear()
+    _pending.clear()
+    _count, _loop = 0, None
+    vars(builtins).pop(_AWAITED, None)
+    builtins.input = _input_of_runs
