@@ -28,8 +28,9 @@ use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    InputBlob, KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
+    KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{SessionTurn, Sessions, SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
