@@ -130,7 +130,7 @@ impl PlannedCell {
         let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
-        let done = Self::run_begun(&cell, run, held, (pool, room), caller, job, host).await;
+        let done = Self::run_begun(&cell, run, held, (pool, room, caller), job, host).await;
         match done {
             Ok((finished, guest)) => Ok(Self::ended(cell, finished, guest)),
             Err(NotBegun { error, is_lost }) => {
@@ -145,8 +145,7 @@ impl PlannedCell {
         RunningTurn { turn, .. }: &RunningTurn,
         run: Option<Arc<ActiveRun>>,
         held: Option<HeldGuest>,
-        (pool, room): (&Pool, &SessionRoom),
-        caller: &Caller,
+        (pool, room, caller): (&Pool, &SessionRoom, &Caller),
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, HeldGuest), NotBegun> {

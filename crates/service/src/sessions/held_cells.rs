@@ -31,6 +31,9 @@ pub(crate) struct HeldCell<G = HeldGuest, T = SessionTurn> {
     pub(crate) result: Option<String>,
 }
 
+/// A cell that waited, and what its guest is answered with.
+pub(crate) type AnsweredCell<G, T> = (HeldCell<G, T>, JsonText);
+
 /// The cells of a server that wait so, by session.
 #[derive(Debug)]
 pub(crate) struct HeldCells<G = HeldGuest, T = SessionTurn>(Mutex<HeldTable<G, T>>);
@@ -100,7 +103,7 @@ impl<G, T> HeldCells<G, T> {
         &self,
         session: &SessionId,
         answers: &mut Vec<AnswerParam>,
-    ) -> Result<Option<(HeldCell<G, T>, JsonText)>, ServiceError> {
+    ) -> Result<Option<AnsweredCell<G, T>>, ServiceError> {
         let mut table = self.0.lock();
         let Some((_, cell)) = table.cells.get(session) else { return Ok(None) };
         let answers = cell.asked.answered(cell.number, std::mem::take(answers))?;

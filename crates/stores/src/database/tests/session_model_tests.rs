@@ -111,7 +111,7 @@ impl Known {
     }
 
     fn checkpoint(&self, number: usize) -> CheckpointId {
-        let none = || CheckpointId::new(1, &crate::database::tests::sessions::digest("none"));
+        let none = || CheckpointId::new(1, &digest("none"));
         let place = number.checked_rem(self.made.len());
         place.map_or_else(none, |place| self.made[place].clone())
     }
