@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 use wardian_edges::http::{HttpConfig, Readiness, router};
-use wardian_formats::protocol::limit_bounds::LimitBounds;
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
+use wardian_formats::protocol::schema::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
     BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, Publishing, RunHistory, Runs,

@@ -12,7 +12,6 @@ mod cell_parameters;
 pub mod check;
 pub mod envelope;
 pub mod error_codes;
-pub mod limit_bounds;
 pub mod members;
 pub mod methods;
 pub mod openrpc;

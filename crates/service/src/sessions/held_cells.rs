@@ -32,7 +32,7 @@ pub(crate) struct HeldCell<G = HeldGuest, T = SessionTurn> {
 }
 
 /// A cell that waited, and what its guest is answered with.
-pub(crate) type AnsweredCell<G, T> = (HeldCell<G, T>, JsonText);
+pub(crate) type ContinuedCell<G, T> = (HeldCell<G, T>, JsonText);
 
 /// The cells of a server that wait so, by session.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl<G, T> HeldCells<G, T> {
         &self,
         session: &SessionId,
         answers: &mut Vec<AnswerParam>,
-    ) -> Result<Option<AnsweredCell<G, T>>, ServiceError> {
+    ) -> Result<Option<ContinuedCell<G, T>>, ServiceError> {
         let mut table = self.0.lock();
         let Some((_, cell)) = table.cells.get(session) else { return Ok(None) };
         let answers = cell.asked.answered(cell.number, std::mem::take(answers))?;

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::protocol::limit_bounds::{Bounds, LimitBounds};
 use crate::protocol::methods::asking::{AskedKind, AskedRequest};
 use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
@@ -20,6 +19,7 @@ use crate::protocol::methods::execution::{
 };
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
+use crate::protocol::schema::limit_bounds::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
 use wardian_vocabulary::ids::{
     BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,
