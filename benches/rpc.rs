@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 use wardian_edges::http::{HttpConfig, Readiness, router};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
-use wardian_formats::protocol::schema::limit_bounds::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
     BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, Publishing, RunHistory, Runs,

@@ -9,8 +9,8 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::protocol::cell_parameters::{ABANDON, ANSWERS, CALLED_TOOLS, SESSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
+use crate::protocol::methods::limit_bounds::{Limit, LimitBounds};
 use crate::protocol::pattern::Pattern;
-use crate::protocol::schema::limit_bounds::{Limit, LimitBounds};
 use crate::protocol::schema::{
     Fallback, Integer, Parameter, Presence, Published, Shape, Text, Tool,
 };

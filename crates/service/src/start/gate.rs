@@ -20,7 +20,7 @@ use crate::start::discovery::{Discovery, NotDiscovery};
 use crate::start::preparation::{Preparation, PreparationStep};
 use crate::status::Status;
 use crate::transfers::{BlobTransfers, Transfers};
-use wardian_formats::protocol::schema::limit_bounds::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_vocabulary::ids::TenantId;
 

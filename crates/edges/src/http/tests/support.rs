@@ -20,8 +20,8 @@ use crate::http::{HttpConfig, Readiness, router};
 use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::methods::blobs::{Encoding, ReadBlobResult};
 use wardian_formats::protocol::methods::bootstrap::GuideResult;
+use wardian_formats::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_formats::protocol::schema::limit_bounds::{Bounds, LimitBounds};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
     BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, RunHistory, Runs, ServiceError,

@@ -8,3 +8,4 @@ pub mod cells;
 pub mod discovery;
 pub mod execution;
 pub mod input_blob;
+pub mod limit_bounds;

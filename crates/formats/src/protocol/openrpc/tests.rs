@@ -17,9 +17,9 @@ use crate::protocol::methods::execution::{
     ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
     TruncatedOutput,
 };
+use crate::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
-use crate::protocol::schema::limit_bounds::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
 use wardian_vocabulary::ids::{
     BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,

@@ -7,11 +7,9 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::protocol::methods::limit_bounds::{Bounds, Limit, LimitBounds};
 use crate::protocol::pattern::Pattern;
-use crate::protocol::schema::limit_bounds::{Bounds, Limit, LimitBounds};
 use crate::protocol::wording::listed;
-
-pub mod limit_bounds;
 
 /// One tool: a method of the protocol as a model sees it.
 #[derive(Debug)]
