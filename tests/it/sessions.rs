@@ -116,6 +116,32 @@ fn a_cell_shows_what_it_displays_and_only_the_files_that_it_made() {
 }
 
 #[test]
+fn a_notebook_has_the_pictures_of_its_cells_or_says_why_not() {
+    let client = TestServer::shared().client();
+    let picture = "class Picture:\n    def __init__(self, size): self.size = size\n    \
+                   def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + bytes(self.size)";
+    let session = Session::begin(&client, &format!("{picture}\nNone"));
+    let shown = session.cell("display(Picture(200_000), Picture(5), Picture(9 << 20))");
+    let blob = |at: usize| shown["display"][at]["image/png"]["blob"].as_str().unwrap();
+    client.delete(&format!("/v1/blobs/{}", blob(1)));
+    let notebook = client.get(&session.path("/notebook"));
+    let length = notebook.header("content-length").parse::<usize>().unwrap();
+    assert!((260_000..300_000).contains(&length), "{length}");
+    let notebook = notebook.json();
+    let outputs = notebook["cells"][1]["outputs"].as_array().unwrap();
+    let data: Vec<_> = outputs.iter().map(|output| &output["data"]).collect();
+    let embedded = data[0]["image/png"].as_str().unwrap();
+    let embedded = data_encoding::BASE64.decode(embedded.as_bytes()).unwrap();
+    assert!(embedded.starts_with(b"\x89PNG") && embedded.len() == 200_008);
+    let sentence = |at: usize| data[at]["text/plain"].as_str().unwrap();
+    let gone = "image/png is not in this notebook: its blob has expired or was removed";
+    assert_eq!(sentence(1), gone);
+    assert_eq!(outputs[1]["metadata"]["wardian_blobs"]["image/png"], blob(1));
+    assert!(sentence(2).contains(&format!("at most 8 MiB; `wardian blobs get {}`", blob(2))));
+    client.delete(&session.path(""));
+}
+
+#[test]
 fn a_cell_that_does_not_end_leaves_the_session_where_it_was() {
     let client = TestServer::shared().client();
     let session = Session::begin(&client, "x = 1");

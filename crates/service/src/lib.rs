@@ -43,6 +43,7 @@ pub use crate::runs::{
 };
 pub use crate::service::{Parts, Service};
 pub use crate::sessions::calls::SessionCalls;
+pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
 pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{

@@ -12,11 +12,13 @@ use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
+use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
 use crate::sessions::views::{
     CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
     SessionUsageView, SessionView,
 };
+use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredCell, StoredSession};
@@ -188,12 +190,18 @@ impl SessionRoom {
         Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
     }
 
-    /// The cells of a session as a notebook, in the format of Jupyter.
+    /// The cells of a session as a notebook, in the format of Jupyter. Pictures that they displayed are read
+    /// from `blobs` while it is sent.
     ///
     /// # Errors
     ///
-    /// As [`show`](Self::show).
-    pub async fn notebook(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+    /// As [`show`](Self::show), or the server is busy with other downloads.
+    pub async fn notebook(
+        &self,
+        caller: &Caller,
+        id: &str,
+        blobs: &BlobTransfers,
+    ) -> Result<NotebookDownload, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
         let cells = read_cells(store, caller, &id, 0, most).await?;
@@ -204,7 +212,7 @@ impl SessionRoom {
         caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
         let cells: Vec<CellView> = cells.into_iter().map(CellView::of).collect();
         let left_out = further.first().map(|next| next.number);
-        notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
+        notebook_of(caller, blobs, cells, left_out).await
     }
 
     /// Makes sessions of a checkpoint of another one.
