@@ -111,6 +111,7 @@ fn a_cell_shows_what_it_displays_and_only_the_files_that_it_made() {
     );
     let cells = client.get(&session.path("/cells?after=1")).json();
     assert_eq!(cells["cells"][0]["state"], "kept");
+    assert_eq!(cells["cells"][0]["result"]["session"], shown["session"]);
     assert_eq!(cells["cells"][0]["result"]["output"]["result"], 7, "{cells:#}");
     client.delete(&session.path(""));
 }
@@ -153,6 +154,8 @@ fn a_cell_that_does_not_end_leaves_the_session_where_it_was() {
     let state = state_of(&stopped, "rolled_back");
     assert_eq!((&state["checkpoint"], &state["cell"]), (&before, &json!(2)));
     assert!(state["reason"].as_str().unwrap().contains("time"), "{state}");
+    let cells = client.get(&session.path("/cells?after=1")).json();
+    assert_eq!(cells["cells"][0]["result"]["session"], *state, "as its call was answered");
     assert_eq!(session.value("x"), 1);
     let full = session.cell("x = 3\nb = bytearray(1500 << 20)");
     assert!(["MemoryError", "MemoryLimit"].contains(&failed(&full).0), "{full:#}");
@@ -204,6 +207,8 @@ fn one_cell_at_a_time() {
         let cells = client.get(&session.path("/cells?after=1")).json();
         (cells["cells"][0]["state"] == "running").then_some(())
     });
+    let run = eventually(PATIENCE, || session.shown()["run_id"].as_str().map(str::to_owned));
+    assert_eq!(client.get(&format!("/v1/runs/{run}")).status, 200);
     let (kind, message) = session.refusal(json!(session.id));
     assert_eq!(kind, "session_busy", "{message}");
     let waiting = json!({"session": {"id": session.id, "wait_ms": 60_000}});
@@ -364,6 +369,16 @@ fn a_fork_goes_its_own_way() {
     let forked = session.post("/fork", &json!({"count": 3}));
     assert_eq!(forked.status, 201, "{forked:?}");
     let forks = forked.json();
+    let origin = session.shown();
+    let expected = json!({"session": session.id, "checkpoint": origin["checkpoint"]});
+    assert_eq!(forks["forks"][0]["forked_from"], expected);
+    assert_eq!(origin["forked_from"], Value::Null);
+    assert!(origin["guest_memory_bytes"].as_u64().unwrap() > 1 << 20, "{origin:#}");
+    let bytes = |session: &Value| {
+        ["parked_own_bytes", "parked_shared_bytes"].map(|name| session[name].as_u64().unwrap())
+    };
+    let parked = bytes(&forks["forks"][0]);
+    assert!(parked[0] == 0 && parked[1] > 0 && parked == bytes(&origin), "{forks:#}");
     let mut drawn = vec![session.value("random.random()").to_string()];
     for fork in forks["forks"].as_array().unwrap() {
         let id = fork["id"].as_str().unwrap().to_owned();

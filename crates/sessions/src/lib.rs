@@ -64,9 +64,10 @@ pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
 pub use crate::turns::turn::{
-    MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
+    CellEnds, MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
 };
 pub use wardian_stores::sessions::{
-    CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell,
+    CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
+    SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession,
+    WaitingCell,
 };

@@ -83,19 +83,22 @@ impl Service {
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
         let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
-        let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
-        let end = CellEnd { result: Some(text), fuel: None };
-        let cell = match self.sessions().held().take(&session.id) {
-            Some(HeldCell { turn, guest, number, .. }) => {
-                drop(guest);
-                turn.roll_back(end).await?;
-                number
-            }
-            None => store.abandon(&caller.tenant, &session.id, end).await?.number,
+        let held = self.sessions().held().take(&session.id);
+        let cell = match &held {
+            Some(held) => held.number,
+            None => store.waiting(&caller.tenant, &session.id).await?.number,
         };
-        self.sessions().guests().close(&session.id);
         let (place, head) = ((session.id.clone(), cell), session.head.clone());
         result.session = Some(rolled_back(place, head, "its caller has abandoned it".to_owned()));
+        let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
+        let end = CellEnd { result: Some(text), fuel: None };
+        if let Some(HeldCell { turn, guest, .. }) = held {
+            drop(guest);
+            turn.roll_back(end).await?;
+        } else {
+            store.abandon(&caller.tenant, &session.id, end).await?;
+        }
+        self.sessions().guests().close(&session.id);
         self.close_after(caller, &session, &order, result).await
     }
 }

@@ -39,7 +39,7 @@ impl SessionCalls for Service {
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         let session = self.begin_session(caller, order).await?;
-        Ok(self.sessions().view(&session))
+        self.sessions().view(&session).await
     }
 }
 

@@ -25,7 +25,7 @@ use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::{RunError, RunResult, RunStatus};
-use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
+use wardian_sessions::{CellEnd, CellEnds, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -235,41 +235,80 @@ impl EndedCell {
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
         }
-        let result = EarlierParts::of(earlier.as_deref()).followed_by(&answered.result);
-        let end = CellEnd { result, fuel: answered.result.fuel };
+        let state_of = |state, checkpoint| {
+            let id = session.clone();
+            Some(SessionResult { id, cell, checkpoint, state, reason: None })
+        };
+        if waits {
+            answered.result.session = state_of(CellFate::Waiting, head.clone());
+        }
+        let left = LeftCell { place: (session.clone(), cell), head, waits, earlier };
         let kept = match state {
             Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
             {
-                None => keep(turn, pack, (end, asked)).await.map(|at| {
-                    if let Some(guest) = guest {
-                        room.guests().put(session.clone(), at.clone(), guest);
-                    }
-                    Some(at)
-                }),
-                Some(reason) => Err(leave(turn, end, reason).await),
+                None => {
+                    let ends = left.clone().ends(answered.result.clone());
+                    keep(turn, pack, (ends, asked)).await.map(|at| {
+                        let memory = ByteCount::bytes(answered.result.memory_peak_bytes);
+                        if let Some(guest) = guest {
+                            room.guests().put(session.clone(), at.clone(), guest, memory);
+                        }
+                        Some(at)
+                    })
+                }
+                Some(reason) => Err(leave(turn, &left, &answered.result, reason).await),
             },
             Ok((LeftState::Held(guest), asked)) => {
-                let asked = asked.unwrap_or_default();
-                let (number, result) = (cell, end.result);
-                let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result };
+                let (asked, result) =
+                    (asked.unwrap_or_default(), left.end(&answered.result).result);
+                let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
                 room.hold(session.clone(), waiting).map(|()| None)
             }
-            Err(reason) => Err(leave(turn, end, reason).await),
+            Err(reason) => Err(leave(turn, &left, &answered.result, reason).await),
         };
-        answered.result.session = Some(match kept {
-            Ok(at) => {
-                let (state, checkpoint) =
-                    if waits { (CellFate::Waiting, head) } else { (CellFate::Kept, at) };
-                SessionResult { id: session, cell, checkpoint, state, reason: None }
-            }
-            Err(reason) => {
-                if waits {
-                    give_up(&mut answered.result, &reason);
-                }
-                rolled_back((session, cell), head, reason)
-            }
-        });
+        match kept {
+            Ok(_) if waits => {}
+            Ok(at) => answered.result.session = state_of(CellFate::Kept, at),
+            Err(reason) => answered.result = left.rolled_back(answered.result, &reason),
+        }
         answered
+    }
+}
+
+/// A cell that has left its worker, and the results that are kept of it.
+#[derive(Debug, Clone)]
+struct LeftCell {
+    place: (SessionId, u32),
+    /// The checkpoint that its session is at.
+    head: Option<CheckpointId>,
+    /// True if it would wait.
+    waits: bool,
+    /// The result of its earlier parts, if it has waited.
+    earlier: Option<String>,
+}
+
+impl LeftCell {
+    /// The answer of the cell if it is rolled back for this reason.
+    fn rolled_back(&self, mut result: RunResult, reason: &str) -> RunResult {
+        if self.waits {
+            give_up(&mut result, reason);
+        }
+        let (place, head) = (self.place.clone(), self.head.clone());
+        result.session = Some(rolled_back(place, head, reason.to_owned()));
+        result
+    }
+
+    /// The end of the cell with this answer.
+    fn end(&self, result: &RunResult) -> CellEnd {
+        let fuel = result.fuel;
+        let result = EarlierParts::of(self.earlier.as_deref()).followed_by(result);
+        CellEnd { result, fuel }
+    }
+
+    /// The end of the cell with this answer, and the one if its state cannot be kept.
+    fn ends(self, result: RunResult) -> CellEnds {
+        let end = self.end(&result);
+        CellEnds::new(end, move |cause| self.end(&self.rolled_back(result, &cause.to_string())))
     }
 }
 
@@ -346,9 +385,10 @@ fn state_to_keep(finished: &mut FinishedRun) -> Result<CheckedPack, String> {
     }
 }
 
-/// Rolls a cell back for this reason.
-async fn leave(turn: SessionTurn, end: CellEnd, reason: String) -> String {
+/// Rolls a cell with this answer back for this reason.
+async fn leave(turn: SessionTurn, left: &LeftCell, result: &RunResult, reason: String) -> String {
     let session = turn.session().clone();
+    let end = left.end(&left.rolled_back(result.clone(), &reason));
     if let Err(cause) = turn.roll_back(end).await {
         warn_of(&session, &cause);
     }
@@ -380,7 +420,7 @@ async fn too_long(turn: &SessionTurn, pack: &CheckedPack, most: ByteCount) -> Op
 async fn keep(
     turn: SessionTurn,
     pack: CheckedPack,
-    (end, asked): (CellEnd, Option<AskedCell>),
+    (ends, asked): (CellEnds, Option<AskedCell>),
 ) -> Result<CheckpointId, String> {
     let asked = asked.map(|asked| serde_json::to_string(&asked)).transpose();
     let asked = asked.map_err(|cause| cause.to_string())?;
@@ -394,8 +434,8 @@ async fn keep(
     let (base, digest, size) = (facts.base, facts.digest, facts.size);
     let description = PackDescription { sequence, base, digest, size };
     let kept = match asked {
-        None => turn.commit(description, bytes, end).await,
-        Some(asked) => turn.park(description, bytes, end, asked).await,
+        None => turn.commit(description, bytes, ends).await,
+        Some(asked) => turn.park(description, bytes, ends, asked).await,
     };
     kept.map_err(|cause| {
         if matches!(cause, SessionsError::Store { .. } | SessionsError::DiskFull(_)) {

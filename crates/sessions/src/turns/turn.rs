@@ -1,5 +1,6 @@
 //! One cell, from its beginning to its checkpoint or its roll-back.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,36 @@ pub struct TurnRequest {
     pub if_checkpoint: Option<CheckpointId>,
     /// How long the call waits for its turn.
     pub wait: Duration,
+}
+
+/// The end of a cell whose state is to be kept, and another one in case that it cannot be.
+pub struct CellEnds {
+    end: CellEnd,
+    refused: Box<dyn FnOnce(&SessionsError) -> CellEnd + Send>,
+}
+
+impl CellEnds {
+    /// The end `end`, and in its place that which `refused` makes of the error.
+    #[must_use]
+    pub fn new(
+        end: CellEnd,
+        refused: impl FnOnce(&SessionsError) -> CellEnd + Send + 'static,
+    ) -> Self {
+        Self { end, refused: Box::new(refused) }
+    }
+}
+
+impl From<CellEnd> for CellEnds {
+    fn from(end: CellEnd) -> Self {
+        let refused = end.clone();
+        Self::new(end, move |_| refused)
+    }
+}
+
+impl fmt::Debug for CellEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CellEnds").finish_non_exhaustive()
+    }
 }
 
 /// A pack as it was stored.
@@ -225,9 +256,9 @@ impl<D: Disk> SessionTurn<D> {
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        end: CellEnd,
+        end: impl Into<CellEnds>,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end, None)).await
+        self.end_with(description, bytes, (end.into(), None)).await
     }
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
@@ -241,27 +272,28 @@ impl<D: Disk> SessionTurn<D> {
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        end: CellEnd,
+        end: impl Into<CellEnds>,
         asked: String,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end, Some(asked))).await
+        self.end_with(description, bytes, (end.into(), Some(asked))).await
     }
 
     async fn end_with(
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        (end, asked): (CellEnd, Option<String>),
+        (ends, asked): (CellEnds, Option<String>),
     ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
-            let end = bounded_end(end);
-            let committed = self.try_commit(description, bytes, (end.clone(), asked)).await;
+            let end = bounded_end(ends.end);
+            let committed = self.try_commit(description, bytes, (end, asked)).await;
             match committed {
                 Ok(checkpoint) => {
                     self.give_turn_back();
                     Ok(checkpoint)
                 }
                 Err(cause) => {
+                    let end = bounded_end((ends.refused)(&cause));
                     self.end_without_trace(&end).await;
                     Err(cause)
                 }

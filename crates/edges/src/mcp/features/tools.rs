@@ -138,6 +138,10 @@ pub(crate) fn session_tool() -> Tool {
 fn session_schema() -> Value {
     let text_or_null = json!({"type": ["string", "null"]});
     let number = json!({"type": "integer", "minimum": 0});
+    let forked_from = json!({
+        "type": ["object", "null"],
+        "properties": {"session": {"type": "string"}, "checkpoint": {"type": "string"}},
+    });
     let session = json!({
         "id": {"type": "string"},
         "label": text_or_null,
@@ -147,6 +151,11 @@ fn session_schema() -> Value {
         "cells": number,
         "checkpoint": text_or_null,
         "is_warm": {"type": "boolean"},
+        "guest_memory_bytes": {"type": ["integer", "null"], "minimum": 0},
+        "parked_own_bytes": number,
+        "parked_shared_bytes": number,
+        "forked_from": forked_from,
+        "run_id": text_or_null,
     });
     let checkpoint = json!({
         "id": {"type": "string"},
