@@ -397,6 +397,36 @@ fn a_fork_goes_its_own_way() {
 }
 
 #[test]
+fn a_fork_finds_itself_in_another_process_than_its_origin_and_its_siblings() {
+    let client = TestServer::shared().client();
+    let code = "import os, tempfile\nran = []\n\
+                os.register_at_fork(after_in_child=lambda: ran.append(os.getpid()))\n\
+                name = tempfile.mktemp()";
+    let session = Session::begin(&client, code);
+    let forks = session.post("/fork", &json!({"count": 3})).json();
+    let seen = "[os.getpid(), tempfile.mktemp(), ran]";
+    let mut processes = vec![session.value("os.getpid()").to_string()];
+    let mut names = vec![session.value("name").to_string()];
+    assert_eq!(session.value("ran"), json!([]), "its origin goes on as before");
+    for fork in forks["forks"].as_array().unwrap() {
+        let id = fork["id"].as_str().unwrap().to_owned();
+        let fork = Session { client: &client, id };
+        let now = fork.value(seen);
+        assert_eq!(now[2], json!([now[0]]), "its handler has run once, in the new process");
+        assert_eq!(fork.value("os.getpid()"), now[0], "it stays the same");
+        processes.push(now[0].to_string());
+        names.push(now[1].to_string());
+        client.delete(&fork.path(""));
+    }
+    for mut all in [processes, names] {
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 4, "{all:?}");
+    }
+    client.delete(&session.path(""));
+}
+
+#[test]
 fn a_session_goes_back_to_a_checkpoint() {
     let client = TestServer::shared().client();
     let session = Session::begin(&client, "x = 1");
