@@ -172,6 +172,22 @@ fn a_session_that_waits_survives_a_restart_and_its_clock_stands() {
 }
 
 #[test]
+fn a_password_is_asked_for_and_not_to_be_shown() {
+    let client = TestServer::shared().client();
+    let session = Asking::begin(&client, "import getpass\ndef word(): return getpass.getpass()");
+    let asked = |id: &str, prompt: &str| json!({"id": id, "kind": "input", "prompt": prompt, "hidden": true});
+    let [request] = session.waits("getpass.getpass('Key: ').upper()").try_into().unwrap();
+    assert_eq!(request, asked("c2-r1", "Key: "));
+    let answered = session.answer(json!([{"id": "c2-r1", "output": "ada"}]));
+    assert_eq!(value_of(&answered), "ADA");
+    let [request] = session.waits("word()").try_into().unwrap();
+    assert_eq!(request, asked("c3-r2", "Password: "));
+    let answered = session.answer(json!([{"id": "c3-r2", "error": "nobody is there"}]));
+    assert_eq!(failed(&answered).0, "EOFError");
+    client.delete(&format!("/v1/sessions/{}", session.id));
+}
+
+#[test]
 fn a_function_waits_with_its_stack() {
     let client = TestServer::shared().client();
     let code = "import time\ndef name():\n    start = time.monotonic()\n    line = input('Name? ')\n    \

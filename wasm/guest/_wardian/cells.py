@@ -150,7 +150,7 @@ class Session:
             BaseException: The exception that the cell raised.
         """
         tree, source, is_timed = self._parsed(source, name)
-        if "input" in source:
+        if "input" in source or "getpass" in source:
             tree = asking.with_awaited_input(tree)
         code, last = self._compiled(tree, source, name)
         is_awaited = any(

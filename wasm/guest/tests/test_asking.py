@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from unittest import mock
 
-from _wardian import asking, cells
+from _wardian import asking, cells, library
 from tests.support import Sandbox
 
 
@@ -211,6 +212,25 @@ class Lines(Sandbox):
         self.held = [{"error": "nobody is there"}]
         self.assertEqual(self.raises("f()")["type"], "EOFError")
         self.assertEqual([one["number"] for one in self.asked], [1, 2, 3, 4, 5])
+
+    def test_a_password_is_asked_for_and_not_shown(self):
+        library.amend_getpass(getpass)
+        hidden = {"prompt": "Key: ", "hidden": True}
+        for source in (
+            "import getpass\ngetpass.getpass('Key: ').upper()",
+            "from getpass import getpass\ngetpass(prompt='Key: ', stream=None).upper()",
+        ):
+            [request] = self.waits(source)
+            self.assertEqual(request["input"], hidden)
+            self.assertEqual(self.answers({"output": "ada"}), ("returned", "ADA"))
+        self.held = [{"output": "Ada"}]
+        self.assertEqual(self.gives("def f(): return getpass()\nf()"), "Ada")
+        self.assertEqual(self.asked[-1]["input"], {"prompt": "Password: ", "hidden": True})
+        self.waits("getpass()")
+        self.assertEqual(self.answers({"error": "nobody is there"})[1]["type"], "EOFError")
+        self.assertEqual(self.gives("def getpass(a): return a\ngetpass(3)"), 3)
+        source = "import getpass\ngetpass.getpass()"
+        self.assertIn("nobody types here", self.fails(source)["message"])
 
     def test_a_line_that_does_not_come_is_the_end_of_the_file(self):
         self.waits("await ainput()")
