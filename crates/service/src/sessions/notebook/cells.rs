@@ -144,9 +144,9 @@ fn shown_result(result: Option<&RawValue>) -> ShownResult {
 }
 
 /// What a cell printed, displayed, returned and raised.
-fn outputs_of<'a>(
+fn outputs_of(
     cell: &ShownCell,
-    fates: &mut impl Iterator<Item = &'a BlobFate>,
+    fates: &mut impl Iterator<Item = &BlobFate>,
     mark: &str,
 ) -> Vec<NotebookOutput> {
     let ShownResult { output, logs_preview, display, error } = &cell.result;
@@ -179,10 +179,10 @@ fn outputs_of<'a>(
 }
 
 /// Adds a displayed object, and a sentence on each of its forms that the notebook only names.
-fn add_displayed<'a>(
+fn add_displayed(
     outputs: &mut Vec<NotebookOutput>,
     object: &DisplayedObject,
-    fates: &mut impl Iterator<Item = &'a BlobFate>,
+    fates: &mut impl Iterator<Item = &BlobFate>,
     mark: &str,
 ) {
     let (mut data, mut blobs, mut sentences) = (BTreeMap::new(), Map::new(), Vec::new());
