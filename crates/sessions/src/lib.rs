@@ -63,8 +63,9 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
+pub use crate::turns::cell_ends::CellEnds;
 pub use crate::turns::turn::{
-    CellEnds, MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
+    MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
 };
 pub use wardian_stores::sessions::{
     CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,

@@ -1,10 +1,10 @@
 //! One cell, from its beginning to its checkpoint or its roll-back.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 use tracing::warn;
 
 use crate::error::SessionsError;
@@ -12,6 +12,7 @@ use crate::keys::{PackKey, TenantKey};
 use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
+use crate::turns::cell_ends::CellEnds;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
@@ -41,36 +42,6 @@ pub struct TurnRequest {
     pub if_checkpoint: Option<CheckpointId>,
     /// How long the call waits for its turn.
     pub wait: Duration,
-}
-
-/// The end of a cell whose state is to be kept, and another one in case that it cannot be.
-pub struct CellEnds {
-    end: CellEnd,
-    refused: Box<dyn FnOnce(&SessionsError) -> CellEnd + Send>,
-}
-
-impl CellEnds {
-    /// The end `end`, and in its place that which `refused` makes of the error.
-    #[must_use]
-    pub fn new(
-        end: CellEnd,
-        refused: impl FnOnce(&SessionsError) -> CellEnd + Send + 'static,
-    ) -> Self {
-        Self { end, refused: Box::new(refused) }
-    }
-}
-
-impl From<CellEnd> for CellEnds {
-    fn from(end: CellEnd) -> Self {
-        let refused = end.clone();
-        Self::new(end, move |_| refused)
-    }
-}
-
-impl fmt::Debug for CellEnds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CellEnds").finish_non_exhaustive()
-    }
 }
 
 /// A pack as it was stored.
@@ -250,8 +221,8 @@ impl<D: Disk> SessionTurn<D> {
     ///
     /// [`SessionsError::Conflict`] if the pack does not continue the state that the cell began at,
     /// [`SessionsError::NotFound`] if the session was closed, [`SessionsError::Full`],
-    /// [`SessionsError::DiskFull`], [`SessionsError::Damaged`] if the session's key is, or the store fails.
-    /// The cell is rolled back then.
+    /// [`SessionsError::DiskFull`], [`SessionsError::Late`], [`SessionsError::Damaged`] if the session's key
+    /// is, or the store fails. The cell is rolled back then.
     pub async fn commit(
         self,
         description: PackDescription,
@@ -347,9 +318,7 @@ impl<D: Disk> SessionTurn<D> {
             now_ms: inner.now_ms(),
         };
         // The file first, so that a row never is without its pack.
-        let (folder, written) = (Arc::clone(&inner.folder), commit.description.clone());
-        let pack_to_write = pack.clone();
-        on_thread(move || folder.write(&pack_to_write, &written, &key, &bytes)).await?;
+        self.write(pack.clone(), (commit.description.clone(), bytes), key).await?;
         let committed = match &asked {
             None => inner.store.commit_cell(&commit, limit.as_u64()).await,
             Some(asked) => inner.store.park_cell(&commit, asked, limit.as_u64()).await,
@@ -374,6 +343,29 @@ impl<D: Disk> SessionTurn<D> {
         };
         inner.remove_files(vec![pack]).await?;
         Err(refusal)
+    }
+
+    /// Writes a pack, unless that takes too long. A file that comes too late is removed.
+    async fn write(
+        &self,
+        pack: PackId,
+        (description, bytes): (PackDescription, Vec<u8>),
+        key: PackKey,
+    ) -> Result<(), SessionsError> {
+        let (folder, id) = (Arc::clone(&self.inner.folder), pack.clone());
+        let mut writing =
+            Box::pin(on_thread(move || folder.write(&id, &description, &key, &bytes)));
+        let limit = self.inner.config.longest_save;
+        let Ok(written) = timeout(limit, &mut writing).await else {
+            let inner = Arc::clone(&self.inner);
+            tokio::spawn(async move {
+                // What stays is removed by the next start.
+                writing.await.ok();
+                inner.remove_files(vec![pack]).await.ok();
+            });
+            return Err(SessionsError::Late { limit });
+        };
+        written
     }
 
     /// The pack that one with these facts continues. Refuses facts that do not fit the bytes, or the state
