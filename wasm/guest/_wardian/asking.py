@@ -175,6 +175,8 @@ def _answer_now(content: bytes, tool: str | None) -> Any:
         if stream is not None:
             stream.flush()  # whoever answers has to see it
     [answer] = door.ask_json(b'%b[{"number":%d,%b}]' % (_ASKS, _count, content))
+    if answer.get("interrupt"):
+        raise KeyboardInterrupt
     error = answer.get("error")
     if error is None:
         return _checked(tool, answer.get("output"))
@@ -227,17 +229,27 @@ def round_of(loop: asyncio.AbstractEventLoop) -> bytes:
     return _WAITS + b"[%b]" % b",".join(parts)
 
 
-def settle(answers: Iterable[dict[str, Any]]) -> None:
-    """Gives these answers to what waits for them."""
+def settle(
+    answers: Iterable[dict[str, Any]], task: asyncio.Task[Any] | None = None
+) -> None:
+    """Gives these answers to what waits for them. An interrupt in their place is raised once: where
+    `task` waits, which is the cell, or else in one of the other tasks."""
+    interrupted: list[asyncio.Future[Any]] = []
     for answer in answers:
         request = _pending.get(answer["number"])
         if request is None or request.future.done():
+            continue
+        if answer.get("interrupt"):
+            interrupted.append(request.future)
             continue
         error = answer.get("error")
         if error is None:
             request.future.set_result(_checked(request.tool, answer.get("output")))
         else:
             request.future.set_exception(_failure(request.tool, error))
+    if interrupted:
+        awaited = (future for future in interrupted if _waits(task, {id(future)}, set()))
+        next(awaited, interrupted[0]).set_exception(KeyboardInterrupt())
 
 
 def _failure(tool: str | None, error: str) -> Exception:

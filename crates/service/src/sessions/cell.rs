@@ -15,17 +15,18 @@ use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::sessions::asked::{self, AskedCell, CalledTools};
-use crate::sessions::earlier_parts::EarlierParts;
-use crate::sessions::held_cells::HeldCell;
-use crate::sessions::room::SessionRoom;
+use crate::sessions::earlier_parts::LeftCell;
+use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
+use crate::sessions::room::{RunningCell, SessionRoom};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
+use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_formats::protocol::methods::execution::{RunError, RunResult, RunStatus};
-use wardian_sessions::{CellEnd, CellEnds, PackDescription, SessionTurn, SessionsError};
+use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
+use wardian_sessions::{CellEnds, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -33,10 +34,30 @@ use wardian_vocabulary::units::ByteCount;
 /// Bytes of a pack beyond which it is asked how long its whole chain is.
 const LARGE_PACK: u64 = 4 << 20;
 
+/// The turn of a cell.
+#[derive(Debug)]
+pub(crate) enum CellTurn {
+    /// It begins, or goes on in the state that it was parked in.
+    Own(SessionTurn),
+    /// It goes on in the middle of a call.
+    Held(TakenCell),
+}
+
+impl CellTurn {
+    /// What is known of the cell.
+    pub(crate) fn facts(&self) -> CellFacts {
+        match self {
+            Self::Own(turn) => CellFacts::of(turn),
+            Self::Held(taken) => taken.facts().clone(),
+        }
+    }
+}
+
 /// A cell that has its turn, and what its guest has in common with the cells before.
 #[derive(Debug)]
 pub(crate) struct PlannedCell {
-    pub(crate) turn: SessionTurn,
+    pub(crate) facts: CellFacts,
+    pub(crate) turn: CellTurn,
     /// The image that the session began as.
     pub(crate) image: Digest,
     /// The layers that the session began with.
@@ -45,10 +66,6 @@ pub(crate) struct PlannedCell {
     pub(crate) tools: CalledTools,
     /// The answers with which it goes on, if it has waited.
     pub(crate) answers: Option<JsonText>,
-    /// Its guest, if that was held while it waited in the middle of a call.
-    pub(crate) held: Option<HeldGuest>,
-    /// True if its guest has confirmed before all that it was ordered to.
-    pub(crate) is_reseeded: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -93,7 +110,8 @@ impl PlannedCell {
     /// What the worker is told of the cell. The answers are in it, and here no more.
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
-        CellOrder { tools, answers, ..CellOrder::new(self.turn.number(), self.turn.must_reseed()) }
+        let CellFacts { number, must_reseed, .. } = self.facts;
+        CellOrder { tools, answers, ..CellOrder::new(number, must_reseed) }
     }
 
     /// The cell as this run, which an interrupt of its session reaches.
@@ -103,12 +121,11 @@ impl PlannedCell {
 
     /// The error for a session that cannot go on, for this reason.
     pub(crate) fn unusable(&self, reason: &str) -> ServiceError {
-        match self.turn.state() {
-            Some(state) => {
-                let (checkpoint, reason) = (state.id.checkpoint.clone(), reason.to_owned());
-                ServiceError::StateUnusable { checkpoint, reason }
+        match self.facts.state.clone() {
+            Some(checkpoint) => {
+                ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() }
             }
-            None => SessionsError::NotFound { session: self.turn.session().clone() }.into(),
+            None => SessionsError::NotFound { session: self.facts.session.clone() }.into(),
         }
     }
 
@@ -125,12 +142,24 @@ impl PlannedCell {
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
-        let Self { turn, run, tools, held, is_reseeded, earlier, .. } = self;
-        let is_reseeded = is_reseeded || !turn.must_reseed();
+        let Self { facts, turn, run, tools, earlier, .. } = self;
+        let running = run.map(|run| room.note_running(facts.session.clone(), run));
+        let turn = match turn {
+            CellTurn::Own(turn) => turn,
+            CellTurn::Held(mut taken) => {
+                let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
+                let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
+                    return Err(wait_lost(&facts));
+                };
+                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+                return Ok(Self::ended(cell, finished, guest));
+            }
+        };
+        let is_reseeded = !facts.must_reseed;
         let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
-        let done = Self::run_begun(&cell, run, held, (pool, room), caller, job, host).await;
+        let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
         match done {
             Ok((finished, guest)) => Ok(Self::ended(cell, finished, guest)),
             Err(NotBegun { error, is_lost }) => {
@@ -143,31 +172,14 @@ impl PlannedCell {
     /// Runs the cell in a guest, and returns its end with the guest.
     async fn run_begun(
         RunningTurn { turn, .. }: &RunningTurn,
-        run: Option<Arc<ActiveRun>>,
-        held: Option<HeldGuest>,
+        running: Option<RunningCell<'_>>,
         (pool, room): (&Pool, &SessionRoom),
         caller: &Caller,
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, HeldGuest), NotBegun> {
         let session = turn.session();
-        let running = run.map(|run| room.note_running(session.clone(), run));
         let Job { guest: spec, turn: order } = job;
-        if let Some(mut guest) = held {
-            running.iter().for_each(|running| running.can_interrupt(&guest));
-            let finished = match guest.turn(&order, host).await {
-                Err(DispatchError::GuestLost) => {
-                    let (session, cell) = (session.clone(), turn.number());
-                    let error = SessionsError::WaitLost { session, cell }.into();
-                    return Err(NotBegun { error, is_lost: true });
-                }
-                // What it has parked before was continued.
-                begun => {
-                    begun.map_err(|error| NotBegun { is_lost: true, ..not_resumed(error, None) })?
-                }
-            };
-            return Ok((finished, guest));
-        }
         let head = turn.state().map(|state| &state.id.checkpoint);
         let kept = head.and_then(|head| room.guests().take(session, head));
         if let Some(mut guest) = kept {
@@ -275,59 +287,25 @@ impl EndedCell {
     }
 }
 
-/// A cell that has left its worker, and the results that are kept of it.
-#[derive(Debug, Clone)]
-struct LeftCell {
-    place: (SessionId, u32),
-    /// The checkpoint that its session is at.
-    head: Option<CheckpointId>,
-    /// True if it would wait.
-    waits: bool,
-    /// The result of its earlier parts, if it has waited.
-    earlier: Option<String>,
-}
-
-impl LeftCell {
-    /// The answer of the cell if it is rolled back for this reason.
-    fn rolled_back(&self, mut result: RunResult, reason: &str) -> RunResult {
-        if self.waits {
-            give_up(&mut result, reason);
-        }
-        let (place, head) = (self.place.clone(), self.head.clone());
-        result.session = Some(rolled_back(place, head, reason.to_owned()));
-        result
-    }
-
-    /// The end of the cell with this answer.
-    fn end(&self, result: &RunResult) -> CellEnd {
-        let fuel = result.fuel;
-        let result = EarlierParts::of(self.earlier.as_deref()).followed_by(result);
-        CellEnd { result, fuel }
-    }
-
-    /// The end of the cell with this answer, and the one if its state cannot be kept.
-    fn ends(self, result: RunResult) -> CellEnds {
-        let end = self.end(&result);
-        CellEnds::new(end, move |cause| self.end(&self.rolled_back(result, &cause.to_string())))
+/// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.
+async fn go_on(
+    taken: &mut TakenCell,
+    running: Option<&RunningCell<'_>>,
+    order: &Turn,
+    host: &mut impl RunHost,
+) -> Result<FinishedRun, ServiceError> {
+    let lost = wait_lost(taken.facts());
+    let Some(guest) = taken.guest() else { return Err(lost) };
+    running.into_iter().for_each(|running| running.can_interrupt(guest));
+    match guest.turn(order, host).await {
+        Err(DispatchError::GuestLost) => Err(lost),
+        finished => Ok(finished?),
     }
 }
 
-/// Lets a run fail that would wait, and cannot go on.
-fn give_up(result: &mut RunResult, reason: &str) {
-    result.status = RunStatus::Failed;
-    reason.clone_into(&mut result.summary);
-    result.requests.clear();
-    let error_type = "SandboxCrash".to_owned();
-    result.error = Some(RunError { error_type, message: reason.to_owned(), traceback: None });
-}
-
-/// What an answer says of a cell that left no trace.
-pub(crate) fn rolled_back(
-    (id, cell): (SessionId, u32),
-    checkpoint: Option<CheckpointId>,
-    reason: String,
-) -> SessionResult {
-    SessionResult { id, cell, checkpoint, state: CellFate::RolledBack, reason: Some(reason) }
+/// The error for a cell whose guest was lost while it waited.
+fn wait_lost(CellFacts { session, number, .. }: &CellFacts) -> ServiceError {
+    SessionsError::WaitLost { session: session.clone(), cell: *number }.into()
 }
 
 /// A guest in the state that the session is at.

@@ -40,7 +40,7 @@ export async function notebookPage(main, id, signal) {
   const interrupt = button("Interrupt", guarded(async () => {
     const { interrupted } = await order(id, "interrupt", {});
     if (!interrupted) note("No cell is running");
-  }), { disabled: true, title: "Raises KeyboardInterrupt in the running cell" });
+  }), { disabled: true, title: "Raises KeyboardInterrupt in the cell that runs or waits" });
   const forking = button("Fork", guarded(() => fork(id, null)), { disabled: true, title: "Begins another session with the state of this one" });
   const progress = h("progress", { hidden: true, "aria-label": "Progress of the cell" });
   const draft = `wardian-cell:${id}`;
@@ -56,7 +56,7 @@ export async function notebookPage(main, id, signal) {
   function drawControls() {
     const hadFocus = document.activeElement === interrupt;
     start.disabled = isBusy() || Boolean(unended());
-    interrupt.disabled = !isBusy();
+    interrupt.disabled = !isBusy() && !unended();
     if (hadFocus && interrupt.disabled) code.area.focus();
   }
 

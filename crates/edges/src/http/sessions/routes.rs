@@ -329,7 +329,7 @@ pub(crate) async fn interrupt<M: Methods + Status + SessionCalls>(
     let begun = SessionRequest::begin(&edge, who);
     let interrupted = async {
         let request = begun?;
-        let done = request.room().interrupt(&request.caller, &named(id)).await;
+        let done = request.methods.interrupt_session(&request.caller, &named(id)).await;
         request.answer(StatusCode::ACCEPTED, done)
     };
     whole(interrupted.await)

@@ -20,8 +20,8 @@ pub(crate) static SESSION_TOOL: ToolRow = ToolRow {
     description: "Manage the Python sessions that run_code keeps if its parameter session is set. \
         list: all sessions. show: one session with its checkpoints, the states after its calls. \
         fork: new sessions that begin with the same variables and files, to try alternatives. \
-        restore: go back to a checkpoint. interrupt: raise KeyboardInterrupt in the running call. \
-        close: delete a session that is no longer needed.",
+        restore: go back to a checkpoint. interrupt: raise KeyboardInterrupt in the call that runs or \
+        waits. close: delete a session that is no longer needed.",
     parameters: &[
         Parameter::required(
             "action",
