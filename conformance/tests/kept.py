@@ -44,6 +44,7 @@ class Kept:
     head: Optional[Checkpoint] = None
     cells: List[dict] = field(default_factory=list)
     number: int = 0
+    forked_from: Optional[dict] = None
     must_reseed: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)
     created_ms: int = field(default_factory=lambda: int(time.time() * 1000))
@@ -58,6 +59,11 @@ class Kept:
             "cells": self.number,
             "checkpoint": self.head.id if self.head else None,
             "is_warm": False,
+            "guest_memory_bytes": None,
+            "parked_own_bytes": 0,
+            "parked_shared_bytes": 0,
+            "forked_from": self.forked_from,
+            "run_id": None,
         }
 
 
@@ -279,6 +285,7 @@ class SessionsOfStandIn:
         fork = Kept(self.new_id(), session.tenant, session.blobs, number=at.cell, must_reseed=True)
         fork.head = Checkpoint(at.id, at.cell, None, at.sources)
         fork.checkpoints.append(fork.head)
+        fork.forked_from = {"session": session.id, "checkpoint": at.id}
         return fork
 
     def session_restore(self, session, order):

@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::cli::commands::conformance::args::ConformanceArgs;
+use crate::cli::commands::kernel::args::KernelCommand;
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::repl::args::ReplArgs;
 use crate::cli::commands::sessions::args::SessionsCommand;
@@ -115,6 +116,9 @@ pub(crate) enum Command {
     /// List, fork, restore and close the sessions of a server.
     #[command(subcommand, after_help = examples::SESSIONS)]
     Sessions(SessionsCommand),
+    /// Make the server's sessions available to Jupyter.
+    #[command(subcommand, after_help = examples::INSTALL_KERNEL)]
+    Kernel(KernelCommand),
     /// Create, list and revoke API keys. A running server sees the changes.
     #[command(subcommand, after_help = examples::KEYS)]
     Keys(KeysCommand),

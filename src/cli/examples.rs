@@ -429,6 +429,15 @@ Examples:
   wardian sessions notebook ses_mrxhgylqovzxi4tfmqqgk3tdn4 -o analysis.ipynb
   wardian sessions notebook ses_mrxhgylqovzxi4tfmqqgk3tdn4 | jq '.cells | length'";
 
+pub(crate) const INSTALL_KERNEL: &str = "\
+Examples:
+  pip install 'wardian[jupyter]' && wardian kernel install
+  wardian kernel install --name far --url https://wardian.example.com --key-file key
+  wardian kernel install --python venv/bin/python --prefix venv --json | jq -r .folder
+
+Jupyter starts the kernel with `python -m wardian.jupyter`, from the Python package `wardian`.
+`jupyter kernelspec list` shows the kernels, `jupyter kernelspec remove NAME` removes one.";
+
 pub(crate) const INSTALL: &str = "\
 Examples:
   wardian engine install

@@ -31,8 +31,8 @@ use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, publish, skills_lock,
 };
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, keys, licenses, man, mcp, repl, runs, secrets, sessions,
-    show_config, test, top, verify,
+    blobs, conformance, doctor, engine, kernel, keys, licenses, man, mcp, repl, runs, secrets,
+    sessions, show_config, test, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -163,6 +163,7 @@ fn with_config(
         Command::Sessions(command) => {
             sessions::sessions(&config, &command, source.surroundings.api_key())
         }
+        Command::Kernel(command) => kernel::kernel(&config, &command),
         Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { tenant, json }) => {
             secrets::list(&config, tenant.as_deref(), json)

@@ -56,6 +56,8 @@ fn the_key_of_a_server_is_sent() {
     let data = place.folder().join("data");
     let made = place.run(&["keys", "create", "--tenant", "acme", "--name", "ci"]).with(0).stdout;
     let key = made.trim_end();
+    let other = place.run(&["keys", "create", "--tenant", "beta", "--name", "ci"]).with(0).stdout;
+    place.file("other-key", other.trim_end());
     let server = TestServer::start_on(
         &data,
         &["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"],
@@ -67,6 +69,11 @@ fn the_key_of_a_server_is_sent() {
     place.file("key", key);
     place.run(&[&asked[..], &["--key-file", "key"]].concat()).with(0);
     Command::new().set("WARDIAN_API_KEY", key).run(&asked).with(0);
+
+    let two = ["conformance", &url, "--level", "extensions", "--filter", "sessions.tenants"];
+    let keys = ["--key-file", "key", "--other-key-file", "other-key"];
+    let said = place.run(&[&two[..], &keys].concat()).with(0).stdout;
+    assert!(said.contains("passed  sessions.tenants"), "{said}");
 }
 
 #[test]

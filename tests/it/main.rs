@@ -40,6 +40,7 @@ mod http;
 mod idempotency;
 mod images;
 mod isolation;
+mod kernel_command;
 mod limits;
 mod lockdown;
 mod mcp;

@@ -111,7 +111,34 @@ fn a_cell_shows_what_it_displays_and_only_the_files_that_it_made() {
     );
     let cells = client.get(&session.path("/cells?after=1")).json();
     assert_eq!(cells["cells"][0]["state"], "kept");
+    assert_eq!(cells["cells"][0]["result"]["session"], shown["session"]);
     assert_eq!(cells["cells"][0]["result"]["output"]["result"], 7, "{cells:#}");
+    client.delete(&session.path(""));
+}
+
+#[test]
+fn a_notebook_has_the_pictures_of_its_cells_or_says_why_not() {
+    let client = TestServer::shared().client();
+    let picture = "class Picture:\n    def __init__(self, size): self.size = size\n    \
+                   def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + bytes(self.size)";
+    let session = Session::begin(&client, &format!("{picture}\nNone"));
+    let shown = session.cell("display(Picture(200_000), Picture(5), Picture(9 << 20))");
+    let blob = |at: usize| shown["display"][at]["image/png"]["blob"].as_str().unwrap();
+    client.delete(&format!("/v1/blobs/{}", blob(1)));
+    let notebook = client.get(&session.path("/notebook"));
+    let length = notebook.header("content-length").parse::<usize>().unwrap();
+    assert!((260_000..300_000).contains(&length), "{length}");
+    let notebook = notebook.json();
+    let outputs = notebook["cells"][1]["outputs"].as_array().unwrap();
+    let data: Vec<_> = outputs.iter().map(|output| &output["data"]).collect();
+    let embedded = data[0]["image/png"].as_str().unwrap();
+    let embedded = data_encoding::BASE64.decode(embedded.as_bytes()).unwrap();
+    assert!(embedded.starts_with(b"\x89PNG") && embedded.len() == 200_008);
+    let sentence = |at: usize| data[at]["text/plain"].as_str().unwrap();
+    let gone = "image/png is not in this notebook: its blob has expired or was removed";
+    assert_eq!(sentence(1), gone);
+    assert_eq!(outputs[1]["metadata"]["wardian_blobs"]["image/png"], blob(1));
+    assert!(sentence(2).contains(&format!("at most 8 MiB; `wardian blobs get {}`", blob(2))));
     client.delete(&session.path(""));
 }
 
@@ -127,6 +154,8 @@ fn a_cell_that_does_not_end_leaves_the_session_where_it_was() {
     let state = state_of(&stopped, "rolled_back");
     assert_eq!((&state["checkpoint"], &state["cell"]), (&before, &json!(2)));
     assert!(state["reason"].as_str().unwrap().contains("time"), "{state}");
+    let cells = client.get(&session.path("/cells?after=1")).json();
+    assert_eq!(cells["cells"][0]["result"]["session"], *state, "as its call was answered");
     assert_eq!(session.value("x"), 1);
     let full = session.cell("x = 3\nb = bytearray(1500 << 20)");
     assert!(["MemoryError", "MemoryLimit"].contains(&failed(&full).0), "{full:#}");
@@ -178,6 +207,8 @@ fn one_cell_at_a_time() {
         let cells = client.get(&session.path("/cells?after=1")).json();
         (cells["cells"][0]["state"] == "running").then_some(())
     });
+    let run = eventually(PATIENCE, || session.shown()["run_id"].as_str().map(str::to_owned));
+    assert_eq!(client.get(&format!("/v1/runs/{run}")).status, 200);
     let (kind, message) = session.refusal(json!(session.id));
     assert_eq!(kind, "session_busy", "{message}");
     let waiting = json!({"session": {"id": session.id, "wait_ms": 60_000}});
@@ -338,6 +369,16 @@ fn a_fork_goes_its_own_way() {
     let forked = session.post("/fork", &json!({"count": 3}));
     assert_eq!(forked.status, 201, "{forked:?}");
     let forks = forked.json();
+    let origin = session.shown();
+    let expected = json!({"session": session.id, "checkpoint": origin["checkpoint"]});
+    assert_eq!(forks["forks"][0]["forked_from"], expected);
+    assert_eq!(origin["forked_from"], Value::Null);
+    assert!(origin["guest_memory_bytes"].as_u64().unwrap() > 1 << 20, "{origin:#}");
+    let bytes = |session: &Value| {
+        ["parked_own_bytes", "parked_shared_bytes"].map(|name| session[name].as_u64().unwrap())
+    };
+    let parked = bytes(&forks["forks"][0]);
+    assert!(parked[0] == 0 && parked[1] > 0 && parked == bytes(&origin), "{forks:#}");
     let mut drawn = vec![session.value("random.random()").to_string()];
     for fork in forks["forks"].as_array().unwrap() {
         let id = fork["id"].as_str().unwrap().to_owned();
@@ -352,6 +393,36 @@ fn a_fork_goes_its_own_way() {
     assert_eq!(drawn.len(), 4, "forks draw the same numbers: {drawn:?}");
     assert_eq!(session.post("/fork", &json!({"count": 17})).status, 400);
     assert_eq!(session.post("/fork", &json!({"checkpoint": "c9-0123456789abcdef"})).status, 404);
+    client.delete(&session.path(""));
+}
+
+#[test]
+fn a_fork_finds_itself_in_another_process_than_its_origin_and_its_siblings() {
+    let client = TestServer::shared().client();
+    let code = "import os, tempfile\nran = []\n\
+                os.register_at_fork(after_in_child=lambda: ran.append(os.getpid()))\n\
+                name = tempfile.mktemp()";
+    let session = Session::begin(&client, code);
+    let forks = session.post("/fork", &json!({"count": 3})).json();
+    let seen = "[os.getpid(), tempfile.mktemp(), ran]";
+    let mut processes = vec![session.value("os.getpid()").to_string()];
+    let mut names = vec![session.value("name").to_string()];
+    assert_eq!(session.value("ran"), json!([]), "its origin goes on as before");
+    for fork in forks["forks"].as_array().unwrap() {
+        let id = fork["id"].as_str().unwrap().to_owned();
+        let fork = Session { client: &client, id };
+        let now = fork.value(seen);
+        assert_eq!(now[2], json!([now[0]]), "its handler has run once, in the new process");
+        assert_eq!(fork.value("os.getpid()"), now[0], "it stays the same");
+        processes.push(now[0].to_string());
+        names.push(now[1].to_string());
+        client.delete(&fork.path(""));
+    }
+    for mut all in [processes, names] {
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 4, "{all:?}");
+    }
     client.delete(&session.path(""));
 }
 

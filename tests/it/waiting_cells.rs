@@ -172,6 +172,22 @@ fn a_session_that_waits_survives_a_restart_and_its_clock_stands() {
 }
 
 #[test]
+fn a_password_is_asked_for_and_not_to_be_shown() {
+    let client = TestServer::shared().client();
+    let session = Asking::begin(&client, "import getpass\ndef word(): return getpass.getpass()");
+    let asked = |id: &str, prompt: &str| json!({"id": id, "kind": "input", "prompt": prompt, "hidden": true});
+    let [request] = session.waits("getpass.getpass('Key: ').upper()").try_into().unwrap();
+    assert_eq!(request, asked("c2-r1", "Key: "));
+    let answered = session.answer(json!([{"id": "c2-r1", "output": "ada"}]));
+    assert_eq!(value_of(&answered), "ADA");
+    let [request] = session.waits("word()").try_into().unwrap();
+    assert_eq!(request, asked("c3-r2", "Password: "));
+    let answered = session.answer(json!([{"id": "c3-r2", "error": "nobody is there"}]));
+    assert_eq!(failed(&answered).0, "EOFError");
+    client.delete(&format!("/v1/sessions/{}", session.id));
+}
+
+#[test]
 fn a_function_waits_with_its_stack() {
     let client = TestServer::shared().client();
     let code = "import time\ndef name():\n    start = time.monotonic()\n    line = input('Name? ')\n    \
@@ -325,5 +341,77 @@ fn a_cell_that_waits_is_abandoned_without_a_trace() {
         ("Timeout", &json!("rolled_back"))
     );
     assert_eq!(session.value("x"), 3);
+    client.delete(&format!("/v1/sessions/{}", session.id));
+}
+
+#[test]
+fn an_interrupt_is_raised_where_a_cell_waits() {
+    let client = TestServer::shared().client();
+    let code = "def name():\n    try:\n        return input()\n    except KeyboardInterrupt:\n        return 'stopped'";
+    let session = Asking::begin(&client, code);
+    let interrupt = || {
+        let path = format!("/v1/sessions/{}/interrupt", session.id);
+        let answer = client.post_json(&path, &json!({}));
+        assert_eq!(answer.status, 202, "{answer:?}");
+        answer.json()["interrupted"].as_bool().unwrap()
+    };
+    let last = || {
+        let cells = client.get(&format!("/v1/sessions/{}/cells", session.id)).json();
+        cells["cells"].as_array().unwrap().last().unwrap().clone()
+    };
+    assert!(!interrupt(), "nothing runs and nothing waits");
+    // Parked, and nobody catches it.
+    session.waits("x = 2\nprint('before')\nawait tools.mail()");
+    assert!(interrupt());
+    let cell = last();
+    assert_eq!((&cell["state"], &cell["result"]["status"]), (&json!("kept"), &json!("failed")));
+    assert_eq!(cell["result"]["error"]["type"], "KeyboardInterrupt");
+    assert_eq!(cell["result"]["logs_preview"], "before\n");
+    assert_eq!(session.value("x"), 2);
+    // Parked, and the program asks for something else then.
+    session.waits(
+        "try:\n    await tools.mail()\nexcept KeyboardInterrupt:\n    await ainput('Why? ')",
+    );
+    assert!(interrupt());
+    let cell = last();
+    assert_eq!((&cell["state"], &cell["result"]["status"]), (&json!("waiting"), &json!("waiting")));
+    let asked = &cell["result"]["requests"][0];
+    assert_eq!((&asked["kind"], &asked["prompt"]), (&json!("input"), &json!("Why? ")));
+    let answered = session.answer(json!([{"id": asked["id"], "output": "so"}]));
+    assert_eq!(value_of(&answered), "so");
+    // In the middle of a call.
+    session.waits("x = 3\nname()");
+    assert!(interrupt());
+    let cell = last();
+    assert_eq!(cell["result"]["output"]["result"], "stopped", "{cell:#}");
+    assert_eq!(session.value("x"), 3);
+    client.delete(&format!("/v1/sessions/{}", session.id));
+}
+
+#[test]
+fn a_cell_that_waits_in_a_call_waits_on_if_its_answer_is_refused() {
+    let client = TestServer::shared().client();
+    let content = json!({"content": "some words of this test", "kind": "text/plain"});
+    let store = || {
+        let stored = client.call("create_blob", content.clone()).unwrap();
+        stored["blob_id"].as_str().unwrap().to_owned()
+    };
+    let blob = store();
+    let params = json!({"session": "new", "input_blobs": [blob]});
+    let first = client.run_with("def name(): return input('Name? ')", params);
+    output(&first);
+    let id = first["session"]["id"].as_str().unwrap().to_owned();
+    let session = Asking { client: &client, id };
+    let [request] = session.waits("x = 2\nname()").try_into().unwrap();
+    // What the session mounts is gone for a while.
+    assert_eq!(client.delete(&format!("/v1/blobs/{blob}")).status, 204);
+    let answers = json!([{"id": request["id"], "output": "Ada"}]);
+    let (kind, message) = session.refusal(json!({"answers": answers}));
+    assert_eq!(kind, "blob_not_found", "{message}");
+    let cells = client.get(&format!("/v1/sessions/{}/cells?after=1", session.id)).json();
+    assert_eq!(cells["cells"][0]["state"], "waiting", "{cells:#}");
+    store();
+    assert_eq!(value_of(&session.answer(answers)), "Ada");
+    assert_eq!(session.value("x"), 2);
     client.delete(&format!("/v1/sessions/{}", session.id));
 }

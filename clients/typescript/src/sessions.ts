@@ -23,6 +23,16 @@ export interface SessionInfo {
   checkpoint: string | null;
   /** Whether a worker has its state in memory, so that the next cell begins sooner. */
   is_warm: boolean;
+  /** The size of that memory, if it is known. */
+  guest_memory_bytes: number | null;
+  /** What its states take on the server's disk that it alone needs. Closing it frees them. */
+  parked_own_bytes: number;
+  /** What its states take that other sessions need too: it was forked, or is a fork. */
+  parked_shared_bytes: number;
+  /** The state that it was forked from. Neither need exist any more. */
+  forked_from: { session: string; checkpoint: string } | null;
+  /** The run of its cell that is running. */
+  run_id: string | null;
 }
 
 /** The state of a session after a cell. */

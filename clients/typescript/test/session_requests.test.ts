@@ -17,6 +17,11 @@ const SESSION: SessionInfo = {
   cells: 1,
   checkpoint: "c1-9f2a61b0",
   is_warm: true,
+  guest_memory_bytes: 41_943_040,
+  parked_own_bytes: 20_480,
+  parked_shared_bytes: 0,
+  forked_from: null,
+  run_id: null,
 };
 const CHECKPOINT: Checkpoint = {
   id: "c1-9f2a61b0",

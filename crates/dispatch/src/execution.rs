@@ -120,6 +120,11 @@ impl TurnExecution {
         ended.ok_or(DispatchError::GuestLost)
     }
 
+    /// True if a guest is kept, between two turns.
+    pub(crate) fn keeps(&self, guest: GuestKey) -> bool {
+        self.scheduler.keeps_guest(guest)
+    }
+
     /// Closes a guest that is kept, unless it is lost.
     pub(crate) fn close(&self, guest: GuestKey) {
         self.scheduler.close_guest(guest);

@@ -74,6 +74,12 @@ impl HeldGuest {
         self.interrupter.clone()
     }
 
+    /// True if a worker keeps the guest, between two turns. It may be lost at any time.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self.state, State::Kept(key) if self.execution.keeps(key))
+    }
+
     /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
     /// the guest is kept for another one.
     ///

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io};
 
 use tokio::task::spawn_blocking;
@@ -121,6 +122,16 @@ pub enum NotParked {
     /// The worker was lost after the answer of the cell, or its pack was a wrong one.
     #[error("the sandbox broke while it saved the state after the cell, and was replaced")]
     WorkerLost,
+    /// The worker did not send the state within its time for that.
+    #[error(
+        "the state after the cell could not be saved within {} s; keep less in variables and files, or \
+         repeat the cell when the server is less busy",
+        limit.as_secs()
+    )]
+    Late {
+        /// The time.
+        limit: Duration,
+    },
     /// The gateway could not read the pack.
     #[error("the state after the cell could not be read")]
     Unread(#[source] io::Error),

@@ -43,11 +43,12 @@ pub use crate::runs::{
 };
 pub use crate::service::{Parts, Service};
 pub use crate::sessions::calls::SessionCalls;
+pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
 pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
-    SessionUsageView, SessionView,
+    CellPage, CellView, CheckpointView, ForkView, ForkedFromView, Forks, InterruptView,
+    SessionDetail, SessionList, SessionUsageView, SessionView,
 };
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};
 pub use crate::status::Status;

@@ -20,11 +20,13 @@ pub struct SessionsConfig {
     pub max_age: Duration,
     /// The longest time for which a worker holds a cell that waits for its caller in the middle of a call.
     pub longest_wait: Duration,
+    /// The longest time in which a state is written to the disk.
+    pub longest_save: Duration,
 }
 
 impl SessionsConfig {
     /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 24 hours after the
-    /// last use, seven days, and ten minutes for an answer.
+    /// last use, seven days, ten minutes for an answer, and one for a state to be written.
     #[must_use]
     pub const fn at(root: PathBuf) -> Self {
         Self {
@@ -34,6 +36,7 @@ impl SessionsConfig {
             idle: Duration::from_secs(24 * 60 * 60),
             max_age: Duration::from_secs(7 * 24 * 60 * 60),
             longest_wait: Duration::from_secs(10 * 60),
+            longest_save: Duration::from_secs(60),
         }
     }
 }

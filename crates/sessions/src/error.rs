@@ -116,6 +116,16 @@ pub enum SessionsError {
         /// The quota.
         limit: ByteCount,
     },
+    /// The state after a cell was not written in time. The session is as it was before.
+    #[error(
+        "the state after the cell could not be written to the disk within {} s; repeat the cell, or tell \
+         the server's operator that its disk is slow",
+        limit.as_secs()
+    )]
+    Late {
+        /// The time.
+        limit: Duration,
+    },
     /// There is no memory for the state of the session now.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
@@ -150,7 +160,7 @@ impl SessionsError {
             Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
                 ErrorKind::QuotaExceeded
             }
-            Self::Memory(_) => ErrorKind::Overloaded,
+            Self::Memory(_) | Self::Late { .. } => ErrorKind::Overloaded,
             Self::Store { .. } => ErrorKind::Internal,
         }
     }

@@ -63,10 +63,12 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
+pub use crate::turns::cell_ends::CellEnds;
 pub use crate::turns::turn::{
     MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
 };
 pub use wardian_stores::sessions::{
-    CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell,
+    CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
+    SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession,
+    WaitingCell,
 };

@@ -13,8 +13,8 @@ use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::DatabaseError;
 use wardian_stores::sessions::{
-    NewSession, PackId, Removal, SessionPlace, SessionState, SessionStore, SessionUsage,
-    StoredCell, StoredSession, TenantSessionKeys,
+    NewSession, PackId, ParkedBytes, Removal, SessionPlace, SessionState, SessionStore,
+    SessionUsage, StoredCell, StoredSession, TenantSessionKeys,
 };
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
@@ -206,6 +206,18 @@ impl<D: Disk> Sessions<D> {
     /// The store fails.
     pub async fn usage(&self, tenant: &TenantId) -> Result<SessionUsage, SessionsError> {
         Ok(self.0.store.usage(tenant, self.0.now_ms()).await?)
+    }
+
+    /// What each of these sessions keeps, unless it keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn parked_bytes(
+        &self,
+        sessions: &[SessionId],
+    ) -> Result<Vec<ParkedBytes>, SessionsError> {
+        Ok(self.0.store.parked_bytes(sessions).await?)
     }
 
     /// The cells of a session with higher numbers than `after`, in order, at most `limit`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::seal::FRAME;
 use crate::testing::{Place, START, acme, end, facts, order};
 use crate::{
-    CellEnd, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
+    CellEnd, CellEnds, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
     SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
@@ -441,6 +441,38 @@ async fn checkpoints_are_named_forgotten_and_restored() {
         sessions.forget_checkpoint(&acme(), &id, &one.id).await.unwrap();
     }
     assert_eq!(place.files(), [format!("{id}.{first}")]);
+}
+
+#[tokio::test]
+async fn a_state_that_is_written_too_late_is_not_kept() {
+    let mut place = Place::new();
+    let id = {
+        let sessions = place.open().await;
+        let id = sessions.new_session().await;
+        sessions.run(&id, b"old").await;
+        id
+    };
+    place.config.longest_save = Duration::ZERO;
+    let sessions = place.open().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"new");
+    let ends =
+        CellEnds::new(end(), |cause| CellEnd { result: Some(cause.to_string()), fuel: None });
+    let late = turn.commit(description, b"new".to_vec(), ends).await.unwrap_err();
+    assert!(matches!(late, SessionsError::Late { .. }), "{late}");
+    let cells = sessions.cells(&acme(), &id, 1, 1).await.unwrap();
+    assert_eq!(
+        (cells[0].state, cells[0].result.clone()),
+        (CellState::RolledBack, Some(late.to_string()))
+    );
+    assert_eq!(sessions.state(&id).await.unwrap(), [b"old"]);
+    for _ in 0..1_000 {
+        if place.files().len() == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the file stays: {:?}", place.files());
 }
 
 #[tokio::test]

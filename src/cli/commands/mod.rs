@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
+pub(crate) mod kernel;
 pub(crate) mod keys;
 pub(crate) mod licenses;
 pub(crate) mod man;

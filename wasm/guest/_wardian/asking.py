@@ -4,9 +4,9 @@ A request is a future of the session's event loop. When nothing in the loop can 
 the turn ends with the requests, and the host may copy the memory: coroutines are objects in it, and
 the native stack is empty. The next turn brings the answers, and the loop goes on.
 
-A plain `input()` has the native stack below it. Where a cell calls it outside of functions, it becomes an
-`await` before the cell is compiled. Elsewhere the turn ends in the middle of the host call, and the host
-holds the interpreter as it is until the next turn.
+A plain `input()` or `getpass()` has the native stack below it. Where a cell calls it outside of functions,
+it becomes an `await` before the cell is compiled. Elsewhere the turn ends in the middle of the host call,
+and the host holds the interpreter as it is until the next turn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from _wardian import door, result
+from _wardian import door, library, result
 
 ROUND_MAX = 256
 """Most requests of one turn, as the host takes them. Others wait for the next one."""
@@ -131,6 +131,15 @@ def ask_input_now(prompt: object = "", hidden: bool = False) -> str:
     return answer
 
 
+def can_ask() -> bool:
+    """True in a cell of a session, whose caller can answer."""
+    return _loop is not None and bool(door.job.get("cell"))
+
+
+def _ask_hidden(prompt: str) -> str | None:
+    return ask_input_now(prompt, hidden=True) if can_ask() else None
+
+
 def _line(prompt: object, hidden: bool) -> bytes:
     text = str(prompt).encode("utf-8", "replace")[:PROMPT_MAX].decode("utf-8", "ignore")
     shown = _encode_text(text).encode("utf-8", "replace")
@@ -141,7 +150,7 @@ def _line(prompt: object, hidden: bool) -> bytes:
 async def _answer(content: bytes, tool: str | None) -> Any:
     """Asks, and waits for the answer."""
     global _count
-    if _loop is None or not door.job.get("cell"):
+    if _loop is None or not can_ask():
         raise RuntimeError("only the cells of a session can ask their caller: call with `session`")
     loop = asyncio.get_running_loop()
     if loop is not _loop():
@@ -159,13 +168,15 @@ async def _answer(content: bytes, tool: str | None) -> Any:
 def _answer_now(content: bytes, tool: str | None) -> Any:
     """Asks in the middle of a call. Nothing else of the program goes on meanwhile."""
     global _count
-    if _loop is None or not door.job.get("cell"):
+    if not can_ask():
         raise RuntimeError("only the cells of a session can ask their caller: call with `session`")
     _count += 1
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()  # whoever answers has to see it
     [answer] = door.ask_json(b'%b[{"number":%d,%b}]' % (_ASKS, _count, content))
+    if answer.get("interrupt"):
+        raise KeyboardInterrupt
     error = answer.get("error")
     if error is None:
         return _checked(tool, answer.get("output"))
@@ -218,17 +229,27 @@ def round_of(loop: asyncio.AbstractEventLoop) -> bytes:
     return _WAITS + b"[%b]" % b",".join(parts)
 
 
-def settle(answers: Iterable[dict[str, Any]]) -> None:
-    """Gives these answers to what waits for them."""
+def settle(
+    answers: Iterable[dict[str, Any]], task: asyncio.Task[Any] | None = None
+) -> None:
+    """Gives these answers to what waits for them. An interrupt in their place is raised once: where
+    `task` waits, which is the cell, or else in one of the other tasks."""
+    interrupted: list[asyncio.Future[Any]] = []
     for answer in answers:
         request = _pending.get(answer["number"])
         if request is None or request.future.done():
+            continue
+        if answer.get("interrupt"):
+            interrupted.append(request.future)
             continue
         error = answer.get("error")
         if error is None:
             request.future.set_result(_checked(request.tool, answer.get("output")))
         else:
             request.future.set_exception(_failure(request.tool, error))
+    if interrupted:
+        awaited = (future for future in interrupted if _waits(task, {id(future)}, set()))
+        next(awaited, interrupted[0]).set_exception(KeyboardInterrupt())
 
 
 def _failure(tool: str | None, error: str) -> Exception:
@@ -249,18 +270,20 @@ def install(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     """Lets cells ask their caller, whose event loop is that of `loop`."""
     global _loop, _input_of_runs
     _loop = loop
+    library.ask_hidden = _ask_hidden
     setattr(builtins, _AWAITED, _awaited_input)
     if builtins.input is not _input:
         _input_of_runs, builtins.input = builtins.input, _input
 
 
 def with_awaited_input(tree: ast.Module) -> ast.Module:
-    """Lets the calls of `input` outside of functions be awaited."""
+    """Lets the calls of `input` and `getpass` outside of functions be awaited."""
     return _AwaitInput().visit(tree)  # type: ignore[no-any-return]
 
 
 class _AwaitInput(ast.NodeTransformer):
-    """Replaces `input(x)` by `await __awaited_input__(input, x)`, where an `await` can stand."""
+    """Replaces `input(x)` by `await __awaited_input__(input, x)`, where an `await` can stand, and calls of
+    `getpass` likewise."""
 
     def _leave(self, node: ast.AST) -> ast.AST:
         return node
@@ -270,11 +293,19 @@ class _AwaitInput(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.func, ast.Name) or node.func.id != "input":
+        if not _may_ask(node.func):
             return node
         function = ast.copy_location(ast.Name(_AWAITED, ast.Load()), node.func)
         call = ast.Call(function, [node.func, *node.args], node.keywords)
         return ast.copy_location(ast.Await(ast.copy_location(call, node)), node)
+
+
+def _may_ask(function: ast.expr) -> bool:
+    """True for the names `input`, `getpass` and `getpass.getpass`."""
+    if isinstance(function, ast.Attribute) and function.attr == "getpass":
+        function = function.value
+        return isinstance(function, ast.Name) and function.id == "getpass"
+    return isinstance(function, ast.Name) and function.id in ("input", "getpass")
 
 
 _input_of_runs: Callable[..., str] = builtins.input
@@ -288,10 +319,17 @@ def _input(prompt: object = "", /) -> str:
 
 
 async def _awaited_input(function: Any, /, *args: Any, **named: Any) -> Any:
-    """Calls `input` in a cell, where it can be awaited."""
+    """Calls `input` or `getpass` in a cell, where it can be awaited."""
+    if function is library.getpass:
+        return await ask_input(_prompt_of(*args, **named), hidden=True)
     if function is not _input or sys.stdin is not sys.__stdin__ or named or len(args) > 1:
         return function(*args, **named)
     return await ask_input(*args)
+
+
+def _prompt_of(prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
+    """The prompt among the arguments of `getpass`."""
+    return prompt
 
 
 def forget() -> None:
@@ -300,5 +338,6 @@ def forget() -> None:
     tools.clear()
     _pending.clear()
     _count, _loop = 0, None
+    library.ask_hidden = None
     vars(builtins).pop(_AWAITED, None)
     builtins.input = _input_of_runs

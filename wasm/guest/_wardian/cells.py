@@ -150,7 +150,7 @@ class Session:
             BaseException: The exception that the cell raised.
         """
         tree, source, is_timed = self._parsed(source, name)
-        if "input" in source:
+        if "input" in source or "getpass" in source:
             tree = asking.with_awaited_input(tree)
         code, last = self._compiled(tree, source, name)
         is_awaited = any(
@@ -220,11 +220,13 @@ class Session:
             return task.result()
         except BaseException:
             self._end()
-            if not task.done():
-                task.cancel()
-                self.let_tasks_run()
-            elif not task.cancelled():
-                task.exception()  # it is reported
+            try:
+                if not task.done():
+                    task.cancel()
+                    self.let_tasks_run()
+            finally:
+                if task.done() and not task.cancelled():
+                    task.exception()  # it is reported
             raise
 
     def _rest(self, has_connections: bool) -> float | None:
@@ -378,7 +380,7 @@ def _ended(session: Session, job: dict[str, Any]) -> bytes:
             source = _source_of(job)
             value = session.run(source, session.note_source(number, source))
         else:
-            asking.settle(answers)
+            asking.settle(answers, session._task)
             value = session.go_on()
     except SystemExit as stop:  # it ends the cell, not the session
         if stop.code is not None and (not isinstance(stop.code, int) or stop.code != 0):

@@ -52,7 +52,7 @@ def become_child(seed: int) -> None:
     Generators that the program holds itself are not touched: as in a fork, it says with a handler
     what becomes of them. A handler that raises is reported, and the others run all the same.
     """
-    platform.change_process()
+    platform.change_process(seed)
     processes.note_process()
     for handler in list(_handlers):
         try:

@@ -187,14 +187,29 @@ def amend_decimal(module: Any) -> None:
     module.Context._raise_error = raise_condition
 
 
-def amend_getpass(module: Any) -> None:
-    """There is no terminal, so a password cannot be read."""
+ask_hidden: Callable[[str], str | None] | None = None
+"""Asks for a line that is not to be shown. It returns `None` where nobody can answer."""
 
-    def getpass(prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
+
+def getpass(prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
+    """The `getpass.getpass` of all programs: there is no terminal, but perhaps somebody who answers.
+
+    Raises:
+        EOFError: Nobody can answer, or there is no answer.
+    """
+    answer = ask_hidden(prompt) if ask_hidden is not None else None
+    if answer is None:
         raise EOFError(
             "getpass(): nobody types here; pass the value in `args` and read it in `main(args)`"
         )
+    return answer
 
+
+getpass.__module__ = "getpass"
+
+
+def amend_getpass(module: Any) -> None:
+    """A password is not read from a terminal."""
     module.getpass = getpass
 
 

@@ -22,6 +22,7 @@ from _wardian import clock, derive, files, locks
 
 _UNAME = ("Linux", "sandbox", "0.0.0", "#1", "wasm32")
 _PROCESS = posix.getpid()
+_PROCESS_MAX = 1 << 22  # the largest number of a process on Linux
 _LOCALES = {"C": "C", "POSIX": "C", "C.UTF-8": "C.UTF-8", "C.UTF8": "C.UTF-8"}
 _CATEGORIES = (
     ("LC_CTYPE", _locale.LC_CTYPE),
@@ -99,11 +100,17 @@ def _own_process(pid: int = 0) -> int:
     return _PROCESS
 
 
-def change_process() -> None:
-    """Gives the process another number: that of the next one."""
+def change_process(seed: int) -> None:
+    """Gives the process another number, which follows from `seed`.
+
+    Several children of one state know nothing of each other, so none of them can count on.
+    """
     global _PROCESS
-    _PROCESS += 1
-    number = _PROCESS
+    mixed = seed * 0x9E3779B97F4A7C15 % (1 << 64) >> 32
+    number = 2 + mixed % (_PROCESS_MAX - 2)
+    if number == _PROCESS:
+        number = 2 + (number - 1) % (_PROCESS_MAX - 2)
+    _PROCESS = number
 
     def getpid() -> int:
         return number

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from unittest import mock
 
-from _wardian import asking, cells
+from _wardian import asking, cells, library
 from tests.support import Sandbox
 
 
@@ -159,6 +160,43 @@ class Tools(Sandbox):
         self.answers({})
         self.assertEqual(self.displayed, [{"text/plain": "'after'"}])
 
+    def test_an_interrupt_is_raised_where_the_cell_waits(self):
+        stop = {"interrupt": True}
+        source = (
+            "try:\n    await tools.f()\nexcept KeyboardInterrupt:\n    caught = True\n"
+            "await tools.f()"
+        )
+        self.waits(source, tools=["f"])
+        self.assertEqual(self.answers(stop)[0], "waits", "it is asked once more")
+        end, report = self.answers(stop)
+        self.assertEqual((end, report["type"]), ("raised", "KeyboardInterrupt"))
+        self.assertIn("<cell 1>", report["traceback"])
+        self.assertEqual(self.gives("caught"), True)
+
+    def test_an_interrupt_of_several_calls_ends_the_cell_and_no_other_task(self):
+        stop = {"interrupt": True}
+        source = (
+            "import asyncio\nother = asyncio.create_task(tools.g())\n"
+            "await asyncio.gather(*(tools.f(n=n) for n in range(3)))"
+        )
+        self.assertEqual(len(self.waits(source, tools=["f", "g"])), 4)
+        end, report = self.answers(stop, stop, stop, stop)
+        self.assertEqual((end, report["type"]), ("raised", "KeyboardInterrupt"))
+        self.assertEqual(len(asking._pending), 1, "that of the other task")
+        [request] = self.waits("await other", tools=["g"])
+        self.assertEqual(request["tool"]["name"], "g")
+        self.assertEqual(self.answers({"output": 5}), ("returned", 5))
+
+    def test_an_interrupt_in_the_middle_of_a_call(self):
+        self.held = [{"interrupt": True}]
+        order = {"number": 1, "reseed": False, "tools": [{"name": "f"}]}
+        source = (
+            "def call():\n    try:\n        return tools.f.now()\n"
+            "    except KeyboardInterrupt:\n        return 'stopped'\ncall()"
+        )
+        self.assertEqual(self.run_code(source, cell=order), ("returned", "stopped"))
+        self.cells = 1
+
     def test_only_cells_ask(self):
         source = "import asyncio\nfrom runtime import tools\nasyncio.run(tools.input())"
         self.assertIn("session", self.fails(source)["message"])
@@ -211,6 +249,25 @@ class Lines(Sandbox):
         self.held = [{"error": "nobody is there"}]
         self.assertEqual(self.raises("f()")["type"], "EOFError")
         self.assertEqual([one["number"] for one in self.asked], [1, 2, 3, 4, 5])
+
+    def test_a_password_is_asked_for_and_not_shown(self):
+        library.amend_getpass(getpass)
+        hidden = {"prompt": "Key: ", "hidden": True}
+        for source in (
+            "import getpass\ngetpass.getpass('Key: ').upper()",
+            "from getpass import getpass\ngetpass(prompt='Key: ', stream=None).upper()",
+        ):
+            [request] = self.waits(source)
+            self.assertEqual(request["input"], hidden)
+            self.assertEqual(self.answers({"output": "ada"}), ("returned", "ADA"))
+        self.held = [{"output": "Ada"}]
+        self.assertEqual(self.gives("def f(): return getpass()\nf()"), "Ada")
+        self.assertEqual(self.asked[-1]["input"], {"prompt": "Password: ", "hidden": True})
+        self.waits("getpass()")
+        self.assertEqual(self.answers({"error": "nobody is there"})[1]["type"], "EOFError")
+        self.assertEqual(self.gives("def getpass(a): return a\ngetpass(3)"), 3)
+        source = "import getpass\ngetpass.getpass()"
+        self.assertIn("nobody types here", self.fails(source)["message"])
 
     def test_a_line_that_does_not_come_is_the_end_of_the_file(self):
         self.waits("await ainput()")

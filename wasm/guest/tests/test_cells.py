@@ -361,8 +361,23 @@ class Reseeding(Sandbox):
         self.assertEqual(random.random(), expected.random())
         self.assertEqual(random.gauss(0, 1), expected.gauss(0, 1))
         self.assertIsNot(tempfile._name_sequence, names)
-        self.assertEqual(self.gives("os.getpid()"), pid + 1)
+        self.assertNotEqual(self.gives("os.getpid()"), pid)
         self.assertIsNone(platform._kill(os.getpid(), 0))
+
+    def test_siblings_have_different_processes(self):
+        pid = platform._PROCESS
+        self.addCleanup(setattr, platform, "_PROCESS", pid)
+        self.addCleanup(setattr, os, "getpid", os.getpid)
+        numbers = set()
+        for seed in (0, 1, 2, 3, 1 << 32, 1 << 63, (1 << 64) - 1):
+            platform._PROCESS = pid
+            platform.change_process(seed)
+            numbers.add(os.getpid())
+            self.assertTrue(1 < os.getpid() < 1 << 22)
+        self.assertEqual(len(numbers - {pid}), 7)
+        before = os.getpid()
+        platform.change_process((1 << 64) - 1)
+        self.assertNotEqual(os.getpid(), before, "the same seed once more")
 
     def test_functions_that_were_registered_for_a_fork_run(self):
         self.addCleanup(setattr, os, "getpid", os.getpid)

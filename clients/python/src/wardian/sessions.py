@@ -16,6 +16,19 @@ CellProgress = Literal["running", "waiting", "kept", "rolled_back"]
 
 
 @dataclass(frozen=True)
+class ForkedFrom:
+    """The state that a session was forked from. Neither need exist any more."""
+
+    session: str
+    checkpoint: str
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> ForkedFrom:
+        return cls(_wire.text(raw, "session"), _wire.text(raw, "checkpoint"), raw=raw)
+
+
+@dataclass(frozen=True)
 class SessionInfo:
     """A session."""
 
@@ -32,10 +45,21 @@ class SessionInfo:
     """The state that it is at; `None` before the end of its first cell."""
     is_warm: bool
     """Whether a worker has its state in memory, so that the next cell begins sooner."""
+    guest_memory_bytes: int | None
+    """The size of that memory, if it is known."""
+    parked_own_bytes: int
+    """What its states take on the server's disk that it alone needs. Closing it frees them."""
+    parked_shared_bytes: int
+    """What its states take that other sessions need too: it was forked, or is a fork."""
+    forked_from: ForkedFrom | None
+    """The state that it was forked from."""
+    run_id: str | None
+    """The run of its cell that is running."""
     raw: JsonObject = raw_field()
 
     @classmethod
     def read(cls, raw: JsonObject) -> SessionInfo:
+        origin = _wire.object_or_none(raw, "forked_from")
         return cls(
             id=_wire.text(raw, "id"),
             label=_wire.text_or_none(raw, "label"),
@@ -45,6 +69,11 @@ class SessionInfo:
             cells=_wire.integer(raw, "cells"),
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
             is_warm=_wire.flag(raw, "is_warm"),
+            guest_memory_bytes=_wire.integer_or_none(raw, "guest_memory_bytes"),
+            parked_own_bytes=_wire.integer(raw, "parked_own_bytes"),
+            parked_shared_bytes=_wire.integer(raw, "parked_shared_bytes"),
+            forked_from=None if origin is None else ForkedFrom.read(origin),
+            run_id=_wire.text_or_none(raw, "run_id"),
             raw=raw,
         )
 

@@ -229,6 +229,8 @@ def test_without_the_extra_the_command_names_it(
 SESSION: dict[str, Any] = {
     "id": "ses_a", "label": None, "created_ms": 1, "used_ms": 1, "expires_ms": 2, "cells": 0,
     "checkpoint": "c1-a", "is_warm": False,
+    "guest_memory_bytes": None, "parked_own_bytes": 0, "parked_shared_bytes": 0,
+    "forked_from": None, "run_id": None,
 }  # fmt: skip
 
 

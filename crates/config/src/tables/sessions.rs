@@ -35,6 +35,7 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
                 usual.longest_wait,
                 shortest..=LONGEST,
             ),
+            longest_save: usual.longest_save,
             root: usual.root,
         },
     }

@@ -151,6 +151,11 @@ impl Scheduler {
         kept
     }
 
+    /// True if a guest is between two turns.
+    pub(crate) fn keeps_guest(&self, guest: GuestKey) -> bool {
+        self.shared.lock().state.holds(guest)
+    }
+
     /// Closes a guest, if it is between two turns.
     pub(crate) fn close_guest(&self, guest: GuestKey) {
         self.change(|shared| shared.state.close_guest(guest));

@@ -18,7 +18,7 @@ use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
-use crate::worker::run_clock::{Patience, RunClock, Unanswered};
+use crate::worker::run_clock::{Patience, RunClock, Unanswered, later};
 use crate::{FinishedRun, GuestSpec, RunHost};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
@@ -159,7 +159,7 @@ pub(crate) async fn perform(
     };
     // The run is over, so a caller that leaves from now on does not cost the worker.
     if exchange.worker.owes_pack() {
-        return Ok(exchange.end_cell(finished, patience.for_pack(held), host).await);
+        return Ok(exchange.end_cell(finished, patience.time_for_pack(held), host).await);
     }
     if let Some(output) = &finished.output {
         host.make_room(output.size()).await;
@@ -268,10 +268,10 @@ impl Exchange<'_> {
     async fn end_cell(
         &mut self,
         finished: FinishedRun,
-        deadline: Instant,
+        limit: Duration,
         host: &mut impl RunHost,
     ) -> Performed {
-        let received = self.receive_pack(deadline).await;
+        let received = self.receive_pack(later(Instant::now(), limit)).await;
         let output = finished.output.as_ref().map_or(0, |output| output.size().as_u64());
         let pack = match &received {
             Ok(Ok((_, content))) => content.size().as_u64(),
@@ -284,6 +284,7 @@ impl Exchange<'_> {
                 Err(forged) => (Err(NotParked::WorkerLost), Some(Violation::from(forged).into())),
             },
             Ok(Err(refused)) => (Err(refused), None),
+            Err(Broken::Late) => (Err(NotParked::Late { limit }), Some(Broken::Late)),
             Err(broken) => (Err(NotParked::WorkerLost), Some(broken)),
         };
         let is_guest_kept = pack.is_ok();

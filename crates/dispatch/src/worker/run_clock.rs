@@ -40,9 +40,10 @@ impl Patience {
         Self { grace: self.grace.saturating_add(more), ..self }
     }
 
-    /// The instant at which a worker is given up that has to save the state of a guest from now on.
-    pub(crate) fn for_pack(self, held: ByteCount) -> Instant {
-        later(Instant::now(), self.with_state(held).grace)
+    /// The time after which a worker is given up that has to save the state of a guest. It is no part of
+    /// the turn's own.
+    pub(crate) fn time_for_pack(self, held: ByteCount) -> Duration {
+        self.with_state(held).grace
     }
 
     /// The same for one turn. A cell that is interrupted at its limit has a time to end by itself.
@@ -154,7 +155,7 @@ impl RunClock {
     }
 }
 
-fn later(instant: Instant, time: Duration) -> Instant {
+pub(crate) fn later(instant: Instant, time: Duration) -> Instant {
     instant.checked_add(time).or_else(|| instant.checked_add(FAR)).unwrap_or(instant)
 }
 
@@ -219,7 +220,8 @@ mod tests {
             assert_eq!((with_state.grace, with_state.host_time), (grace, HOST_TIME), "{held}");
         }
         let endless = Patience { grace: Duration::MAX, ..patience };
-        assert!(endless.for_pack(ByteCount::bytes(u64::MAX)) > Instant::now() + FAR / 2);
+        let time = endless.time_for_pack(ByteCount::bytes(u64::MAX));
+        assert!(later(Instant::now(), time) > Instant::now() + FAR / 2);
     }
 
     #[tokio::test]

@@ -24,7 +24,7 @@ use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::operator;
 use crate::http::rpc::rpc;
 use crate::http::runs::routes as runs;
-use crate::http::sessions;
+use crate::http::sessions::routes as sessions;
 use crate::http::skills;
 use crate::http::traced::trace_request;
 use crate::net::audited::{PeerAddress, note_stranger, note_use};

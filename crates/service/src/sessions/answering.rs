@@ -8,10 +8,12 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
 use crate::service::Service;
 use crate::sessions::asked::AskedCell;
-use crate::sessions::cell::rolled_back;
-use crate::sessions::held_cells::HeldCell;
+use crate::sessions::cell::CellTurn;
+use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::order::{CellParts, NEW, refuse_what_first_cells_set};
 use crate::sessions::room::{checkpoint_id, session_id};
+use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
 use wardian_formats::protocol::methods::execution::RunCodeParams;
@@ -38,24 +40,56 @@ impl Service {
         let mut answers = params.answers.take().unwrap_or_default();
         let planned = self.plan_next(caller, &session, &parts).await?;
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
-        let turn = if let Some((held, answers)) = held {
-            let HeldCell { turn, guest, is_reseeded, asked, result, .. } = held;
-            parts.earlier = result;
-            // What it declares is not read in the middle of a call.
-            parts.tools = asked.tools_with(None)?;
-            parts.answers = Some(answers);
-            parts.held = Some((guest, is_reseeded));
-            turn
+        let turn = if let Some((taken, answers)) = held {
+            parts.go_on_in_call(&taken, answers)?;
+            CellTurn::Held(taken)
         } else {
             let waiting = store.waiting(&caller.tenant, &session.id).await?;
             let asked = asked_by(&session, &waiting)?;
             parts.tools = asked.tools_with(params.tools.as_deref())?;
             parts.answers = Some(asked.answered(waiting.number, answers)?);
             parts.earlier.clone_from(&waiting.result);
-            store.resume_turn(&caller.tenant, &session.id, waiting).await?
+            CellTurn::Own(store.resume_turn(&caller.tenant, &session.id, waiting).await?)
         };
         let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await;
         self.close_after(caller, &session, &order, answered?).await
+    }
+
+    /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
+    /// ends as any cell, or waits again. Returns false if none waits.
+    ///
+    /// Cancellation: the cell is stopped and leaves no trace.
+    pub(super) async fn interrupt_waiting(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<bool, ServiceError> {
+        let store = self.sessions().store()?;
+        let session = store.find(&caller.tenant, &session_id(id)?).await?;
+        let mut parts = CellParts::of_interrupt();
+        let planned = self.plan_next(caller, &session, &parts).await?;
+        let turn =
+            if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {
+                parts.go_on_in_call(&taken, interrupt)?;
+                CellTurn::Held(taken)
+            } else {
+                let waiting = match store.waiting(&caller.tenant, &session.id).await {
+                    Err(SessionsError::NotWaiting { .. }) => return Ok(false),
+                    waiting => waiting?,
+                };
+                let asked = asked_by(&session, &waiting)?;
+                parts.tools = asked.tools_with(None)?;
+                parts.answers = Some(asked.interrupted()?);
+                parts.earlier.clone_from(&waiting.result);
+                match store.resume_turn(&caller.tenant, &session.id, waiting).await {
+                    // Somebody else has answered it.
+                    Err(SessionsError::Busy { .. } | SessionsError::NotWaiting { .. }) => {
+                        return Ok(false);
+                    }
+                    turn => CellTurn::Own(turn?),
+                }
+            };
+        self.run_planned_cell(caller, (&session, planned), parts, turn).await.map(|_ended| true)
     }
 
     /// Refuses a session of which a cell waits in the middle of a call.
@@ -83,20 +117,36 @@ impl Service {
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
         let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
-        let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
-        let end = CellEnd { result: Some(text), fuel: None };
-        let cell = match self.sessions().held().take(&session.id) {
-            Some(HeldCell { turn, guest, number, .. }) => {
-                drop(guest);
-                turn.roll_back(end).await?;
-                number
-            }
-            None => store.abandon(&caller.tenant, &session.id, end).await?.number,
+        let held = self.sessions().held().take(&session.id);
+        let cell = match &held {
+            Some(held) => held.number,
+            None => store.waiting(&caller.tenant, &session.id).await?.number,
         };
-        self.sessions().guests().close(&session.id);
         let (place, head) = ((session.id.clone(), cell), session.head.clone());
         result.session = Some(rolled_back(place, head, "its caller has abandoned it".to_owned()));
+        let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
+        let end = CellEnd { result: Some(text), fuel: None };
+        if let Some(HeldCell { turn, guest, .. }) = held {
+            drop(guest);
+            turn.roll_back(end).await?;
+        } else {
+            store.abandon(&caller.tenant, &session.id, end).await?;
+        }
+        self.sessions().guests().close(&session.id);
         self.close_after(caller, &session, &order, result).await
+    }
+}
+
+impl CellParts {
+    /// The parts with which a cell goes on that was held. What its call declares is not read in the middle
+    /// of another call.
+    fn go_on_in_call(&mut self, taken: &TakenCell, answers: JsonText) -> Result<(), ServiceError> {
+        if let Some((asked, result)) = taken.asked() {
+            self.tools = asked.tools_with(None)?;
+            self.earlier = result.map(str::to_owned);
+        }
+        self.answers = Some(answers);
+        Ok(())
     }
 }
 

@@ -170,6 +170,21 @@ impl AskedCell {
         let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
         Ok(JsonText::new(text))
     }
+
+    /// An interrupt in the place of the answers: the guest raises it once.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written as JSON.
+    pub(crate) fn interrupted(&self) -> Result<JsonText, ServiceError> {
+        let interrupts = self
+            .requests
+            .iter()
+            .map(|(number, _)| GuestInterrupt { number: *number, interrupt: true });
+        let interrupts: Vec<GuestInterrupt> = interrupts.collect();
+        let text = to_raw_value(&interrupts).map_err(ServiceError::Unserialisable)?;
+        Ok(JsonText::new(text))
+    }
 }
 
 /// An answer as the guest gets it.
@@ -180,6 +195,13 @@ struct GuestAnswer {
     output: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+}
+
+/// The interrupt of a request, as the guest gets it.
+#[derive(Serialize)]
+struct GuestInterrupt {
+    number: u32,
+    interrupt: bool,
 }
 
 /// The requests of the cell of this number, as its caller sees them.
@@ -282,6 +304,12 @@ mod tests {
         assert_eq!(serde_json::from_str::<AskedCell>(&text).unwrap(), asked());
         let undeclared = AskedCell::of(&requests(), &BTreeSet::new()).unwrap_err();
         assert!(undeclared.contains("`f`"), "{undeclared}");
+    }
+
+    #[test]
+    fn an_interrupt_stands_in_the_place_of_all_answers() {
+        let expected = r#"[{"number":4,"interrupt":true},{"number":6,"interrupt":true}]"#;
+        assert_eq!(asked().interrupted().unwrap().as_str(), expected);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
-use crate::sessions::views::SessionView;
+use crate::sessions::views::{InterruptView, SessionView};
 
 /// The interface of sessions for the edges.
 pub trait SessionCalls: Send + Sync + 'static {
@@ -26,6 +26,18 @@ pub trait SessionCalls: Send + Sync + 'static {
         caller: &Caller,
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send;
+
+    /// Interrupts the cell of a session that is running or waits for its caller, if one is. One that waits
+    /// has ended when this is done, or waits again.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session, a cell that waits cannot go on, or the engine is not ready.
+    fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> impl Future<Output = Result<InterruptView, ServiceError>> + Send;
 }
 
 impl SessionCalls for Service {
@@ -39,7 +51,24 @@ impl SessionCalls for Service {
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         let session = self.begin_session(caller, order).await?;
-        Ok(self.sessions().view(&session))
+        self.sessions().view(&session).await
+    }
+
+    async fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
+        let running = self.sessions().interrupt(caller, id).await?;
+        if running.interrupted {
+            return Ok(running);
+        }
+        let interrupted = Box::pin(self.interrupt_waiting(caller, id)).await?;
+        if interrupted {
+            return Ok(InterruptView { interrupted });
+        }
+        // It may have been answered meanwhile.
+        self.sessions().interrupt(caller, id).await
     }
 }
 
@@ -54,5 +83,13 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send {
         S::create_session(self, caller, order)
+    }
+
+    fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> impl Future<Output = Result<InterruptView, ServiceError>> + Send {
+        S::interrupt_session(self, caller, id)
     }
 }

@@ -15,17 +15,18 @@ use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::sessions::asked::{self, AskedCell, CalledTools};
-use crate::sessions::earlier_parts::EarlierParts;
-use crate::sessions::held_cells::HeldCell;
-use crate::sessions::room::SessionRoom;
+use crate::sessions::earlier_parts::LeftCell;
+use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
+use crate::sessions::room::{RunningCell, SessionRoom};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
+use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_formats::protocol::methods::execution::{RunError, RunResult, RunStatus};
-use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
+use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
+use wardian_sessions::{CellEnds, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -33,10 +34,30 @@ use wardian_vocabulary::units::ByteCount;
 /// Bytes of a pack beyond which it is asked how long its whole chain is.
 const LARGE_PACK: u64 = 4 << 20;
 
+/// The turn of a cell.
+#[derive(Debug)]
+pub(crate) enum CellTurn {
+    /// It begins, or goes on in the state that it was parked in.
+    Own(SessionTurn),
+    /// It goes on in the middle of a call.
+    Held(TakenCell),
+}
+
+impl CellTurn {
+    /// What is known of the cell.
+    pub(crate) fn facts(&self) -> CellFacts {
+        match self {
+            Self::Own(turn) => CellFacts::of(turn),
+            Self::Held(taken) => taken.facts().clone(),
+        }
+    }
+}
+
 /// A cell that has its turn, and what its guest has in common with the cells before.
 #[derive(Debug)]
 pub(crate) struct PlannedCell {
-    pub(crate) turn: SessionTurn,
+    pub(crate) facts: CellFacts,
+    pub(crate) turn: CellTurn,
     /// The image that the session began as.
     pub(crate) image: Digest,
     /// The layers that the session began with.
@@ -45,10 +66,6 @@ pub(crate) struct PlannedCell {
     pub(crate) tools: CalledTools,
     /// The answers with which it goes on, if it has waited.
     pub(crate) answers: Option<JsonText>,
-    /// Its guest, if that was held while it waited in the middle of a call.
-    pub(crate) held: Option<HeldGuest>,
-    /// True if its guest has confirmed before all that it was ordered to.
-    pub(crate) is_reseeded: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -93,7 +110,8 @@ impl PlannedCell {
     /// What the worker is told of the cell. The answers are in it, and here no more.
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
-        CellOrder { tools, answers, ..CellOrder::new(self.turn.number(), self.turn.must_reseed()) }
+        let CellFacts { number, must_reseed, .. } = self.facts;
+        CellOrder { tools, answers, ..CellOrder::new(number, must_reseed) }
     }
 
     /// The cell as this run, which an interrupt of its session reaches.
@@ -103,12 +121,11 @@ impl PlannedCell {
 
     /// The error for a session that cannot go on, for this reason.
     pub(crate) fn unusable(&self, reason: &str) -> ServiceError {
-        match self.turn.state() {
-            Some(state) => {
-                let (checkpoint, reason) = (state.id.checkpoint.clone(), reason.to_owned());
-                ServiceError::StateUnusable { checkpoint, reason }
+        match self.facts.state.clone() {
+            Some(checkpoint) => {
+                ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() }
             }
-            None => SessionsError::NotFound { session: self.turn.session().clone() }.into(),
+            None => SessionsError::NotFound { session: self.facts.session.clone() }.into(),
         }
     }
 
@@ -125,12 +142,24 @@ impl PlannedCell {
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
-        let Self { turn, run, tools, held, is_reseeded, earlier, .. } = self;
-        let is_reseeded = is_reseeded || !turn.must_reseed();
+        let Self { facts, turn, run, tools, earlier, .. } = self;
+        let running = run.map(|run| room.note_running(facts.session.clone(), run));
+        let turn = match turn {
+            CellTurn::Own(turn) => turn,
+            CellTurn::Held(mut taken) => {
+                let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
+                let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
+                    return Err(wait_lost(&facts));
+                };
+                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+                return Ok(Self::ended(cell, finished, guest));
+            }
+        };
+        let is_reseeded = !facts.must_reseed;
         let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
-        let done = Self::run_begun(&cell, run, held, (pool, room, caller), job, host).await;
+        let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
         match done {
             Ok((finished, guest)) => Ok(Self::ended(cell, finished, guest)),
             Err(NotBegun { error, is_lost }) => {
@@ -143,30 +172,14 @@ impl PlannedCell {
     /// Runs the cell in a guest, and returns its end with the guest.
     async fn run_begun(
         RunningTurn { turn, .. }: &RunningTurn,
-        run: Option<Arc<ActiveRun>>,
-        held: Option<HeldGuest>,
-        (pool, room, caller): (&Pool, &SessionRoom, &Caller),
+        running: Option<RunningCell<'_>>,
+        (pool, room): (&Pool, &SessionRoom),
+        caller: &Caller,
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, HeldGuest), NotBegun> {
         let session = turn.session();
-        let running = run.map(|run| room.note_running(session.clone(), run));
         let Job { guest: spec, turn: order } = job;
-        if let Some(mut guest) = held {
-            running.iter().for_each(|running| running.can_interrupt(&guest));
-            let finished = match guest.turn(&order, host).await {
-                Err(DispatchError::GuestLost) => {
-                    let (session, cell) = (session.clone(), turn.number());
-                    let error = SessionsError::WaitLost { session, cell }.into();
-                    return Err(NotBegun { error, is_lost: true });
-                }
-                // What it has parked before was continued.
-                begun => {
-                    begun.map_err(|error| NotBegun { is_lost: true, ..not_resumed(error, None) })?
-                }
-            };
-            return Ok((finished, guest));
-        }
         let head = turn.state().map(|state| &state.id.checkpoint);
         let kept = head.and_then(|head| room.guests().take(session, head));
         if let Some(mut guest) = kept {
@@ -234,60 +247,65 @@ impl EndedCell {
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
         }
-        let result = EarlierParts::of(earlier.as_deref()).followed_by(&answered.result);
-        let end = CellEnd { result, fuel: answered.result.fuel };
+        let state_of = |state, checkpoint| {
+            let id = session.clone();
+            Some(SessionResult { id, cell, checkpoint, state, reason: None })
+        };
+        if waits {
+            answered.result.session = state_of(CellFate::Waiting, head.clone());
+        }
+        let left = LeftCell { place: (session.clone(), cell), head, waits, earlier };
         let kept = match state {
             Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
             {
-                None => keep(turn, pack, (end, asked)).await.map(|at| {
-                    if let Some(guest) = guest {
-                        room.guests().put(session.clone(), at.clone(), guest);
-                    }
-                    Some(at)
-                }),
-                Some(reason) => Err(leave(turn, end, reason).await),
+                None => {
+                    let ends = left.clone().ends(answered.result.clone());
+                    keep(turn, pack, (ends, asked)).await.map(|at| {
+                        let memory = ByteCount::bytes(answered.result.memory_peak_bytes);
+                        if let Some(guest) = guest {
+                            room.guests().put(session.clone(), at.clone(), guest, memory);
+                        }
+                        Some(at)
+                    })
+                }
+                Some(reason) => Err(leave(turn, &left, &answered.result, reason).await),
             },
             Ok((LeftState::Held(guest), asked)) => {
-                let asked = asked.unwrap_or_default();
-                let (number, result) = (cell, end.result);
-                let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result };
+                let (asked, result) =
+                    (asked.unwrap_or_default(), left.end(&answered.result).result);
+                let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
                 room.hold(session.clone(), waiting).map(|()| None)
             }
-            Err(reason) => Err(leave(turn, end, reason).await),
+            Err(reason) => Err(leave(turn, &left, &answered.result, reason).await),
         };
-        answered.result.session = Some(match kept {
-            Ok(at) => {
-                let (state, checkpoint) =
-                    if waits { (CellFate::Waiting, head) } else { (CellFate::Kept, at) };
-                SessionResult { id: session, cell, checkpoint, state, reason: None }
-            }
-            Err(reason) => {
-                if waits {
-                    give_up(&mut answered.result, &reason);
-                }
-                rolled_back((session, cell), head, reason)
-            }
-        });
+        match kept {
+            Ok(_) if waits => {}
+            Ok(at) => answered.result.session = state_of(CellFate::Kept, at),
+            Err(reason) => answered.result = left.rolled_back(answered.result, &reason),
+        }
         answered
     }
 }
 
-/// Lets a run fail that would wait, and cannot go on.
-fn give_up(result: &mut RunResult, reason: &str) {
-    result.status = RunStatus::Failed;
-    reason.clone_into(&mut result.summary);
-    result.requests.clear();
-    let error_type = "SandboxCrash".to_owned();
-    result.error = Some(RunError { error_type, message: reason.to_owned(), traceback: None });
+/// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.
+async fn go_on(
+    taken: &mut TakenCell,
+    running: Option<&RunningCell<'_>>,
+    order: &Turn,
+    host: &mut impl RunHost,
+) -> Result<FinishedRun, ServiceError> {
+    let lost = wait_lost(taken.facts());
+    let Some(guest) = taken.guest() else { return Err(lost) };
+    running.into_iter().for_each(|running| running.can_interrupt(guest));
+    match guest.turn(order, host).await {
+        Err(DispatchError::GuestLost) => Err(lost),
+        finished => Ok(finished?),
+    }
 }
 
-/// What an answer says of a cell that left no trace.
-pub(crate) fn rolled_back(
-    (id, cell): (SessionId, u32),
-    checkpoint: Option<CheckpointId>,
-    reason: String,
-) -> SessionResult {
-    SessionResult { id, cell, checkpoint, state: CellFate::RolledBack, reason: Some(reason) }
+/// The error for a cell whose guest was lost while it waited.
+fn wait_lost(CellFacts { session, number, .. }: &CellFacts) -> ServiceError {
+    SessionsError::WaitLost { session: session.clone(), cell: *number }.into()
 }
 
 /// A guest in the state that the session is at.
@@ -345,9 +363,10 @@ fn state_to_keep(finished: &mut FinishedRun) -> Result<CheckedPack, String> {
     }
 }
 
-/// Rolls a cell back for this reason.
-async fn leave(turn: SessionTurn, end: CellEnd, reason: String) -> String {
+/// Rolls a cell with this answer back for this reason.
+async fn leave(turn: SessionTurn, left: &LeftCell, result: &RunResult, reason: String) -> String {
     let session = turn.session().clone();
+    let end = left.end(&left.rolled_back(result.clone(), &reason));
     if let Err(cause) = turn.roll_back(end).await {
         warn_of(&session, &cause);
     }
@@ -379,7 +398,7 @@ async fn too_long(turn: &SessionTurn, pack: &CheckedPack, most: ByteCount) -> Op
 async fn keep(
     turn: SessionTurn,
     pack: CheckedPack,
-    (end, asked): (CellEnd, Option<AskedCell>),
+    (ends, asked): (CellEnds, Option<AskedCell>),
 ) -> Result<CheckpointId, String> {
     let asked = asked.map(|asked| serde_json::to_string(&asked)).transpose();
     let asked = asked.map_err(|cause| cause.to_string())?;
@@ -393,8 +412,8 @@ async fn keep(
     let (base, digest, size) = (facts.base, facts.digest, facts.size);
     let description = PackDescription { sequence, base, digest, size };
     let kept = match asked {
-        None => turn.commit(description, bytes, end).await,
-        Some(asked) => turn.park(description, bytes, end, asked).await,
+        None => turn.commit(description, bytes, ends).await,
+        Some(asked) => turn.park(description, bytes, ends, asked).await,
     };
     kept.map_err(|cause| {
         if matches!(cause, SessionsError::Store { .. } | SessionsError::DiskFull(_)) {

@@ -1,10 +1,15 @@
-//! What the parts of a cell before its last one have shown: the result of a cell that is kept for later, in
-//! the list of cells and in the notebook, is that of all its parts. Each call is answered with its own.
+//! The results that are kept of cells, for the list of cells and the notebook. That of a cell with several
+//! parts has what all of them have shown, while each call is answered with its own; that of a cell that left
+//! no trace says why.
 
 use serde::Deserialize;
 
-use wardian_formats::protocol::methods::cells::DisplayedObject;
-use wardian_formats::protocol::methods::execution::{MAX_LOGS_PREVIEW, RunResult};
+use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
+use wardian_formats::protocol::methods::execution::{
+    MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
+};
+use wardian_sessions::{CellEnd, CellEnds};
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 /// Maximum number of objects that are kept of all parts.
 const MAX_DISPLAYED: usize = 256;
@@ -42,6 +47,61 @@ impl EarlierParts {
         whole.display = display.into_iter().chain(whole.display).take(MAX_DISPLAYED).collect();
         serde_json::to_string(&whole).ok()
     }
+}
+
+/// A cell that has left its worker, and the results that are kept of it.
+#[derive(Debug, Clone)]
+pub(crate) struct LeftCell {
+    pub(crate) place: (SessionId, u32),
+    /// The checkpoint that its session is at.
+    pub(crate) head: Option<CheckpointId>,
+    /// True if it would wait.
+    pub(crate) waits: bool,
+    /// The result of its earlier parts, if it has waited.
+    pub(crate) earlier: Option<String>,
+}
+
+impl LeftCell {
+    /// The answer of the cell if it is rolled back for this reason.
+    pub(crate) fn rolled_back(&self, mut result: RunResult, reason: &str) -> RunResult {
+        if self.waits {
+            give_up(&mut result, reason);
+        }
+        let (place, head) = (self.place.clone(), self.head.clone());
+        result.session = Some(rolled_back(place, head, reason.to_owned()));
+        result
+    }
+
+    /// The end of the cell with this answer.
+    pub(crate) fn end(&self, result: &RunResult) -> CellEnd {
+        let fuel = result.fuel;
+        let result = EarlierParts::of(self.earlier.as_deref()).followed_by(result);
+        CellEnd { result, fuel }
+    }
+
+    /// The end of the cell with this answer, and the one if its state cannot be kept.
+    pub(crate) fn ends(self, result: RunResult) -> CellEnds {
+        let end = self.end(&result);
+        CellEnds::new(end, move |cause| self.end(&self.rolled_back(result, &cause.to_string())))
+    }
+}
+
+/// Lets a run fail that would wait, and cannot go on.
+fn give_up(result: &mut RunResult, reason: &str) {
+    result.status = RunStatus::Failed;
+    reason.clone_into(&mut result.summary);
+    result.requests.clear();
+    let error_type = "SandboxCrash".to_owned();
+    result.error = Some(RunError { error_type, message: reason.to_owned(), traceback: None });
+}
+
+/// What an answer says of a cell that left no trace.
+pub(crate) fn rolled_back(
+    (id, cell): (SessionId, u32),
+    checkpoint: Option<CheckpointId>,
+    reason: String,
+) -> SessionResult {
+    SessionResult { id, cell, checkpoint, state: CellFate::RolledBack, reason: Some(reason) }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use wardian_dispatch::HeldGuest;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::units::ByteCount;
 
 /// Guests that are remembered at most. Most of them may be lost already.
 const MOST: usize = 1_024;
@@ -29,6 +30,8 @@ struct Kept<G> {
     guest: G,
     /// The checkpoint of its session at which it is.
     at: CheckpointId,
+    /// The size of its memory.
+    memory: ByteCount,
     /// Its number among all that were added.
     added: u64,
 }
@@ -40,12 +43,12 @@ impl<G> Default for KeptGuests<G> {
 }
 
 impl<G> KeptGuests<G> {
-    /// Keeps the guest of a session, which is at this checkpoint.
-    pub(crate) fn put(&self, session: SessionId, at: CheckpointId, guest: G) {
+    /// Keeps the guest of a session, which is at this checkpoint and has so much memory.
+    pub(crate) fn put(&self, session: SessionId, at: CheckpointId, guest: G, memory: ByteCount) {
         let mut table = self.0.lock();
         table.added = table.added.saturating_add(1);
         let added = table.added;
-        let before = table.guests.insert(session, Kept { guest, at, added });
+        let before = table.guests.insert(session, Kept { guest, at, memory, added });
         let oldest = table.guests.iter().min_by_key(|(_, kept)| kept.added);
         let oldest = oldest.filter(|_| table.guests.len() > MOST).map(|(id, _)| id.clone());
         let surplus = oldest.and_then(|id| table.guests.remove(&id));
@@ -67,9 +70,17 @@ impl<G> KeptGuests<G> {
         drop(kept);
     }
 
-    /// True if a guest of the session was kept at this checkpoint. It may be lost.
-    pub(crate) fn has(&self, session: &SessionId, at: &CheckpointId) -> bool {
-        self.0.lock().guests.get(session).is_some_and(|kept| kept.at == *at)
+    /// The memory of the guest of a session, if one was kept at this checkpoint and is not lost, as far as
+    /// `is_kept` can tell.
+    pub(crate) fn memory_of(
+        &self,
+        session: &SessionId,
+        at: &CheckpointId,
+        is_kept: impl FnOnce(&G) -> bool,
+    ) -> Option<ByteCount> {
+        let table = self.0.lock();
+        let kept = table.guests.get(session).filter(|kept| kept.at == *at);
+        kept.filter(|kept| is_kept(&kept.guest)).map(|kept| kept.memory)
     }
 }
 
@@ -88,20 +99,25 @@ mod tests {
         CheckpointId::new(cell, &Digest::of(&cell.to_le_bytes()))
     }
 
+    const MEMORY: ByteCount = ByteCount::mebibytes(40);
+
     #[test]
     fn a_guest_is_taken_at_its_checkpoint_and_closed_at_any_other() {
         let (kept, guest) = (KeptGuests::default(), Arc::new(()));
-        kept.put(session(1), checkpoint(1), Arc::clone(&guest));
-        assert!(kept.has(&session(1), &checkpoint(1)) && !kept.has(&session(1), &checkpoint(2)));
+        let put = |cell| kept.put(session(1), checkpoint(cell), Arc::clone(&guest), MEMORY);
+        let memory = |cell| kept.memory_of(&session(1), &checkpoint(cell), |_| true);
+        put(1);
+        assert_eq!((memory(1), memory(2)), (Some(MEMORY), None));
+        assert_eq!(kept.memory_of(&session(1), &checkpoint(1), |_| false), None, "it is lost");
         assert!(kept.take(&session(2), &checkpoint(1)).is_none());
         assert!(kept.take(&session(1), &checkpoint(1)).is_some());
         assert!(kept.take(&session(1), &checkpoint(1)).is_none(), "it was taken");
 
-        kept.put(session(1), checkpoint(2), Arc::clone(&guest));
+        put(2);
         assert!(kept.take(&session(1), &checkpoint(1)).is_none());
         assert_eq!(Arc::strong_count(&guest), 1, "it was closed");
-        kept.put(session(1), checkpoint(2), Arc::clone(&guest));
-        kept.put(session(1), checkpoint(3), Arc::clone(&guest));
+        put(2);
+        put(3);
         assert_eq!(Arc::strong_count(&guest), 2, "a session has one guest");
         kept.close(&session(1));
         assert_eq!(Arc::strong_count(&guest), 1);
@@ -112,9 +128,10 @@ mod tests {
         let kept = KeptGuests::default();
         let most = u128::try_from(MOST).unwrap();
         for number in 0..=most {
-            kept.put(session(number), checkpoint(1), ());
+            kept.put(session(number), checkpoint(1), (), MEMORY);
         }
-        assert!(!kept.has(&session(0), &checkpoint(1)));
-        assert!((1..=most).all(|number| kept.has(&session(number), &checkpoint(1))));
+        let has = |number| kept.memory_of(&session(number), &checkpoint(1), |()| true).is_some();
+        assert!(!has(0));
+        assert!((1..=most).all(has));
     }
 }

@@ -18,10 +18,10 @@ use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
 use crate::sessions::asked::CalledTools;
-use crate::sessions::cell::{PlannedCell, rolled_back};
+use crate::sessions::cell::{CellTurn, PlannedCell};
+use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::room::{checkpoint_id, session_id, wait_of};
 use crate::sessions::setup::SessionSetup;
-use wardian_dispatch::HeldGuest;
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::session::asking::JsonText;
@@ -32,7 +32,7 @@ use wardian_formats::protocol::methods::execution::{
 };
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{SessionTurn, Sessions, SessionsError, StoredSession, TurnRequest};
+use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
@@ -74,13 +74,26 @@ pub(super) struct CellParts {
     listener: Option<LogListener>,
     pub(super) tools: CalledTools,
     pub(super) answers: Option<JsonText>,
-    /// Its guest if that was held, and whether it has confirmed all that it was ordered to.
-    pub(super) held: Option<(HeldGuest, bool)>,
     /// The result of its earlier parts, if it has waited.
     pub(super) earlier: Option<String>,
 }
 
 impl CellParts {
+    /// The parts of a call that only interrupts a cell.
+    pub(super) fn of_interrupt() -> Self {
+        Self {
+            code: String::new(),
+            limits: RequestedLimits::default(),
+            keep_files: None,
+            strict_output: false,
+            label: None,
+            listener: None,
+            tools: CalledTools::default(),
+            answers: None,
+            earlier: None,
+        }
+    }
+
     /// The parts of a call, without its answers.
     pub(super) fn of(
         params: &mut RunCodeParams,
@@ -95,7 +108,6 @@ impl CellParts {
             listener,
             tools: CalledTools::default(),
             answers: None,
-            held: None,
             earlier: None,
         })
     }
@@ -192,6 +204,7 @@ impl Service {
             };
             self.ensure_not_held(&session.id)?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
+            let turn = CellTurn::Own(turn);
             self.run_planned_cell(caller, (&session, planned), parts, turn).await
         };
         let answered = begun.await;
@@ -263,15 +276,13 @@ impl Service {
         caller: &Caller,
         (session, planned): (&StoredSession, Planned),
         parts: CellParts,
-        turn: SessionTurn,
+        turn: CellTurn,
     ) -> Result<RunResult, ServiceError> {
         let (image, layers) = (session.image, setup_of(session)?.layers);
-        let (number, head) = (turn.number(), turn.head().map(|head| head.id.clone()));
-        let (tools, answers, held) = (parts.tools, parts.answers, parts.held);
-        let (held, is_reseeded) = held.map_or((None, false), |(guest, is)| (Some(guest), is));
-        let (earlier, run) = (parts.earlier, None);
-        let cell =
-            PlannedCell { turn, image, layers, tools, answers, held, is_reseeded, earlier, run };
+        let facts = turn.facts();
+        let (number, head) = (facts.number, facts.head.clone());
+        let CellParts { tools, answers, earlier, .. } = parts;
+        let cell = PlannedCell { facts, turn, image, layers, tools, answers, earlier, run: None };
         let planned = Planned {
             label: parts.label,
             keep_files: left_files::kept(parts.keep_files, self.policy.limits.keep_files),
@@ -284,7 +295,12 @@ impl Service {
         if result.session.is_none() {
             // It was stopped before its end.
             let reason = result.summary.clone();
-            result.session = Some(rolled_back((session.id.clone(), number), head, reason));
+            let mut left = rolled_back((session.id.clone(), number), head, reason);
+            if self.sessions().held().number_of(&session.id) == Some(number) {
+                // It has not gone on, and can be answered once more.
+                left.state = CellFate::Waiting;
+            }
+            result.session = Some(left);
         }
         Ok(result)
     }

@@ -12,11 +12,13 @@ use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
+use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
 use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
-    SessionUsageView, SessionView,
+    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
+    SessionList, SessionUsageView, SessionView,
 };
+use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredCell, StoredSession};
@@ -148,7 +150,7 @@ impl SessionRoom {
         let page = store.list(&caller.tenant, behind.as_ref(), limit).await?;
         let usage = store.usage(&caller.tenant).await?;
         Ok(SessionList {
-            sessions: page.sessions.iter().map(|session| self.view(session)).collect(),
+            sessions: self.views(&page.sessions).await?,
             next_cursor: page.next.map(|next| format!("{}-{}", next.created_ms, next.id)),
             usage: SessionUsageView { sessions: usage.sessions, bytes: usage.bytes },
         })
@@ -165,7 +167,7 @@ impl SessionRoom {
         let session = store.find(&caller.tenant, &id).await?;
         let checkpoints = store.checkpoints(&caller.tenant, &id, 0, MAX_CHECKPOINTS).await?;
         let checkpoints = checkpoints.iter().map(CheckpointView::of).collect();
-        Ok(SessionDetail { session: self.view(&session), checkpoints })
+        Ok(SessionDetail { session: self.view(&session).await?, checkpoints })
     }
 
     /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
@@ -185,15 +187,21 @@ impl SessionRoom {
         let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
         let mut cells = read_cells(store, caller, &id, after, most).await?;
         self.held().show(&id, &mut cells);
-        Ok(CellPage { cells: cells.into_iter().map(CellView::of).collect() })
+        Ok(CellPage { cells: cells.into_iter().map(|cell| CellView::of(&id, cell)).collect() })
     }
 
-    /// The cells of a session as a notebook, in the format of Jupyter.
+    /// The cells of a session as a notebook, in the format of Jupyter. Pictures that they displayed are read
+    /// from `blobs` while it is sent.
     ///
     /// # Errors
     ///
-    /// As [`show`](Self::show).
-    pub async fn notebook(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+    /// As [`show`](Self::show), or the server is busy with other downloads.
+    pub async fn notebook(
+        &self,
+        caller: &Caller,
+        id: &str,
+        blobs: &BlobTransfers,
+    ) -> Result<NotebookDownload, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
         let cells = read_cells(store, caller, &id, 0, most).await?;
@@ -202,9 +210,9 @@ impl SessionRoom {
         let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
         // Results are read, and written once more.
         caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
-        let cells: Vec<CellView> = cells.into_iter().map(CellView::of).collect();
+        let cells: Vec<CellView> = cells.into_iter().map(CellView::without_session).collect();
         let left_out = further.first().map(|next| next.number);
-        notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
+        notebook_of(caller, blobs, cells, left_out).await
     }
 
     /// Makes sessions of a checkpoint of another one.
@@ -231,7 +239,10 @@ impl SessionRoom {
         let mut forks = Vec::with_capacity(made.len());
         for fork in made {
             forks.push(match fork {
-                Ok(id) => ForkView::Made(self.view(&store.find(&caller.tenant, &id).await?)),
+                Ok(id) => {
+                    let fork = store.find(&caller.tenant, &id).await?;
+                    ForkView::Made(self.view(&fork).await?)
+                }
                 Err(refused) => ForkView::Refused { error: refused.to_string() },
             });
         }
@@ -253,7 +264,7 @@ impl SessionRoom {
         let checkpoint = checkpoint_id(checkpoint)?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.guests.close(&id);
-        Ok(self.view(&store.find(&caller.tenant, &id).await?))
+        self.view(&store.find(&caller.tenant, &id).await?).await
     }
 
     /// Gives a checkpoint a name, so that it is kept as long as its session. Without a checkpoint, the
@@ -355,9 +366,37 @@ impl SessionRoom {
     }
 
     /// What callers see of a session.
-    pub(crate) fn view(&self, session: &StoredSession) -> SessionView {
-        let head = session.head.as_ref();
-        SessionView::of(session, head.is_some_and(|head| self.guests.has(&session.id, head)))
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub(crate) async fn view(&self, session: &StoredSession) -> Result<SessionView, ServiceError> {
+        let parked = self.store()?.parked_bytes(std::slice::from_ref(&session.id)).await?;
+        Ok(SessionView::of(session, self.live(session), parked.first()))
+    }
+
+    /// What callers see of sessions.
+    async fn views(&self, sessions: &[StoredSession]) -> Result<Vec<SessionView>, ServiceError> {
+        let ids: Vec<SessionId> = sessions.iter().map(|session| session.id.clone()).collect();
+        let parked = self.store()?.parked_bytes(&ids).await?;
+        let parked: BTreeMap<_, _> = parked.iter().map(|one| (&one.session, one)).collect();
+        let view = |session: &StoredSession| {
+            SessionView::of(session, self.live(session), parked.get(&session.id).copied())
+        };
+        Ok(sessions.iter().map(view).collect())
+    }
+
+    /// What this process knows of a session.
+    fn live(&self, session: &StoredSession) -> LiveSession {
+        let id = &session.id;
+        let guest_memory = session
+            .head
+            .as_ref()
+            .and_then(|head| self.guests.memory_of(id, head, HeldGuest::is_kept));
+        let run_id = self.running.lock().get(id).map(|running| running.run.id.clone());
+        // A cell that waits in the middle of a call has its interpreter too.
+        let is_warm = guest_memory.is_some() || self.held.number_of(id).is_some();
+        LiveSession { is_warm, guest_memory, run_id }
     }
 
     /// The store, for a caller that may run code.

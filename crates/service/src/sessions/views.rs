@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use wardian_sessions::{CellState, StoredCell, StoredCheckpoint, StoredSession};
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
+use wardian_sessions::{CellState, ParkedBytes, StoredCell, StoredCheckpoint, StoredSession};
+use wardian_vocabulary::ids::{CheckpointId, RunId, SessionId};
+use wardian_vocabulary::units::ByteCount;
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,10 +27,48 @@ pub struct SessionView {
     pub checkpoint: Option<CheckpointId>,
     /// True if its interpreter was left with a worker, so that its next cell need not restore it.
     pub is_warm: bool,
+    /// Bytes of the memory of that interpreter, if they are known.
+    pub guest_memory_bytes: Option<u64>,
+    /// Bytes on the disk of states that it alone needs. They are free again when it is closed.
+    pub parked_own_bytes: u64,
+    /// Bytes on the disk of states that other sessions need too: it was forked, or is a fork.
+    pub parked_shared_bytes: u64,
+    /// The state that it was forked from.
+    pub forked_from: Option<ForkedFromView>,
+    /// The run of its cell that is running.
+    pub run_id: Option<RunId>,
+}
+
+/// The state that a session was forked from. Neither need exist any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkedFromView {
+    /// The session.
+    pub session: SessionId,
+    /// Its checkpoint.
+    pub checkpoint: CheckpointId,
+}
+
+/// What a server knows of a session beside its row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LiveSession {
+    /// True if a worker has its interpreter.
+    pub(crate) is_warm: bool,
+    /// The memory of that, if it is known.
+    pub(crate) guest_memory: Option<ByteCount>,
+    /// The run of its cell that is running.
+    pub(crate) run_id: Option<RunId>,
 }
 
 impl SessionView {
-    pub(crate) fn of(session: &StoredSession, is_warm: bool) -> Self {
+    pub(crate) fn of(
+        session: &StoredSession,
+        live: LiveSession,
+        parked: Option<&ParkedBytes>,
+    ) -> Self {
+        let forked_from = session.forked_from.as_ref().map(|from| ForkedFromView {
+            session: from.session.clone(),
+            checkpoint: from.checkpoint.clone(),
+        });
         Self {
             id: session.id.clone(),
             label: session.label.clone(),
@@ -37,7 +77,12 @@ impl SessionView {
             expires_ms: session.expires_ms,
             cells: session.cells,
             checkpoint: session.head.clone(),
-            is_warm,
+            is_warm: live.is_warm,
+            guest_memory_bytes: live.guest_memory.map(ByteCount::as_u64),
+            parked_own_bytes: parked.map_or(0, |parked| parked.own),
+            parked_shared_bytes: parked.map_or(0, |parked| parked.shared),
+            forked_from,
+            run_id: live.run_id,
         }
     }
 }
@@ -122,12 +167,21 @@ pub struct CellView {
     pub checkpoint: Option<CheckpointId>,
     /// The time at which it began.
     pub began_ms: u64,
-    /// Its result as its call was answered, without `session`, if it was short enough to be kept.
+    /// Its result as its call was answered, if it was short enough to be kept.
     pub result: Option<Box<RawValue>>,
 }
 
 impl CellView {
-    pub(crate) fn of(cell: StoredCell) -> Self {
+    /// A cell of this session.
+    pub(crate) fn of(session: &SessionId, mut cell: StoredCell) -> Self {
+        if cell.state == CellState::Kept {
+            cell.result = cell.result.take().map(|text| with_session(session, &cell, text));
+        }
+        Self::without_session(cell)
+    }
+
+    /// A cell whose result need not say what has become of its session.
+    pub(crate) fn without_session(cell: StoredCell) -> Self {
         let state = match cell.state {
             CellState::Running => "running",
             CellState::Waiting => "waiting",
@@ -170,4 +224,53 @@ pub enum ForkView {
 pub struct InterruptView {
     /// False if no cell was running.
     pub interrupted: bool,
+}
+
+/// The result of a cell that was kept, with the member `session` of its answer. When the result was stored,
+/// its checkpoint had no name yet; results of other cells have the member already.
+fn with_session(id: &SessionId, cell: &StoredCell, mut result: String) -> String {
+    let (id, number, checkpoint) = (id.clone(), cell.number, cell.checkpoint.clone());
+    let state = CellFate::Kept;
+    let session = SessionResult { id, cell: number, checkpoint, state, reason: None };
+    if let Ok(session) = serde_json::to_string(&session)
+        && result.ends_with('}')
+    {
+        result.pop();
+        let comma = if result.ends_with('{') { "" } else { "," };
+        result.push_str(&format!("{comma}\"session\":{session}}}"));
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use wardian_vocabulary::ids::Digest;
+
+    #[test]
+    fn the_result_of_a_kept_cell_says_what_its_answer_said() {
+        let session = SessionId::of_random(&[1; 16]);
+        let checkpoint = CheckpointId::new(3, &Digest::of(b"x"));
+        let cell = |state, result: &str| StoredCell {
+            number: 3,
+            source: None,
+            state,
+            result: Some(result.to_owned()),
+            fuel: None,
+            checkpoint: Some(checkpoint.clone()),
+            began_ms: 0,
+        };
+        let view = |state, result: &str| -> Value {
+            let view = CellView::of(&session, cell(state, result));
+            serde_json::from_str(view.result.unwrap().get()).unwrap()
+        };
+        let expected = json!({"id": session, "cell": 3, "checkpoint": checkpoint, "state": "kept"});
+        let kept = view(CellState::Kept, r#"{"output":1}"#);
+        assert_eq!(kept, json!({"output": 1, "session": expected}));
+        assert_eq!(view(CellState::Kept, "{}")["session"], expected);
+        let left = r#"{"output":null,"session":{"state":"rolled_back"}}"#;
+        assert_eq!(view(CellState::RolledBack, left)["session"]["state"], "rolled_back");
+    }
 }

@@ -15,7 +15,7 @@ use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
-use crate::sessions::views::SessionView;
+use crate::sessions::views::{InterruptView, SessionView};
 use crate::start::discovery::{Discovery, NotDiscovery};
 use crate::start::preparation::{Preparation, PreparationStep};
 use crate::status::Status;
@@ -156,6 +156,18 @@ impl SessionCalls for Gate {
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         self.service()?.create_session(caller, order).await
+    }
+
+    async fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
+        match self.service.get() {
+            Some(service) => service.interrupt_session(caller, id).await,
+            // Nothing is running yet.
+            None => self.discovery.sessions().interrupt(caller, id).await,
+        }
     }
 }
 

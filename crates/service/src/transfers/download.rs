@@ -19,7 +19,7 @@ pub const PIECE: usize = 128 << 10;
 
 /// Memory of a download: a piece that is being read, and two that a client is taking. Verifying the
 /// content before it takes less.
-const DOWNLOAD_MEMORY: ByteCount = ByteCount::kibibytes(3 * (PIECE as u64 >> 10));
+pub(crate) const DOWNLOAD_MEMORY: ByteCount = ByteCount::kibibytes(3 * (PIECE as u64 >> 10));
 
 /// The description of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,9 +111,34 @@ impl BlobTransfers {
     /// The caller's tenant has no such blob, the blob is damaged, or the server is busy.
     pub async fn open(&self, caller: &Caller, id: &str) -> Result<BlobDownload, ServiceError> {
         let id = find(caller, id)?;
+        let permit = self.begin_download(caller)?;
+        self.open_within(caller, id, &permit).await
+    }
+
+    /// Begins a download of one blob, or of several one after another.
+    ///
+    /// # Errors
+    ///
+    /// The server is busy.
+    pub(crate) fn begin_download(&self, caller: &Caller) -> Result<TransferPermit, ServiceError> {
         let permit = begin(&self.downloads)?;
-        let memory = caller.memory.clone();
-        memory.reserve(DOWNLOAD_MEMORY)?;
+        caller.memory.reserve(DOWNLOAD_MEMORY)?;
+        Ok(permit)
+    }
+
+    /// Opens a blob as [`open`](Self::open) does, in a download that has begun. Of all blobs of the download,
+    /// only one may be read at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) async fn open_within(
+        &self,
+        caller: &Caller,
+        id: BlobId,
+        permit: &TransferPermit,
+    ) -> Result<BlobDownload, ServiceError> {
+        let (memory, permit) = (caller.memory.clone(), Arc::clone(permit));
         let (files, tenant) = (Arc::clone(&self.blobs.files), caller.tenant.clone());
         let held = Arc::clone(&permit);
         let opening = memory.on_task(async move {

@@ -47,7 +47,7 @@ pub struct BlobTransfers {
 }
 
 /// The right to transfer one blob. Operations of the transfer keep it too.
-type TransferPermit = Arc<OwnedSemaphorePermit>;
+pub(crate) type TransferPermit = Arc<OwnedSemaphorePermit>;
 
 impl BlobTransfers {
     /// Transfers of the blobs in `blobs`: at most `most` uploads and `most` downloads at one time.

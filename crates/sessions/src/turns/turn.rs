@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 use tracing::warn;
 
 use crate::error::SessionsError;
@@ -11,6 +12,7 @@ use crate::keys::{PackKey, TenantKey};
 use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
+use crate::turns::cell_ends::CellEnds;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
@@ -219,15 +221,15 @@ impl<D: Disk> SessionTurn<D> {
     ///
     /// [`SessionsError::Conflict`] if the pack does not continue the state that the cell began at,
     /// [`SessionsError::NotFound`] if the session was closed, [`SessionsError::Full`],
-    /// [`SessionsError::DiskFull`], [`SessionsError::Damaged`] if the session's key is, or the store fails.
-    /// The cell is rolled back then.
+    /// [`SessionsError::DiskFull`], [`SessionsError::Late`], [`SessionsError::Damaged`] if the session's key
+    /// is, or the store fails. The cell is rolled back then.
     pub async fn commit(
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        end: CellEnd,
+        end: impl Into<CellEnds>,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end, None)).await
+        self.end_with(description, bytes, (end.into(), None)).await
     }
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
@@ -241,27 +243,28 @@ impl<D: Disk> SessionTurn<D> {
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        end: CellEnd,
+        end: impl Into<CellEnds>,
         asked: String,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end, Some(asked))).await
+        self.end_with(description, bytes, (end.into(), Some(asked))).await
     }
 
     async fn end_with(
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        (end, asked): (CellEnd, Option<String>),
+        (ends, asked): (CellEnds, Option<String>),
     ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
-            let end = bounded_end(end);
-            let committed = self.try_commit(description, bytes, (end.clone(), asked)).await;
+            let end = bounded_end(ends.end);
+            let committed = self.try_commit(description, bytes, (end, asked)).await;
             match committed {
                 Ok(checkpoint) => {
                     self.give_turn_back();
                     Ok(checkpoint)
                 }
                 Err(cause) => {
+                    let end = bounded_end((ends.refused)(&cause));
                     self.end_without_trace(&end).await;
                     Err(cause)
                 }
@@ -315,9 +318,7 @@ impl<D: Disk> SessionTurn<D> {
             now_ms: inner.now_ms(),
         };
         // The file first, so that a row never is without its pack.
-        let (folder, written) = (Arc::clone(&inner.folder), commit.description.clone());
-        let pack_to_write = pack.clone();
-        on_thread(move || folder.write(&pack_to_write, &written, &key, &bytes)).await?;
+        self.write(pack.clone(), (commit.description.clone(), bytes), key).await?;
         let committed = match &asked {
             None => inner.store.commit_cell(&commit, limit.as_u64()).await,
             Some(asked) => inner.store.park_cell(&commit, asked, limit.as_u64()).await,
@@ -342,6 +343,29 @@ impl<D: Disk> SessionTurn<D> {
         };
         inner.remove_files(vec![pack]).await?;
         Err(refusal)
+    }
+
+    /// Writes a pack, unless that takes too long. A file that comes too late is removed.
+    async fn write(
+        &self,
+        pack: PackId,
+        (description, bytes): (PackDescription, Vec<u8>),
+        key: PackKey,
+    ) -> Result<(), SessionsError> {
+        let (folder, id) = (Arc::clone(&self.inner.folder), pack.clone());
+        let mut writing =
+            Box::pin(on_thread(move || folder.write(&id, &description, &key, &bytes)));
+        let limit = self.inner.config.longest_save;
+        let Ok(written) = timeout(limit, &mut writing).await else {
+            let inner = Arc::clone(&self.inner);
+            tokio::spawn(async move {
+                // What stays is removed by the next start.
+                writing.await.ok();
+                inner.remove_files(vec![pack]).await.ok();
+            });
+            return Err(SessionsError::Late { limit });
+        };
+        written
     }
 
     /// The pack that one with these facts continues. Refuses facts that do not fit the bytes, or the state

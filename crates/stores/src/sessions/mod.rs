@@ -19,9 +19,9 @@ pub(crate) mod store;
 pub(crate) mod tenant_key;
 
 pub use crate::sessions::rows::{
-    AnsweredCell, CellEnd, CellState, NewCell, NewFork, NewSession, PackDescription, PackId,
-    SessionPlace, SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
-    StoredSession, WaitingCell, WrappedKey,
+    AnsweredCell, CellEnd, CellState, ForkedFrom, NewCell, NewFork, NewSession, PackDescription,
+    PackId, ParkedBytes, SessionPlace, SessionState, SessionUsage, StoredCell, StoredCheckpoint,
+    StoredPack, StoredSession, WaitingCell, WrappedKey,
 };
 pub use crate::sessions::store::{
     Begun, BegunCell, CellCommit, Committed, Forgotten, Forked, KEPT_INTERVAL, KEPT_NEWEST,

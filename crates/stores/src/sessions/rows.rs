@@ -98,6 +98,28 @@ pub struct StoredSession {
     pub cells: u32,
     /// The checkpoint that it is at; `None` before its first cell is done.
     pub head: Option<CheckpointId>,
+    /// The state that it was forked from; `None` if it began by itself.
+    pub forked_from: Option<ForkedFrom>,
+}
+
+/// The state that a session was forked from. Neither the session nor its checkpoint need exist any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkedFrom {
+    /// The session.
+    pub session: SessionId,
+    /// Its checkpoint.
+    pub checkpoint: CheckpointId,
+}
+
+/// Bytes of the files of the packs that a session needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedBytes {
+    /// The session.
+    pub session: SessionId,
+    /// Of packs that no other session needs. They are gone when the session is closed.
+    pub own: u64,
+    /// Of packs that other sessions need too: it was forked, or is a fork.
+    pub shared: u64,
 }
 
 /// A place in the list of a tenant's sessions: behind this one.

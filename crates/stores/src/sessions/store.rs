@@ -13,8 +13,9 @@ use async_trait::async_trait;
 
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
-    AnsweredCell, CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, SessionPlace,
-    SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell, WrappedKey,
+    AnsweredCell, CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, ParkedBytes,
+    SessionPlace, SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession,
+    WaitingCell, WrappedKey,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -69,6 +70,11 @@ pub trait SessionRows: Send + Sync {
 
     /// The sums over a tenant's sessions.
     async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError>;
+
+    /// The bytes of the packs of each of these sessions, in the order of their ids. Sessions without packs are
+    /// left out.
+    async fn parked_bytes(&self, sessions: &[SessionId])
+    -> Result<Vec<ParkedBytes>, DatabaseError>;
 
     /// The keys that a session has, by the session that made them.
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError>;

@@ -14,6 +14,9 @@ pub(crate) struct ConformanceArgs {
     /// File with the API key for the server.
     #[arg(long, value_name = "FILE", requires = "url")]
     key_file: Option<PathBuf>,
+    /// File with an API key of another tenant, for the cases about two tenants.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    other_key_file: Option<PathBuf>,
     /// Run the cases up to this level.
     #[arg(long, value_name = "LEVEL", default_value = "should")]
     #[arg(value_parser = ["must", "should", "extensions"])]
@@ -57,6 +60,7 @@ impl ConformanceArgs {
         }
         let files = [
             ("--key-file", &self.key_file),
+            ("--other-key-file", &self.other_key_file),
             ("--report", &self.report),
             ("--junit", &self.junit),
             ("--json", &self.json),
@@ -98,6 +102,9 @@ mod tests {
         assert_eq!(parse(&[]).suite_arguments(), usual);
         let words = ["--level", "must", "--timeout", "5", "--filter=--x", "--junit=a b.xml"];
         assert_eq!(parse(&words).suite_arguments(), words);
+        let keys = ["--server=http://x", "--key-file=a", "--other-key-file=b"];
+        let passed = parse(&keys).suite_arguments();
+        assert_eq!(passed[4..], ["--key-file=a", "--other-key-file=b"]);
         assert_eq!(parse(&["--list"]).suite_arguments().last().unwrap(), "--list");
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::terminal::readable::{age, readable, span};
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::ids::{CheckpointId, RunId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
 /// Letters of a label or of a line of source in a table.
@@ -30,6 +30,23 @@ pub(crate) struct ListedSession {
     pub(crate) checkpoint: Option<CheckpointId>,
     /// True if a worker has its state in memory.
     pub(crate) is_warm: bool,
+    /// The size of that memory, if it is known.
+    guest_memory_bytes: Option<ByteCount>,
+    /// What its states take on the disk that it alone needs.
+    parked_own_bytes: ByteCount,
+    /// What its states take that other sessions need too.
+    parked_shared_bytes: ByteCount,
+    /// The state that it was forked from.
+    forked_from: Option<ForkOrigin>,
+    /// The run of its cell that is running.
+    run_id: Option<RunId>,
+}
+
+/// The state that a session was forked from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ForkOrigin {
+    session: SessionId,
+    checkpoint: CheckpointId,
 }
 
 /// A page of the sessions of a tenant.
@@ -94,8 +111,8 @@ struct CellErrorView {
 
 impl ListedSession {
     /// The columns of a table of sessions.
-    pub(super) const COLUMNS: [&str; 6] =
-        ["session", "used", "expires", "cells", "checkpoint", "label"];
+    pub(super) const COLUMNS: [&str; 7] =
+        ["session", "used", "expires", "cells", "checkpoint", "size", "label"];
 
     pub(super) fn row(&self, now: Duration) -> Vec<String> {
         vec![
@@ -104,14 +121,36 @@ impl ListedSession {
             until(self.expires_ms, now),
             self.cells.to_string(),
             self.checkpoint.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+            readable(self.parked()),
             self.label.as_deref().map_or_else(|| "-".to_owned(), short),
         ]
+    }
+
+    /// What all of its states take.
+    fn parked(&self) -> ByteCount {
+        let (own, shared) = (self.parked_own_bytes.as_u64(), self.parked_shared_bytes.as_u64());
+        ByteCount::bytes(own.saturating_add(shared))
     }
 
     /// All of a session, each member with its name.
     pub(super) fn lines(&self, now: Duration) -> Vec<(&'static str, String)> {
         let checkpoint = self.checkpoint.as_ref().map(ToString::to_string);
-        let warm = if self.is_warm { "in memory" } else { "on disk" };
+        let warm = match self.guest_memory_bytes {
+            Some(memory) if self.is_warm => format!("in memory, {}", readable(memory)),
+            _ if self.is_warm => "in memory".to_owned(),
+            _ => "on disk".to_owned(),
+        };
+        let size = match self.parked_shared_bytes.as_u64() {
+            0 => readable(self.parked_own_bytes),
+            _ => format!(
+                "{}, {} of it shared with other sessions",
+                readable(self.parked()),
+                readable(self.parked_shared_bytes)
+            ),
+        };
+        let forked_from = self.forked_from.as_ref();
+        let forked_from =
+            forked_from.map(|from| format!("{} of {}", from.checkpoint, from.session));
         let lines = [
             ("session", Some(self.id.to_string())),
             ("label", self.label.clone()),
@@ -120,7 +159,10 @@ impl ListedSession {
             ("expires", Some(until(self.expires_ms, now))),
             ("cells", Some(self.cells.to_string())),
             ("checkpoint", checkpoint),
-            ("state", Some(warm.to_owned())),
+            ("forked from", forked_from),
+            ("state", Some(warm)),
+            ("size", Some(size)),
+            ("running", self.run_id.as_ref().map(ToString::to_string)),
         ];
         lines.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
@@ -193,7 +235,11 @@ mod tests {
             r#"{"id": "ses_mrxhgylqovzxi4tfmqqgk3tdn4", "label": "a report\nof two lines",
                 "created_ms": 1789996400000, "used_ms": 1789999998042,
                 "expires_ms": 1790086400000, "cells": 3,
-                "checkpoint": "c3-9f2a61b0c4d5e6f7", "is_warm": true, "later": 1}"#,
+                "checkpoint": "c3-9f2a61b0c4d5e6f7", "is_warm": true, "later": 1,
+                "guest_memory_bytes": 41943040, "parked_own_bytes": 1048576,
+                "parked_shared_bytes": 2097152, "run_id": null,
+                "forked_from": {"session": "ses_mrxhgylqovzxi4tfmqqgk3tdn4",
+                                "checkpoint": "c3-9f2a61b0c4d5e6f7"}}"#,
         )
         .unwrap()
     }
@@ -207,12 +253,29 @@ mod tests {
             "in 1 d",
             "3",
             "c3-9f2a61b0c4d5e6f7",
+            "3.0 MiB",
             "a report…",
         ];
         assert_eq!(row, expected);
         assert_eq!(row.len(), ListedSession::COLUMNS.len());
-        let fresh = ListedSession { label: None, checkpoint: None, is_warm: false, ..session() };
-        assert_eq!(fresh.row(NOW)[4..], ["-", "-"]);
+        let value = |name| {
+            let lines = session().lines(NOW);
+            lines.into_iter().find(|line| line.0 == name).unwrap().1
+        };
+        assert_eq!(value("state"), "in memory, 40 MiB");
+        assert_eq!(value("size"), "3.0 MiB, 2.0 MiB of it shared with other sessions");
+        let origin = "c3-9f2a61b0c4d5e6f7 of ses_mrxhgylqovzxi4tfmqqgk3tdn4";
+        assert_eq!(value("forked from"), origin);
+        let fresh = ListedSession {
+            label: None,
+            checkpoint: None,
+            is_warm: false,
+            parked_own_bytes: ByteCount::default(),
+            parked_shared_bytes: ByteCount::default(),
+            forked_from: None,
+            ..session()
+        };
+        assert_eq!(fresh.row(NOW)[4..], ["-", "0 B", "-"]);
         let lines = fresh.lines(NOW);
         assert!(lines.contains(&("created", "1 h ago".to_owned())), "{lines:?}");
         assert!(lines.contains(&("state", "on disk".to_owned())));

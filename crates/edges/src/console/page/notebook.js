@@ -6,7 +6,7 @@ import { cellItem, inherited, liveCell } from "./cell.js";
 import { drawTree, fork, isLeft, order, readSession, sessionPath } from "./checkpoints.js";
 import { add, button, copy, fill, h, note, problem } from "./dom.js";
 import { editor } from "./editor.js";
-import { ago, bytes, moment, until } from "./format.js";
+import { ago, bytes, moment, short, until } from "./format.js";
 
 /** Cells of a request. */
 const PAGE = 50;
@@ -18,7 +18,7 @@ const FINAL = new Set([401, 403, 404, 410]);
 
 /** Whether the interpreter of a session is in memory. */
 export const warmth = (session) => session.is_warm
-  ? h("span", { class: "badge badge-good", title: "A worker has its interpreter: the next cell begins at once." }, "warm")
+  ? h("span", { class: "badge badge-good", title: `A worker has its interpreter${session.guest_memory_bytes === null ? "" : `, which takes ${bytes(session.guest_memory_bytes)}`}: the next cell begins at once.` }, "warm")
   : h("span", { class: "badge", title: "The next cell restores it from the disk." }, "parked");
 
 const sleep = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
@@ -40,7 +40,7 @@ export async function notebookPage(main, id, signal) {
   const interrupt = button("Interrupt", guarded(async () => {
     const { interrupted } = await order(id, "interrupt", {});
     if (!interrupted) note("No cell is running");
-  }), { disabled: true, title: "Raises KeyboardInterrupt in the running cell" });
+  }), { disabled: true, title: "Raises KeyboardInterrupt in the cell that runs or waits" });
   const forking = button("Fork", guarded(() => fork(id, null)), { disabled: true, title: "Begins another session with the state of this one" });
   const progress = h("progress", { hidden: true, "aria-label": "Progress of the cell" });
   const draft = `wardian-cell:${id}`;
@@ -56,7 +56,7 @@ export async function notebookPage(main, id, signal) {
   function drawControls() {
     const hadFocus = document.activeElement === interrupt;
     start.disabled = isBusy() || Boolean(unended());
-    interrupt.disabled = !isBusy();
+    interrupt.disabled = !isBusy() && !unended();
     if (hadFocus && interrupt.disabled) code.area.focus();
   }
 
@@ -73,10 +73,11 @@ export async function notebookPage(main, id, signal) {
 
   function drawSession() {
     fill(title, session.label ?? "Session");
-    const size = session.checkpoints.reduce((sum, one) => sum + one.bytes, 0);
+    const { parked_own_bytes: own, parked_shared_bytes: shared, forked_from: origin } = session;
     fill(facts, h("code", { class: "quiet" }, id), button("Copy", () => copy(id, "The id"), { class: "plain", "aria-label": "Copy the id" }), warmth(session),
-      h("span", { class: "quiet" }, `${session.cells} ${session.cells === 1 ? "cell" : "cells"} · ${bytes(size)} · used `, h("span", { title: moment(session.used_ms) }, ago(session.used_ms)),
-        " · expires ", h("span", { title: moment(session.expires_ms) }, until(session.expires_ms))));
+      h("span", { class: "quiet" }, `${session.cells} ${session.cells === 1 ? "cell" : "cells"} · ${bytes(own + shared)}${shared ? `, ${bytes(shared)} of it shared` : ""} · used `, h("span", { title: moment(session.used_ms) }, ago(session.used_ms)),
+        " · expires ", h("span", { title: moment(session.expires_ms) }, until(session.expires_ms)),
+        origin ? [" · forked from ", h("a", { href: `#/sessions/${origin.session}`, title: `${origin.session}, ${origin.checkpoint}` }, short(origin.session))] : null));
     forking.disabled = session.checkpoint === null;
     drawTree(tree, session, refresh);
     drawControls();

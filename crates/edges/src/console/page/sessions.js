@@ -36,13 +36,14 @@ async function more(place, usage, cursor, signal) {
   if (!body) {
     body = h("tbody");
     fill(place, h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Sessions" }, h("table", {}, h("caption", { class: "unseen" }, "Sessions, newest first"),
-      h("thead", {}, h("tr", {}, [["Label"], ["Interpreter"], ["Cells", "number"], ["Checkpoint", "wide-only"], ["Used", "number"], ["Expires", "number"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
+      h("thead", {}, h("tr", {}, [["Label"], ["Interpreter"], ["Cells", "number"], ["Checkpoint", "wide-only"], ["Size", "number"], ["Used", "number"], ["Expires", "number"]].map(([text, side]) => h("th", { scope: "col", class: side }, text)))), body)));
   }
   add(body, page.sessions.map((session) => h("tr", {},
     h("td", {}, h("a", { href: `#/sessions/${session.id}`, title: session.id, class: "cut" }, session.label ?? h("code", {}, short(session.id)))),
     h("td", {}, warmth(session)),
     h("td", { class: "number" }, session.cells),
     h("td", { class: "wide-only" }, session.checkpoint ? h("code", { title: session.checkpoint }, short(session.checkpoint)) : h("span", { class: "quiet" }, "–")),
+    h("td", { class: "number", title: "Its states on the disk" }, bytes(session.parked_own_bytes + session.parked_shared_bytes)),
     h("td", { class: "number", title: moment(session.used_ms) }, ago(session.used_ms)),
     h("td", { class: "number", title: moment(session.expires_ms) }, until(session.expires_ms)))));
   if (page.next_cursor) {

@@ -24,8 +24,8 @@ use wardian_formats::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, RunHistory, Runs, ServiceError,
-    SessionCalls, SessionRoom, SessionView, Status, Transfers,
+    BlobTransfers, Caller, InterruptView, LogListener, Methods, NewSessionOrder, RunHistory, Runs,
+    ServiceError, SessionCalls, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::budget::CallMemory;
@@ -150,6 +150,14 @@ impl SessionCalls for Fake {
         _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         Err(ServiceError::NoSessions)
+    }
+
+    async fn interrupt_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<InterruptView, ServiceError> {
+        self.sessions.interrupt(caller, id).await
     }
 }
 

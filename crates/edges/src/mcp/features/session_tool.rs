@@ -14,7 +14,7 @@ use crate::mcp::state::McpState;
 use crate::mcp::wire::exchange::{LayFault, McpExchange};
 use wardian_formats::protocol::check::check;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_service::{ServiceError, SessionRoom};
+use wardian_service::{ServiceError, SessionCalls};
 
 /// Largest arguments, in bytes: more than any that are right.
 const MAX_ARGUMENTS: usize = 8 << 10;
@@ -106,7 +106,7 @@ pub(crate) async fn call(
     let Some(methods) = state.edge.readiness.methods() else {
         return refusal(state.edge.unready());
     };
-    let done = perform(methods.discovery().sessions(), exchange, arguments).await;
+    let done = perform(methods, exchange, arguments).await;
     done.unwrap_or_else(|fault| {
         refusal(match fault {
             NoResult::Refused(error) => state.edge.failed(&exchange.caller, &error),
@@ -134,11 +134,11 @@ impl From<LayFault> for NoResult {
 }
 
 async fn perform(
-    room: &SessionRoom,
+    methods: &impl SessionCalls,
     exchange: &McpExchange,
     arguments: Option<&RawValue>,
 ) -> Result<CallToolResult, NoResult> {
-    let caller = &exchange.caller;
+    let (room, caller) = (methods.sessions(), &exchange.caller);
     let params = SessionToolParams::parse(arguments).map_err(ServiceError::from)?;
     Ok(match params.action {
         SessionAction::List => {
@@ -160,7 +160,8 @@ async fn perform(
             plain_answer(exchange, &room.restore(caller, id, checkpoint).await?)?
         }
         SessionAction::Interrupt => {
-            plain_answer(exchange, &room.interrupt(caller, params.session()?).await?)?
+            let done = methods.interrupt_session(caller, params.session()?).await;
+            plain_answer(exchange, &done?)?
         }
         SessionAction::Close => {
             room.close(caller, params.session()?).await?;

@@ -21,8 +21,8 @@ pub(crate) static SESSION_TOOL: ToolRow = ToolRow {
     description: "Manage the Python sessions that run_code keeps if its parameter session is set. \
         list: all sessions. show: one session with its checkpoints, the states after its calls. \
         fork: new sessions that begin with the same variables and files, to try alternatives. \
-        restore: go back to a checkpoint. interrupt: raise KeyboardInterrupt in the running call. \
-        close: delete a session that is no longer needed.",
+        restore: go back to a checkpoint. interrupt: raise KeyboardInterrupt in the call that runs or \
+        waits. close: delete a session that is no longer needed.",
     parameters: &[
         Parameter::required(
             "action",
@@ -139,6 +139,10 @@ pub(crate) fn session_tool() -> Tool {
 fn session_schema() -> Value {
     let text_or_null = json!({"type": ["string", "null"]});
     let number = json!({"type": "integer", "minimum": 0});
+    let forked_from = json!({
+        "type": ["object", "null"],
+        "properties": {"session": {"type": "string"}, "checkpoint": {"type": "string"}},
+    });
     let session = json!({
         "id": {"type": "string"},
         "label": text_or_null,
@@ -148,6 +152,11 @@ fn session_schema() -> Value {
         "cells": number,
         "checkpoint": text_or_null,
         "is_warm": {"type": "boolean"},
+        "guest_memory_bytes": {"type": ["integer", "null"], "minimum": 0},
+        "parked_own_bytes": number,
+        "parked_shared_bytes": number,
+        "forked_from": forked_from,
+        "run_id": text_or_null,
     });
     let checkpoint = json!({
         "id": {"type": "string"},

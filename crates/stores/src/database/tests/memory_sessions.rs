@@ -167,6 +167,19 @@ impl Tables {
         gone
     }
 
+    /// The packs that a session needs.
+    fn needed_by(&self, session: &Session) -> BTreeSet<PackId> {
+        let checkpoints = session.checkpoints.values().map(|one| one.pack.id.clone());
+        let parked = session.parked.as_ref().map(|parked| parked.pack.clone());
+        let mut pending: Vec<PackId> = checkpoints.chain(parked).collect();
+        let mut needed = BTreeSet::new();
+        while let Some(pack) = pending.pop() {
+            pending.extend(self.packs[&pack].base.clone());
+            needed.insert(pack);
+        }
+        needed
+    }
+
     fn forget_surplus(&mut self, tenant: &TenantId) {
         let expired = self.sessions.values();
         let expired = expired.filter(|one| one.tenant == *tenant && !one.is_open());
@@ -206,6 +219,7 @@ impl SessionRows for MemorySessions {
             expires_ms: 0,
             cells: 0,
             head: None,
+            forked_from: None,
         };
         let mut session = Session {
             tenant: new.tenant.clone(),
@@ -264,6 +278,10 @@ impl SessionRows for MemorySessions {
                 created_ms: now_ms,
                 cells: checkpoint.id.cell(),
                 head: Some(checkpoint.id.clone()),
+                forked_from: Some(ForkedFrom {
+                    session: from.0.clone(),
+                    checkpoint: from.1.clone(),
+                }),
                 ..parent.row.clone()
             };
             session.use_at(now_ms);
@@ -305,6 +323,32 @@ impl SessionRows for MemorySessions {
     async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError> {
         let tables = self.0.lock();
         Ok(SessionUsage { sessions: tables.open(tenant, now_ms), bytes: tables.bytes(tenant) })
+    }
+
+    async fn parked_bytes(
+        &self,
+        sessions: &[SessionId],
+    ) -> Result<Vec<ParkedBytes>, DatabaseError> {
+        let tables = self.0.lock();
+        let all = tables.sessions.values();
+        let needed: BTreeMap<&SessionId, BTreeSet<PackId>> =
+            all.map(|one| (&one.row.id, tables.needed_by(one))).collect();
+        let mut parked = Vec::new();
+        for (id, own) in needed.iter().filter(|(id, _)| sessions.contains(id)) {
+            if own.is_empty() {
+                continue;
+            }
+            let bytes = |is_shared: bool| -> u64 {
+                let packs = own.iter().filter(|pack| {
+                    let users = needed.values().filter(|packs| packs.contains(pack)).count();
+                    (users > 1) == is_shared
+                });
+                packs.map(|pack| tables.packs[pack].row.stored_bytes).sum()
+            };
+            let (own, shared) = (bytes(false), bytes(true));
+            parked.push(ParkedBytes { session: (*id).clone(), own, shared });
+        }
+        Ok(parked)
     }
 
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError> {

@@ -142,7 +142,9 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
                 wrapped: format!("{origin}"),
             };
             let session = known.session(session);
-            let fork = |id| NewFork { id: session_id(id), keys: vec![key(session), key(id)] };
+            // As many as a fork of forks may need.
+            let keys = |id| (0..known.next).chain([id]).map(key).collect();
+            let fork = |id| NewFork { id: session_id(id), keys: keys(id) };
             let new: Vec<NewFork> = (known.next..known.next + forks).map(fork).collect();
             let (from, at) = (session_id(session), known.checkpoint(checkpoint));
             let forked = store.fork(&tenant(owner(of)), (&from, &at), &new, now, most).await;
@@ -245,7 +247,11 @@ async fn all_that_is_seen(store: &dyn SessionStore, known: &Known) -> String {
             seen.push(format!("{:?}", store.find(&of, &id).await.unwrap()));
         }
     }
-    for id in (0..known.next).map(session_id) {
+    let all: Vec<_> = (0..known.next).map(session_id).collect();
+    seen.push(format!("{:?}", store.parked_bytes(&all).await.unwrap()));
+    for id in all {
+        let parked = store.parked_bytes(std::slice::from_ref(&id)).await.unwrap();
+        seen.push(format!("{parked:?}"));
         seen.push(format!("{:?}", store.keys(&id).await.unwrap()));
         seen.push(format!("{:?}", store.cells(&id, 1, 5).await.unwrap()));
         seen.push(format!("{:?}", store.waiting_cell(&id).await.unwrap()));

@@ -132,6 +132,7 @@ async fn sessions_are_read_as_they_were_made_and_only_by_their_owner() {
             expires_ms: NOW + IDLE,
             cells: 0,
             head: None,
+            forked_from: None,
         };
         assert_eq!(found, expected, "{name}");
         let (checkpoint, _) = run(&*store, 1, false).await;
@@ -273,8 +274,20 @@ async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
         assert_eq!(forked, Forked::NoCheckpoint, "{name}");
         let found = store.find(&acme, &two).await.unwrap().unwrap();
         assert_eq!((found.cells, found.head), (2, Some(second.clone())), "{name}");
+        let origin = ForkedFrom { session: one.clone(), checkpoint: second.clone() };
+        assert_eq!(found.forked_from, Some(origin), "{name}");
+        let both = [two.clone(), one.clone()];
+        let parked = |session: &SessionId, own, shared| ParkedBytes {
+            session: session.clone(),
+            own,
+            shared,
+        };
+        let expected = [parked(&one, 1_000, 2_000), parked(&two, 0, 2_000)];
+        assert_eq!(store.parked_bytes(&both).await.unwrap(), expected, "{name}");
+        assert_eq!(store.parked_bytes(&both[..1]).await.unwrap(), expected[1..], "{name}");
         let gone = store.remove(&acme, &one, Removal::Closed).await.unwrap().unwrap();
         assert_eq!(numbers(&gone), [3], "{name}");
+        assert_eq!(store.parked_bytes(&both).await.unwrap(), [parked(&two, 2_000, 0)], "{name}");
         assert_eq!(store.keys(&one).await.unwrap(), [], "{name}");
         assert_eq!(store.keys(&two).await.unwrap(), fork_of(1, 2).keys, "{name}");
         assert_eq!(store.chain(&two, &second).await.unwrap().len(), 2, "{name}");

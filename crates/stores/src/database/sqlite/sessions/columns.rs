@@ -3,21 +3,34 @@
 use crate::database::sqlite::numbers::count;
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
-    CellState, PackDescription, PackId, SessionState, StoredCell, StoredCheckpoint, StoredPack,
-    StoredSession,
+    CellState, ForkedFrom, PackDescription, PackId, SessionState, StoredCell, StoredCheckpoint,
+    StoredPack, StoredSession,
 };
 use wardian_vocabulary::ids::{CheckpointId, Digest, InvalidId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
 /// Columns of a session: id, label, image, setup, state, times of creation, use and end, the number of
-/// its last cell, and its checkpoint.
-pub(super) type SessionColumns =
-    (String, Option<String>, String, String, String, i64, i64, i64, i64, Option<String>);
+/// its last cell, its checkpoint, and the session and the checkpoint that it was forked from.
+pub(super) type SessionColumns = (
+    String,
+    Option<String>,
+    String,
+    String,
+    String,
+    i64,
+    i64,
+    i64,
+    i64,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
 
 /// The names of [`SessionColumns`].
 macro_rules! session_columns {
     () => {
-        "session_id, label, image, setup, state, created_ms, used_ms, expires_ms, cells, head"
+        "session_id, label, image, setup, state, created_ms, used_ms, expires_ms, cells, head, \
+         forked_session, forked_checkpoint"
     };
 }
 
@@ -60,7 +73,8 @@ pub(super) const OPEN: &str = "open";
 pub(super) const EXPIRED: &str = "expired";
 
 pub(super) fn session(columns: SessionColumns) -> Result<StoredSession, DatabaseError> {
-    let (id, label, image, setup, state, created, used, expires, cells, head) = columns;
+    let (id, label, image, setup, state, created, used, expires, cells, head, session, checkpoint) =
+        columns;
     Ok(StoredSession {
         id: parsed(SessionId::parse(&id))?,
         label,
@@ -76,6 +90,7 @@ pub(super) fn session(columns: SessionColumns) -> Result<StoredSession, Database
         expires_ms: count(expires),
         cells: small(cells)?,
         head: checkpoint_id(head.as_deref())?,
+        forked_from: session.zip(checkpoint).map(|(of, at)| forked_from(&of, &at)).transpose()?,
     })
 }
 
@@ -122,6 +137,13 @@ pub(super) fn checkpoint(columns: CheckpointColumns) -> Result<StoredCheckpoint,
 pub(super) fn pack_id(origin: &str, checkpoint: &str) -> Result<PackId, DatabaseError> {
     Ok(PackId {
         origin: parsed(SessionId::parse(origin))?,
+        checkpoint: parsed(CheckpointId::parse(checkpoint))?,
+    })
+}
+
+fn forked_from(session: &str, checkpoint: &str) -> Result<ForkedFrom, DatabaseError> {
+    Ok(ForkedFrom {
+        session: parsed(SessionId::parse(session))?,
         checkpoint: parsed(CheckpointId::parse(checkpoint))?,
     })
 }

@@ -1,11 +1,13 @@
 //! Packs, and which of them nothing needs any more.
 
+use sqlx::{QueryBuilder, Sqlite, SqlitePool};
+
 use crate::database::sqlite::connections::Writing;
-use crate::database::sqlite::numbers::number;
-use crate::database::sqlite::sessions::columns::pack_id;
+use crate::database::sqlite::numbers::{count, number};
+use crate::database::sqlite::sessions::columns::{pack_id, parsed};
 use crate::database::sqlite::sessions::parts::add_bytes;
 use crate::database_error::DatabaseError;
-use crate::sessions::rows::PackId;
+use crate::sessions::rows::{PackId, ParkedBytes};
 use crate::sessions::store::KEPT_NEWEST;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
@@ -40,6 +42,35 @@ const TO_THIN: &str = "SELECT checkpoint, origin FROM session_checkpoints \
      WHERE session_id = $1 AND name IS NULL AND cell % 10 <> 0 AND checkpoint <> $2 AND cell < \
      (SELECT cell FROM session_checkpoints WHERE session_id = $1 \
       ORDER BY cell DESC LIMIT 1 OFFSET $3)";
+
+/// The packs that sessions need, with those of all sessions that have a key of the same packs: no others
+/// can need them. The list of sessions follows, and [`PARKED`].
+const NEEDED: &str = "WITH RECURSIVE related (session_id) AS ( \
+      SELECT DISTINCT others.session_id FROM session_keys AS own \
+       JOIN session_keys AS others ON others.origin = own.origin WHERE own.session_id IN ";
+
+/// The bytes of each of these packs count for its session alone, or for several. The list of sessions
+/// follows, and [`BY_SESSION`].
+const PARKED: &str = "), needed (session_id, origin, checkpoint) AS ( \
+      SELECT made.session_id, made.origin, made.checkpoint FROM session_checkpoints AS made \
+       JOIN related ON related.session_id = made.session_id \
+      UNION SELECT cells.session_id, cells.session_id, cells.parked FROM session_cells AS cells \
+       JOIN related ON related.session_id = cells.session_id WHERE cells.parked IS NOT NULL \
+      UNION SELECT needed.session_id, packs.base_origin, packs.base_checkpoint FROM needed \
+       JOIN session_packs AS packs \
+       ON packs.origin = needed.origin AND packs.checkpoint = needed.checkpoint \
+       WHERE packs.base_origin IS NOT NULL), \
+     users (origin, checkpoint, number) AS ( \
+      SELECT origin, checkpoint, COUNT(*) FROM needed GROUP BY origin, checkpoint) \
+     SELECT needed.session_id, \
+      SUM(CASE WHEN users.number = 1 THEN packs.stored ELSE 0 END), \
+      SUM(CASE WHEN users.number > 1 THEN packs.stored ELSE 0 END) \
+     FROM needed JOIN session_packs AS packs \
+      ON packs.origin = needed.origin AND packs.checkpoint = needed.checkpoint \
+     JOIN users ON users.origin = needed.origin AND users.checkpoint = needed.checkpoint \
+     WHERE needed.session_id IN ";
+
+const BY_SESSION: &str = " GROUP BY needed.session_id ORDER BY needed.session_id";
 
 /// Checkpoint, tenant and size of a pack that was removed, and its base.
 type Released = (String, String, i64, Option<String>, Option<String>);
@@ -129,4 +160,33 @@ pub(super) async fn remove_all(
         }
     }
     Ok(removed)
+}
+
+/// The bytes of the packs of each of these sessions that needs any, in the order of their ids.
+pub(super) async fn parked_bytes(
+    connections: &SqlitePool,
+    sessions: &[SessionId],
+) -> Result<Vec<ParkedBytes>, DatabaseError> {
+    if sessions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut statement: QueryBuilder<Sqlite> = QueryBuilder::new(NEEDED);
+    push_list(&mut statement, sessions);
+    statement.push(PARKED);
+    push_list(&mut statement, sessions);
+    let rows = statement.push(BY_SESSION).build_query_as::<(String, i64, i64)>();
+    let rows = rows.fetch_all(connections).await?.into_iter();
+    let parked = rows.map(|(session, own, shared)| {
+        let session = parsed(SessionId::parse(&session))?;
+        Ok(ParkedBytes { session, own: count(own), shared: count(shared) })
+    });
+    parked.collect()
+}
+
+fn push_list(statement: &mut QueryBuilder<Sqlite>, sessions: &[SessionId]) {
+    let mut list = statement.push("(").separated(", ");
+    for session in sessions {
+        list.push_bind(session.to_string());
+    }
+    statement.push(")");
 }

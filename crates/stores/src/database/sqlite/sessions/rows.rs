@@ -9,11 +9,11 @@ use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::columns::{
     self, OPEN, SessionColumns, parsed, session_columns,
 };
-use crate::database::sqlite::sessions::packs::remove_all;
+use crate::database::sqlite::sessions::packs::{parked_bytes, remove_all};
 use crate::database::sqlite::sessions::parts::{add_bytes, count_open};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
-    NewFork, NewSession, PackId, SessionPlace, SessionUsage, StoredSession, WrappedKey,
+    NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionUsage, StoredSession, WrappedKey,
 };
 use crate::sessions::store::{Forked, MAX_EXPIRED, Removal, SessionRows};
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
@@ -21,9 +21,9 @@ use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 /// Adds a session that is the fork `$1` of another one, `$2`, after its cell `$3`, at the time `$4` and
 /// the checkpoint `$5`.
 const FORK: &str = "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
-     used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes) \
-     SELECT $1, tenant, label, image, setup, state, $4, $4, idle_ms, max_age_ms, \
-     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes FROM sessions WHERE session_id = $2 \
+     used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes, forked_session, \
+     forked_checkpoint) SELECT $1, tenant, label, image, setup, state, $4, $4, idle_ms, max_age_ms, \
+     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes, $2, $5 FROM sessions WHERE session_id = $2 \
      RETURNING bytes";
 
 const FORK_CHECKPOINT: &str = "INSERT INTO session_checkpoints \
@@ -162,6 +162,13 @@ impl SessionRows for SqliteSessions {
         .fetch_one(self.file.connections())
         .await?;
         Ok(SessionUsage { sessions: count(sessions), bytes: count(bytes) })
+    }
+
+    async fn parked_bytes(
+        &self,
+        sessions: &[SessionId],
+    ) -> Result<Vec<ParkedBytes>, DatabaseError> {
+        parked_bytes(self.file.connections(), sessions).await
     }
 
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError> {

@@ -22,7 +22,10 @@ CREATE TABLE sessions (
     -- 1 if the state at that checkpoint has been continued, or may be elsewhere.
     must_reseed BIGINT NOT NULL,
     -- Bytes of the label and the setup.
-    bytes       BIGINT NOT NULL
+    bytes       BIGINT NOT NULL,
+    -- The session and the checkpoint that it was forked from.
+    forked_session TEXT,
+    forked_checkpoint TEXT
 );
 CREATE INDEX sessions_of_tenants ON sessions (tenant, state, created_ms, session_id);
 CREATE INDEX sessions_by_end ON sessions (state, expires_ms);

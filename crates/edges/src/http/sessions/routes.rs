@@ -1,10 +1,10 @@
 //! Sessions: `GET` and `POST /v1/sessions`, and below `/v1/sessions/{id}` the session itself, `cells`,
 //! `checkpoints`, `fork`, `restore`, `interrupt` and `notebook`.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::http::blobs::query::Parameters;
 use crate::http::blobs::status_of;
 use crate::http::edge::Edge;
+use crate::http::sessions::notebook_body::NotebookBody;
 use crate::net::answer::Answer;
 use crate::net::audited::{PeerAddress, note_refusal};
 use crate::net::body::ReadBody;
@@ -22,7 +23,7 @@ use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_bo
 use wardian_formats::protocol::request_id::RequestId;
 use wardian_service::{
     Caller, CallerIdentity, Methods, NewSessionOrder, ServiceError, SessionCalls, SessionRoom,
-    Status,
+    Status, Transfers,
 };
 use wardian_vocabulary::budget::{BudgetExhausted, CallMemory, Charge};
 
@@ -188,13 +189,15 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
         self.answer(StatusCode::OK, named.await)
     }
 
-    async fn notebook(&self, id: &str) -> Answered {
-        let notebook = self.room().notebook(&self.caller, id).await;
-        let text = notebook.map_err(|error| self.failed(&error))?;
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        let no_room = |_| self.failed(&BudgetExhausted.into());
-        answer.write_all(text.as_bytes()).map_err(no_room)?;
-        let mut answer = json_bytes(200, answer.into_bytes(), &self.request_id);
+    async fn notebook(&self, id: &str) -> Answered
+    where
+        M: Transfers,
+    {
+        let blobs = self.methods.transfers();
+        let notebook = self.room().notebook(&self.caller, id, blobs).await;
+        let notebook = notebook.map_err(|error| self.failed(&error))?;
+        let mut answer = empty(StatusCode::OK, &self.request_id);
+        *answer.body_mut() = Body::new(NotebookBody::new(notebook, self.request_id.clone()));
         let kind = HeaderValue::from_static("application/x-ipynb+json");
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(answer)
@@ -208,7 +211,7 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
 }
 
 /// Answers `GET /v1/sessions`.
-pub(super) async fn list<M: Methods + Status + SessionCalls>(
+pub(crate) async fn list<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     RawQuery(query): RawQuery,
@@ -218,7 +221,7 @@ pub(super) async fn list<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `POST /v1/sessions`.
-pub(super) async fn create<M: Methods + Status + SessionCalls>(
+pub(crate) async fn create<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     request: Request,
@@ -228,7 +231,7 @@ pub(super) async fn create<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `GET /v1/sessions/{id}`.
-pub(super) async fn show<M: Methods + Status + SessionCalls>(
+pub(crate) async fn show<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -243,7 +246,7 @@ pub(super) async fn show<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `DELETE /v1/sessions/{id}`.
-pub(super) async fn close<M: Methods + Status + SessionCalls>(
+pub(crate) async fn close<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -258,7 +261,7 @@ pub(super) async fn close<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `GET /v1/sessions/{id}/cells`.
-pub(super) async fn cells<M: Methods + Status + SessionCalls>(
+pub(crate) async fn cells<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -269,7 +272,7 @@ pub(super) async fn cells<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `POST /v1/sessions/{id}/fork`.
-pub(super) async fn fork<M: Methods + Status + SessionCalls>(
+pub(crate) async fn fork<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -280,7 +283,7 @@ pub(super) async fn fork<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `POST /v1/sessions/{id}/restore`.
-pub(super) async fn restore<M: Methods + Status + SessionCalls>(
+pub(crate) async fn restore<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -291,7 +294,7 @@ pub(super) async fn restore<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `POST /v1/sessions/{id}/checkpoints`: gives a checkpoint a name.
-pub(super) async fn name_checkpoint<M: Methods + Status + SessionCalls>(
+pub(crate) async fn name_checkpoint<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -302,7 +305,7 @@ pub(super) async fn name_checkpoint<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `DELETE /v1/sessions/{id}/checkpoints/{checkpoint}`.
-pub(super) async fn forget_checkpoint<M: Methods + Status + SessionCalls>(
+pub(crate) async fn forget_checkpoint<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     names: Result<Path<(String, String)>, PathRejection>,
@@ -318,7 +321,7 @@ pub(super) async fn forget_checkpoint<M: Methods + Status + SessionCalls>(
 }
 
 /// Answers `POST /v1/sessions/{id}/interrupt`. A body is not read.
-pub(super) async fn interrupt<M: Methods + Status + SessionCalls>(
+pub(crate) async fn interrupt<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
@@ -326,14 +329,14 @@ pub(super) async fn interrupt<M: Methods + Status + SessionCalls>(
     let begun = SessionRequest::begin(&edge, who);
     let interrupted = async {
         let request = begun?;
-        let done = request.room().interrupt(&request.caller, &named(id)).await;
+        let done = request.methods.interrupt_session(&request.caller, &named(id)).await;
         request.answer(StatusCode::ACCEPTED, done)
     };
     whole(interrupted.await)
 }
 
 /// Answers `GET /v1/sessions/{id}/notebook`.
-pub(super) async fn notebook<M: Methods + Status + SessionCalls>(
+pub(crate) async fn notebook<M: Methods + Status + SessionCalls + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,

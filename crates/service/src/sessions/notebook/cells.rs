@@ -1,0 +1,319 @@
+//! The cells of a session as the JSON of a notebook.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use crate::sessions::notebook::download::mark_of;
+use crate::sessions::notebook::pictures::BlobFate;
+use crate::sessions::views::CellView;
+use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
+use wardian_vocabulary::ids::{BlobId, CheckpointId};
+
+/// The members of a result that a notebook shows.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ShownResult {
+    output: Option<Box<RawValue>>,
+    logs_preview: String,
+    display: Vec<DisplayedObject>,
+    error: Option<ShownError>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ShownError {
+    #[serde(rename = "type")]
+    error_type: String,
+    message: String,
+    traceback: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Notebook<'a> {
+    cells: Vec<NotebookCell<'a>>,
+    metadata: Value,
+    nbformat: u32,
+    nbformat_minor: u32,
+}
+
+#[derive(Serialize)]
+struct NotebookCell<'a> {
+    cell_type: &'static str,
+    id: String,
+    execution_count: u32,
+    metadata: Value,
+    source: &'a str,
+    outputs: Vec<NotebookOutput>,
+}
+
+/// An output of a cell.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NotebookOutput {
+    /// What the host has written of it.
+    Told(Value),
+    /// A displayed object. Its JSON comes from a program, so it stays text: as a tree it would take many
+    /// times as much memory.
+    Displayed { output_type: &'static str, data: BTreeMap<String, Box<RawValue>>, metadata: Value },
+}
+
+/// The cells of a notebook, as they were read.
+#[derive(Debug)]
+pub(super) struct NotebookCells {
+    cells: Vec<ShownCell>,
+    without_source: Vec<u32>,
+}
+
+/// A cell that a notebook shows.
+#[derive(Debug)]
+struct ShownCell {
+    number: u32,
+    source: String,
+    state: String,
+    checkpoint: Option<CheckpointId>,
+    result: ShownResult,
+}
+
+impl NotebookCells {
+    /// Reads the results of cells. Cells whose program is not kept are left out.
+    pub(super) fn of(cells: Vec<CellView>) -> Self {
+        let (mut shown, mut without_source) = (Vec::with_capacity(cells.len()), Vec::new());
+        for CellView { number, source, state, checkpoint, result, .. } in cells {
+            match source {
+                Some(source) => {
+                    let result = shown_result(result.as_deref());
+                    shown.push(ShownCell { number, source, state, checkpoint, result });
+                }
+                None => without_source.push(number),
+            }
+        }
+        Self { cells: shown, without_source }
+    }
+
+    /// The blobs that cells displayed, each with its MIME type, in order.
+    pub(super) fn blobs(&self) -> impl Iterator<Item = (&str, &BlobId)> + Send {
+        let objects = self.cells.iter().flat_map(|cell| &cell.result.display);
+        let forms = objects.flat_map(|object| &object.0);
+        forms.filter_map(|(kind, form)| match form {
+            DisplayedForm::Blob(id) => Some((kind.as_str(), id)),
+            DisplayedForm::Text(_) => None,
+        })
+    }
+
+    /// Writes the notebook. Cells from `left_out` on are not in it, which its metadata says. `fates` has what
+    /// becomes of each blob, and `mark` is for the places of pictures.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written as JSON.
+    pub(super) fn write(
+        self,
+        left_out: Option<u32>,
+        fates: &[BlobFate],
+        mark: &str,
+    ) -> serde_json::Result<String> {
+        let mut fates = fates.iter();
+        let cells = self.cells.iter().map(|cell| NotebookCell {
+            cell_type: "code",
+            id: format!("cell-{}", cell.number),
+            execution_count: cell.number,
+            metadata: json!({ "wardian": { "state": cell.state, "checkpoint": cell.checkpoint } }),
+            source: &cell.source,
+            outputs: outputs_of(cell, &mut fates, mark),
+        });
+        let metadata = json!({
+            "kernelspec": { "display_name": "Python (Wardian)", "language": "python", "name": "wardian" },
+            "language_info": { "name": "python", "file_extension": ".py" },
+            "wardian": { "cells_without_source": self.without_source, "left_out_from_cell": left_out },
+        });
+        let notebook =
+            Notebook { cells: cells.collect(), metadata, nbformat: 4, nbformat_minor: 5 };
+        serde_json::to_string_pretty(&notebook)
+    }
+}
+
+/// The members of a result that a notebook shows. One that cannot be read is of another version, and is not
+/// shown. A list would be read as members.
+fn shown_result(result: Option<&RawValue>) -> ShownResult {
+    let text = result.map_or("", RawValue::get);
+    let is_object = text.trim_start().starts_with('{');
+    let read = if is_object { serde_json::from_str(text).ok() } else { None };
+    read.unwrap_or_default()
+}
+
+/// What a cell printed, displayed, returned and raised.
+fn outputs_of(
+    cell: &ShownCell,
+    fates: &mut impl Iterator<Item = &BlobFate>,
+    mark: &str,
+) -> Vec<NotebookOutput> {
+    let ShownResult { output, logs_preview, display, error } = &cell.result;
+    let mut outputs = Vec::new();
+    if !logs_preview.is_empty() {
+        let told = json!({ "output_type": "stream", "name": "stdout", "text": logs_preview });
+        outputs.push(NotebookOutput::Told(told));
+    }
+    for object in display {
+        add_displayed(&mut outputs, object, fates, mark);
+    }
+    if let Some(value) = output {
+        outputs.push(NotebookOutput::Told(json!({
+            "output_type": "execute_result",
+            "execution_count": cell.number,
+            "data": { "text/plain": shown_value(value) },
+            "metadata": {},
+        })));
+    }
+    if let Some(ShownError { error_type, message, traceback }) = error {
+        let lines: Vec<&str> = traceback.as_deref().unwrap_or(message).lines().collect();
+        outputs.push(NotebookOutput::Told(json!({
+            "output_type": "error",
+            "ename": error_type,
+            "evalue": message,
+            "traceback": lines,
+        })));
+    }
+    outputs
+}
+
+/// Adds a displayed object, and a sentence on each of its forms that the notebook only names.
+fn add_displayed(
+    outputs: &mut Vec<NotebookOutput>,
+    object: &DisplayedObject,
+    fates: &mut impl Iterator<Item = &BlobFate>,
+    mark: &str,
+) {
+    let (mut data, mut blobs, mut sentences) = (BTreeMap::new(), Map::new(), Vec::new());
+    for (kind, form) in &object.0 {
+        let shown = match form {
+            DisplayedForm::Text(text) => form_of(kind, text),
+            DisplayedForm::Blob(id) => match fates.next() {
+                Some(BlobFate::Embedded(number)) => to_raw_value(&mark_of(mark, *number)).ok(),
+                Some(BlobFate::Named(reason)) => {
+                    blobs.insert(kind.clone(), json!(id));
+                    sentences.push(format!("{kind} is not in this notebook: {reason}"));
+                    None
+                }
+                None => None,
+            },
+        };
+        data.extend(shown.map(|shown| (kind.clone(), shown)));
+    }
+    let metadata = if blobs.is_empty() { json!({}) } else { json!({ "wardian_blobs": blobs }) };
+    let note = if sentences.is_empty() { None } else { to_raw_value(&sentences.join("\n")).ok() };
+    let note = note.map(|note| ("text/plain".to_owned(), note));
+    let output_type = "display_data";
+    // Beside another form, a text would not be shown.
+    let apart = if data.is_empty() {
+        data.extend(note);
+        None
+    } else {
+        note
+    };
+    outputs.push(NotebookOutput::Displayed { output_type, data, metadata });
+    if let Some(note) = apart {
+        let (data, metadata) = (BTreeMap::from([note]), json!({}));
+        outputs.push(NotebookOutput::Displayed { output_type, data, metadata });
+    }
+}
+
+/// A form as a notebook has it: JSON as it is, and everything else, also what is no JSON, as a text.
+fn form_of(kind: &str, text: &str) -> Option<Box<RawValue>> {
+    let is_json =
+        kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json");
+    let json = if is_json { serde_json::from_str(text).ok() } else { None };
+    json.or_else(|| to_raw_value(text).ok())
+}
+
+/// The value of a cell as text. A result has an object, whose only member `result` is a value that is none.
+fn shown_value(output: &RawValue) -> String {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wrapped {
+        result: Box<RawValue>,
+    }
+    match serde_json::from_str::<Wrapped>(output.get()) {
+        Ok(Wrapped { result }) => result.get().to_owned(),
+        Err(_) => output.get().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wardian_vocabulary::ids::Digest;
+
+    fn cell(number: u32, source: Option<&str>, result: &str) -> CellView {
+        CellView {
+            number,
+            source: source.map(str::to_owned),
+            state: "kept".to_owned(),
+            checkpoint: None,
+            began_ms: 0,
+            result: RawValue::from_string(result.to_owned()).ok(),
+        }
+    }
+
+    fn notebook(cells: Vec<CellView>, left_out: Option<u32>, fates: &[BlobFate]) -> Value {
+        let text = NotebookCells::of(cells).write(left_out, fates, "mark").unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_notebook_has_what_cells_printed_displayed_returned_and_raised() {
+        let result = r#"{"output": {"result": 3}, "logs_preview": "hi\n", "display": [
+            {"text/html": {"text": "<b>x</b>"}, "application/x+json": {"text": "{\"a\": 1}"}, "application/json": {"text": "{1"}}]}"#;
+        let failed = r#"{"output": null, "logs_preview": "", "error":
+            {"type": "ValueError", "message": "no", "traceback": "a\nb"}}"#;
+        let cells =
+            vec![cell(1, Some("1 + 2"), result), cell(2, None, "{}"), cell(3, Some("x"), failed)];
+        let notebook = notebook(cells, Some(9), &[]);
+        assert_eq!((&notebook["nbformat"], &notebook["nbformat_minor"]), (&json!(4), &json!(5)));
+        assert_eq!(notebook["metadata"]["wardian"]["cells_without_source"], json!([2]));
+        assert_eq!(notebook["metadata"]["wardian"]["left_out_from_cell"], 9);
+        let cells = notebook["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), 2);
+        assert_eq!(cells[0]["source"], "1 + 2");
+        let outputs = cells[0]["outputs"].as_array().unwrap();
+        assert_eq!(outputs[0]["text"], "hi\n");
+        assert_eq!(
+            outputs[1]["data"],
+            json!({ "text/html": "<b>x</b>", "application/x+json": { "a": 1 }, "application/json": "{1" })
+        );
+        assert_eq!(outputs[2]["data"]["text/plain"], "3");
+        assert_eq!(cells[1]["outputs"][0]["ename"], "ValueError");
+        assert_eq!(cells[1]["outputs"][0]["traceback"], json!(["a", "b"]));
+    }
+
+    #[test]
+    fn pictures_have_marks_and_other_blobs_a_sentence() {
+        let blob = BlobId::of_digest(&Digest::of(b"x"));
+        let picture = format!(r#"{{"image/png": {{"blob": "{blob}"}}}}"#);
+        let titled =
+            format!(r#"{{"image/png": {{"blob": "{blob}"}}, "text/plain": {{"text": "Plot"}}}}"#);
+        let result = format!(r#"{{"display": [{picture}, {picture}, {titled}]}}"#);
+        let read = NotebookCells::of(vec![cell(1, Some("x"), &result)]);
+        assert_eq!(read.blobs().collect::<Vec<_>>(), vec![("image/png", &blob); 3]);
+        let named = || BlobFate::Named("it is large".into());
+        let fates = [BlobFate::Embedded(0), named(), named()];
+        let notebook = notebook(vec![cell(1, Some("x"), &result)], None, &fates);
+        let outputs = notebook["cells"][0]["outputs"].as_array().unwrap();
+        let data: Vec<&Value> = outputs.iter().map(|output| &output["data"]).collect();
+        let sentence = "image/png is not in this notebook: it is large";
+        assert_eq!(*data[0], json!({ "image/png": "mark0000" }));
+        assert_eq!(outputs[0]["metadata"], json!({}));
+        assert_eq!(*data[1], json!({ "text/plain": sentence }));
+        assert_eq!(outputs[1]["metadata"]["wardian_blobs"]["image/png"], json!(blob));
+        assert_eq!(*data[2], json!({ "text/plain": "Plot" }));
+        assert_eq!(*data[3], json!({ "text/plain": sentence }));
+        assert_eq!(outputs.len(), 4);
+    }
+
+    #[test]
+    fn a_result_of_another_form_is_not_shown() {
+        let notebook = notebook(vec![cell(1, Some("1"), "[1]")], None, &[]);
+        assert_eq!(notebook["cells"][0]["outputs"], json!([]));
+    }
+}

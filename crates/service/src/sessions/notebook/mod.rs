@@ -1,0 +1,55 @@
+//! The cells of a session as a notebook that a client downloads.
+//!
+//! The format is nbformat 4.5 of the Jupyter project: `nbformat.readthedocs.io`. The text of a notebook has
+//! marks in the places of pictures, which are read from the store of blobs while the notebook is sent.
+
+mod cells;
+pub(crate) mod download;
+mod pictures;
+
+use data_encoding::HEXLOWER;
+
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::sessions::notebook::cells::NotebookCells;
+use crate::sessions::notebook::download::NotebookDownload;
+use crate::sessions::notebook::pictures::ChosenPictures;
+use crate::sessions::views::CellView;
+use crate::transfers::BlobTransfers;
+use crate::transfers::download::DOWNLOAD_MEMORY;
+use wardian_vocabulary::crypto::fill_random;
+
+/// The notebook of these cells. Cells whose program is not kept are left out, and those from `left_out` on
+/// have no room, with a note in the notebook's metadata.
+///
+/// # Errors
+///
+/// The server is busy with other downloads, its memory is used up, or the store of blobs fails.
+pub(crate) async fn notebook_of(
+    caller: &Caller,
+    blobs: &BlobTransfers,
+    cells: Vec<CellView>,
+    left_out: Option<u32>,
+) -> Result<NotebookDownload, ServiceError> {
+    let memory = caller.memory.clone();
+    let reading = memory.on_thread(move || NotebookCells::of(cells));
+    let cells = reading.await.map_err(ServiceError::Interrupted)?;
+    let ChosenPictures { fates, pictures } =
+        ChosenPictures::of(caller, blobs, cells.blobs()).await?;
+    let mark = random_mark()?;
+    let marked = mark.clone();
+    let writing = memory.on_thread(move || cells.write(left_out, &fates, &marked));
+    let written = writing.await.map_err(ServiceError::Interrupted)?;
+    let mut text = written.map_err(ServiceError::Unserialisable)?;
+    text.shrink_to_fit();
+    // What the notebook was made of is gone.
+    memory.shrink_to(text.len().saturating_add(DOWNLOAD_MEMORY.as_usize()));
+    Ok(NotebookDownload::new(text, &mark, pictures, memory))
+}
+
+/// A text that no program knows, so that none can write it.
+fn random_mark() -> Result<String, ServiceError> {
+    let mut random = [0; 16];
+    fill_random(&mut random).map_err(ServiceError::Unreadable)?;
+    Ok(HEXLOWER.encode(&random))
+}
