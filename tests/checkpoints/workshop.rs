@@ -163,6 +163,7 @@ pub(super) fn turn(code: &str, value: &str, fuel: Option<Fuel>) -> Turn {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits,
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::host::ChannelHost;
 use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 
@@ -96,6 +97,21 @@ pub trait Runner: Send {
         &mut self,
         guest: &mut Self::Guest,
         turn: &Turn,
+        host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError>;
+
+    /// Does something with the files of a guest, as a turn without a program. `content` is that of a file
+    /// that is written; a content that nothing writes is a fault of the gateway. An order that is refused,
+    /// or has no room, leaves a guest that cannot go on if it was one to change files.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn files(
+        &mut self,
+        guest: &mut Self::Guest,
+        (order, content): (&FilesOrder, Payload),
         host: ChannelHost,
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError>;

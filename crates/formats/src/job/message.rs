@@ -31,6 +31,10 @@ pub enum ToWorker {
     /// with. A guest that cannot be resumed is the end of its first turn, which is answered with
     /// [`FromWorker::NotResumed`].
     Resume(Box<Setup>),
+    /// Keep this content of a file for the next turn, which
+    /// [writes](crate::job::session::files::FilesOrder::Write) it. It follows as a payload. The packs of
+    /// that turn's guest and the turn follow, and nothing else.
+    Content,
     /// Run this program in the open guest. The worker may send requests and reports meanwhile, and
     /// ends with [`FromWorker::Done`]. The turn after one whose cell is
     /// [held](crate::job::session::cell::CellOutcome::is_held) goes on with that cell.
@@ -94,9 +98,10 @@ pub enum FromWorker {
         /// True if the guest can have another turn. It is of no use after a trap or a stop.
         can_go_on: bool,
     },
-    /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that was a [cell](Turn::cell) and whose guest
-    /// can go on, unless the cell is [held](crate::job::session::cell::CellOutcome::is_held): the guest's
-    /// state. The pack follows as a payload.
+    /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that [saves the state](Turn::saves_state) of its
+    /// guest and whose guest can go on, unless it was a cell that is
+    /// [held](crate::job::session::cell::CellOutcome::is_held): the guest's state. The pack follows as a
+    /// payload.
     Parked(PackFacts),
     /// Instead of [`Self::Parked`]: the guest's state cannot be saved.
     NotParked {
@@ -236,6 +241,7 @@ mod tests {
             stream_logs: false,
             profile: None,
             cell: None,
+            files: None,
             limits: turn_limits,
         };
         let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();

@@ -289,6 +289,7 @@ impl Service {
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
             profile: planned.profile,
             cell: planned.cell.as_mut().map(PlannedCell::order),
+            files: None,
             limits,
         };
         let guest = GuestSpec { setup, image, skills, layers: layers.contents, blobs: sources };

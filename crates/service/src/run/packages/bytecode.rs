@@ -136,6 +136,7 @@ impl Compiler {
             stream_logs: false,
             profile: None,
             cell: None,
+            files: None,
             limits: turn_limits,
         };
         let (setup, skills) = (Box::new(setup), vec![Arc::clone(&skill.content)]);

@@ -202,6 +202,7 @@ impl Compiler {
             stream_logs: false,
             profile: None,
             cell: None,
+            files: None,
             limits: turn_limits,
         };
         let (setup, layers) = (Box::new(setup), vec![content]);
