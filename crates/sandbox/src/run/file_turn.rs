@@ -3,6 +3,7 @@
 //! INVARIANT(nothing-runs): no instruction of the guest is executed, and its clocks stand. Its memory is as
 //! before, and so are its files unless they were to be changed.
 
+use crate::clock_and_random::ParkedClocks;
 use crate::error::SandboxError;
 use crate::loaded::Sandbox;
 use crate::preview1::GuestProcess;
@@ -16,8 +17,8 @@ use wardian_formats::job::limits::{RunLimits, TurnLimits};
 use wardian_formats::job::message::INLINE_MAX;
 use wardian_formats::job::outcome::{RunOutcome, RunUsage};
 use wardian_formats::job::session::files::{
-    FilesAnswer, FilesOrder, FilesPage, FilesRefusal, ListedFile, ListedFiles, ListedKind,
-    MAX_FILE_PATH, MAX_LISTED, MAX_PAGE_PATHS,
+    FilesAnswer, FilesOrder, FilesPage, FilesRefusal, ListedFile, ListedFiles, MAX_FILE_PATH,
+    MAX_LISTED, MAX_PAGE_PATHS, WorkspaceFileKind,
 };
 use wardian_vocabulary::units::ByteCount;
 
@@ -54,16 +55,30 @@ impl Sandbox {
             let outcome = RunOutcome { end, ..outcome_of(guest, watch)? };
             return Ok(TurnEnd { outcome, output: Vec::new(), can_go_on: false });
         }
+        let standing = stand_still(guest)?;
         let lasting = &mut guest.store()?.data_mut().lasting;
         let room = lasting.process.files.free_bytes().saturating_add(lasting.ceiling.room());
         let answer = carry_out(&mut lasting.process, (order, content), (host, room));
         let answer = answer.unwrap_or_else(refusal_of);
         let is_refused = matches!(answer, FilesAnswer::Refused(_));
         guest.can_go_on = !(is_refused && order.changes());
+        guest.standing = standing;
         let output = serde_json::to_vec(&answer).map_err(SandboxError::Job)?;
         let outcome = outcome_of(guest, watch)?;
         Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
     }
+}
+
+/// Lets the clocks of a guest stand where its last turn has left them. Those of a guest that has to repeat
+/// stand by themselves.
+fn stand_still(guest: &mut OpenGuest) -> Result<Option<ParkedClocks>, SandboxError> {
+    let before = guest.standing.take();
+    let clocks = &mut guest.store()?.data_mut().lasting.process.clock_and_random;
+    let standing = before.unwrap_or_else(|| clocks.parked());
+    if standing.seeded.is_some() {
+        return Ok(None);
+    }
+    if clocks.go_on_from(&standing) { Ok(Some(standing)) } else { Err(SandboxError::Over) }
 }
 
 fn outcome_of(guest: &mut OpenGuest, watch: Stopwatch) -> Result<RunOutcome, SandboxError> {
@@ -106,9 +121,9 @@ fn listed(files: &FileSystem, page: &FilesPage) -> Result<ListedFiles, Errno> {
 
 fn listed_file(FoundFile { path, kind, size, modified }: FoundFile) -> ListedFile {
     let kind = match kind {
-        FileKind::Folder => ListedKind::Folder,
-        FileKind::Link => ListedKind::Link,
-        FileKind::File | FileKind::Device => ListedKind::File,
+        FileKind::Folder => WorkspaceFileKind::Folder,
+        FileKind::Link => WorkspaceFileKind::Link,
+        FileKind::File | FileKind::Device => WorkspaceFileKind::File,
     };
     ListedFile { path, kind, size_bytes: size, modified_ms: modified / MILLISECOND }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::sessions::files::SessionFiles;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;
@@ -26,6 +27,13 @@ pub trait SessionCalls: Send + Sync + 'static {
         caller: &Caller,
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send;
+
+    /// The files of the sessions.
+    ///
+    /// # Errors
+    ///
+    /// The engine is not ready.
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError>;
 }
 
 impl SessionCalls for Service {
@@ -41,6 +49,10 @@ impl SessionCalls for Service {
         let session = self.begin_session(caller, order).await?;
         Ok(self.sessions().view(&session))
     }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        Ok(SessionFiles::of(self))
+    }
 }
 
 impl<S: SessionCalls> SessionCalls for Arc<S> {
@@ -54,5 +66,9 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send {
         S::create_session(self, caller, order)
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        S::session_files(self)
     }
 }

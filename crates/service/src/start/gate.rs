@@ -13,6 +13,7 @@ use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
+use crate::sessions::files::SessionFiles;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;
@@ -156,6 +157,10 @@ impl SessionCalls for Gate {
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         self.service()?.create_session(caller, order).await
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        self.service()?.session_files()
     }
 }
 

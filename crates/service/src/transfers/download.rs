@@ -19,7 +19,7 @@ pub const PIECE: usize = 128 << 10;
 
 /// Memory of a download: a piece that is being read, and two that a client is taking. Verifying the
 /// content before it takes less.
-const DOWNLOAD_MEMORY: ByteCount = ByteCount::kibibytes(3 * (PIECE as u64 >> 10));
+pub(crate) const DOWNLOAD_MEMORY: ByteCount = ByteCount::kibibytes(3 * (PIECE as u64 >> 10));
 
 /// The description of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,11 +73,18 @@ pub struct BlobDownload {
     _pin: BlobPin,
 }
 
-/// Bytes of a blob. They are charged to the call until they are dropped.
+/// Bytes of a blob or file. They are charged to the call until they are dropped.
 #[derive(Debug)]
 pub struct BlobBytes {
     bytes: Vec<u8>,
     _memory: CallMemory,
+}
+
+impl BlobBytes {
+    /// Bytes that were read within what is charged to `memory`.
+    pub(crate) fn charged_to(memory: &CallMemory, bytes: Vec<u8>) -> Self {
+        Self { bytes, _memory: memory.clone() }
+    }
 }
 
 impl AsRef<[u8]> for BlobBytes {
@@ -148,6 +155,6 @@ impl BlobDownload {
         });
         let read = reading.await.map_err(ServiceError::Interrupted)?;
         let bytes = read.map_err(ServiceError::Unreadable)?;
-        Ok(BlobBytes { bytes, _memory: self.memory.clone() })
+        Ok(BlobBytes::charged_to(&self.memory, bytes))
     }
 }

@@ -25,7 +25,7 @@ use wardian_formats::protocol::schema::{Bounds, LimitBounds};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
     BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, RunHistory, Runs, ServiceError,
-    SessionCalls, SessionRoom, SessionView, Status, Transfers,
+    SessionCalls, SessionFiles, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::budget::CallMemory;
@@ -149,6 +149,10 @@ impl SessionCalls for Fake {
         _: &Caller,
         _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         Err(ServiceError::NoSessions)
     }
 }

@@ -115,7 +115,7 @@ pub struct ListedFile {
     /// Its path below `/workspace`.
     pub path: String,
     /// Its kind.
-    pub kind: ListedKind,
+    pub kind: WorkspaceFileKind,
     /// Bytes of its content; those of its target for a link, and none for a folder.
     pub size_bytes: u64,
     /// The time of its last change, in milliseconds since the Unix epoch.
@@ -125,7 +125,7 @@ pub struct ListedFile {
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ListedKind {
+pub enum WorkspaceFileKind {
     /// A regular file.
     File,
     /// A folder.
@@ -204,7 +204,7 @@ mod tests {
 
     fn file(path: &str) -> ListedFile {
         let path = path.to_owned();
-        ListedFile { path, kind: ListedKind::File, size_bytes: 3, modified_ms: 7 }
+        ListedFile { path, kind: WorkspaceFileKind::File, size_bytes: 3, modified_ms: 7 }
     }
 
     fn listed(files: Vec<ListedFile>, has_more: bool) -> Vec<u8> {

@@ -74,6 +74,7 @@ pub(super) fn commit(session: u8, cell: &BegunCell, is_delta: bool, now_ms: u64)
         base: base.map(|base| base.id.clone()),
         stored_bytes: 1_000,
         end: CellEnd { result: Some("done".to_owned()), fuel: Some(7) },
+        must_reseed: false,
         now_ms,
     }
 }
