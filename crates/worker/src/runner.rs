@@ -101,9 +101,8 @@ pub trait Runner: Send {
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError>;
 
-    /// Does something with the files of a guest, as a turn without a program. `content` is that of a file
-    /// that is written; a content that nothing writes is a fault of the gateway. An order that is refused,
-    /// or has no room, leaves a guest that cannot go on if it was one to change files.
+    /// Does something with the files of a guest, as a turn without a program. The payload is the content of
+    /// a file that is written. A change that is refused leaves a guest that cannot go on.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ pub trait Runner: Send {
     fn files(
         &mut self,
         guest: &mut Self::Guest,
-        (order, content): (&FilesOrder, Payload),
+        order: (&FilesOrder, Payload),
         host: ChannelHost,
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError>;

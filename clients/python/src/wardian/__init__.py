@@ -39,7 +39,7 @@ from wardian.results import (
     SessionState,
     SkillFile,
 )
-from wardian.sessions import Cell, Checkpoint, SessionInfo, SessionPage
+from wardian.sessions import Cell, Checkpoint, FileChange, SessionFile, SessionInfo, SessionPage
 
 __version__ = "0.1.0"
 
@@ -62,6 +62,7 @@ __all__ = [
     "DescribedSkill",
     "DetachedRun",
     "DisplayPart",
+    "FileChange",
     "LeftOut",
     "ListedSkill",
     "LocalServer",
@@ -77,6 +78,7 @@ __all__ = [
     "RunResult",
     "RunStream",
     "Session",
+    "SessionFile",
     "SessionInfo",
     "SessionPage",
     "SessionState",

@@ -201,7 +201,8 @@ mod tests {
     use crate::job::Program;
     use crate::job::limits::RunLimits;
     use crate::job::session::cell::CellOrder;
-    use wardian_vocabulary::ids::{Digest, RunId, TenantId};
+    use crate::job::session::files::{FilesOrder, FilesPage};
+    use wardian_vocabulary::ids::{Digest, TenantId};
 
     #[test]
     fn payloads_know_their_size() {
@@ -232,17 +233,10 @@ mod tests {
             limits,
         };
         let turn = Turn {
-            id: RunId::generate(),
             program: Program::Code { source: "1 + 1".into(), file_name: "main.py".into() },
-            entrypoint: None,
             args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
-            keep_files: crate::job::KeepFiles::default(),
-            strict_output: false,
-            stream_logs: false,
-            profile: None,
-            cell: None,
             files: None,
-            limits: turn_limits,
+            ..Turn::of_files(FilesOrder::List(FilesPage::default()), turn_limits)
         };
         let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();
         let ToWorker::Run(read_setup, read_turn) = serde_json::from_str(&text).unwrap() else {
@@ -252,7 +246,7 @@ mod tests {
         assert_eq!(read_turn.args.get(), turn.args.get());
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
-        assert!(!text.contains("cell"), "a turn that is not a cell says nothing of it: {text}");
+        assert!(!text.contains("cell") && !text.contains(r#""files":"#), "{text}");
         let orders = [
             (Order::Open(&setup), "open"),
             (Order::Resume(&setup), "resume"),

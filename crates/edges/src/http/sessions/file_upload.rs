@@ -4,7 +4,7 @@
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Body as _;
 
@@ -34,9 +34,10 @@ pub(super) async fn receive<M: Methods + Status + SessionCalls>(
 ) -> Result<FileChange, Box<Response>> {
     let (parts, mut body) = request.into_parts();
     let waits = parts.headers.contains_key(header::EXPECT);
+    let length = body.size_hint().exact();
     let begun = async {
         let conditions = asked.conditions(parts.uri.query(), &parts.headers)?;
-        let announced = length_of(asked, &parts.headers, &body)?;
+        let announced = length_of(asked, &parts.headers, length)?;
         let files = asked.files()?;
         let upload = files.begin(&asked.caller, id, (path, announced), conditions.order()).await;
         Ok((files, conditions, upload.map_err(|error| asked.failed(&error))?))
@@ -69,8 +70,8 @@ pub(super) async fn receive<M: Methods + Status + SessionCalls>(
 /// The length of the content, which a request has to announce: memory is reserved for it.
 fn length_of<M: Methods + Status + SessionCalls>(
     asked: &SessionRequest<'_, M>,
-    headers: &axum::http::HeaderMap,
-    body: &Body,
+    headers: &HeaderMap,
+    length: Option<u64>,
 ) -> Result<ByteCount, Box<Response>> {
     let refused = |status, message: &str| Box::new(refuse(status, message, &asked.request_id));
     if headers.contains_key(header::CONTENT_RANGE) {
@@ -83,8 +84,7 @@ fn length_of<M: Methods + Status + SessionCalls>(
         let message = "the content is written as it is sent: send it without `Content-Encoding`";
         return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
-    let announced = body.size_hint().exact().map(ByteCount::bytes);
-    announced.ok_or_else(|| {
+    length.map(ByteCount::bytes).ok_or_else(|| {
         let message = "the header `Content-Length` must have the length of the content";
         refused(StatusCode::LENGTH_REQUIRED, message)
     })

@@ -249,7 +249,7 @@ mod tests {
             (b"{}".to_vec(), 9),
             (vec![b' '; MAX_ANSWER + 1], 9),
         ] {
-            assert_eq!(FilesAnswer::read(&text, &page(limit)), None, "{:.80?}", text);
+            assert_eq!(FilesAnswer::read(&text, &page(limit)), None, "{text:.80?}");
         }
         let longest = format!("{}x", "\u{1}".repeat(MAX_FILE_PATH - 1));
         let count = MAX_PAGE_PATHS / MAX_FILE_PATH + 1;

@@ -69,7 +69,7 @@ type Held = (HeldBlobs, Vec<Arc<UsedLayer>>);
 
 impl Service {
     /// Gives an order to a worker that keeps the guest of the session, or to one that makes it.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn order_files(
         &self,
         caller: &Caller,
         session: &StoredSession,

@@ -104,7 +104,7 @@ impl SessionFiles<'_> {
         let (look, done) = self.look(caller, id, wait_ms, FilesOrder::List(page)).await?;
         let FilesAnswer::Listed(ListedFiles { files, has_more, unlisted }) = done.answer else {
             let session = self.find(caller, id).await?;
-            return Err(refused(done.answer, folder.unwrap_or("."), &session));
+            return Err(refused(&done.answer, folder.unwrap_or("."), &session));
         };
         let last = files.last().map(|file| file.path.clone());
         let checkpoint = look.head().cloned();
@@ -132,7 +132,7 @@ impl SessionFiles<'_> {
         let (_look, done) = self.look(caller, id, wait_ms, order).await?;
         let content = match (done.answer, done.host.content()) {
             (FilesAnswer::Read { .. }, Some(content)) => content,
-            (answer, _) => return Err(refused(answer, path, &self.find(caller, id).await?)),
+            (answer, _) => return Err(refused(&answer, path, &self.find(caller, id).await?)),
         };
         let (size, hashed) = (content.size().as_u64(), Arc::clone(&content));
         let digest = caller.memory.on_thread(move || digest_of(&hashed)).await;
@@ -160,7 +160,7 @@ impl SessionFiles<'_> {
         let room = self.0.sessions();
         let look = room.store()?.look(&caller.tenant, &session.id, wait_of(wait_ms)).await?;
         let place = Place::Look(&look);
-        let mut done = self.0.carry_out(caller, &session, place, (order, None)).await?;
+        let mut done = self.0.order_files(caller, &session, place, (order, None)).await?;
         let guest: Option<HeldGuest> = done.guest.take();
         if let (Some(guest), Some(head)) = (guest, look.head()) {
             room.guests().put(session.id.clone(), head.clone(), guest);
@@ -170,11 +170,11 @@ impl SessionFiles<'_> {
 }
 
 /// The error for an order of this path that was refused.
-pub(super) fn refused(answer: FilesAnswer, path: &str, session: &StoredSession) -> ServiceError {
+pub(super) fn refused(answer: &FilesAnswer, path: &str, session: &StoredSession) -> ServiceError {
     match answer {
         FilesAnswer::Refused(refusal) => {
             let limit = workspace_of(session).unwrap_or_default();
-            FilesError::of(refusal, path, limit).into()
+            FilesError::of(*refusal, path, limit).into()
         }
         _ => FilesError::Failed { reason: "it sent no content".to_owned() }.into(),
     }

@@ -1,6 +1,6 @@
 //! Writes and removes files of a session: each change is a cell of its own, without a program.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tracing::warn;
 
 use crate::caller::Caller;
@@ -33,7 +33,7 @@ pub struct ChangeOrder<'a> {
 }
 
 /// A change of a file, which is in the checkpoint that the session is at now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
     /// The path of the file.
     pub path: String,
@@ -112,7 +112,8 @@ impl SessionFiles<'_> {
         let note = format!("# {announced} were written to {shown}");
         let FileUpload { draft, _memory, _permit, .. } = upload;
         let content = draft.finish().map_err(ServiceError::Unreadable)?;
-        self.change(caller, (&session, order, note), (files, shown), Some(content)).await
+        let change = self.change(caller, (&session, order, note), (files, shown), Some(content));
+        Box::pin(change).await
     }
 
     /// Removes a file, a link or an empty folder of a session. When this returns, that is durable.
@@ -133,7 +134,8 @@ impl SessionFiles<'_> {
         let session = self.find(caller, id).await?;
         let files = FilesOrder::Remove { path: path.to_owned() };
         let note = format!("# {} was removed", path.escape_debug());
-        self.change(caller, (&session, order, note), (files, path.to_owned()), None).await
+        let change = self.change(caller, (&session, order, note), (files, path.to_owned()), None);
+        Box::pin(change).await
     }
 
     /// Carries out a change as a cell, whose source is a note for people.
@@ -150,13 +152,13 @@ impl SessionFiles<'_> {
         let turn = room.store()?.take_turn(&caller.tenant, &session.id, request).await?;
         let (cell, size) = (turn.number(), content.as_ref().map(SealedContent::size));
         let order = (files, content.as_ref());
-        let done = self.0.carry_out(caller, session, Place::Turn(&turn), order).await;
+        let done = self.0.order_files(caller, session, Place::Turn(&turn), order).await;
         let (replaced, done) = match done {
             Ok(CarriedOut { answer: FilesAnswer::Written { replaced }, .. }) => (replaced, done?),
             Ok(CarriedOut { answer: FilesAnswer::Removed, .. }) => (true, done?),
             Ok(CarriedOut { answer, .. }) => {
                 leave(turn).await;
-                return Err(refused(answer, &path, session));
+                return Err(refused(&answer, &path, session));
             }
             Err(error) => {
                 leave(turn).await;
@@ -171,7 +173,7 @@ impl SessionFiles<'_> {
         }
         let (checkpoint, state, reason) = (Some(at), CellFate::Kept, None);
         let session = SessionResult { id: session.id.clone(), cell, checkpoint, state, reason };
-        let size_bytes = size.map(|size| size.as_u64());
+        let size_bytes = size.map(ByteCount::as_u64);
         Ok(FileChange { path, size_bytes, replaced, session })
     }
 }
