@@ -63,7 +63,7 @@ def test_lists_are_read_page_by_page() -> None:
             assert session.checkpoint == "c9-1"
         _, first, second = server.seen
     assert first.path == f"{FILES}?folder=data&limit=1000&wait_ms=20"
-    assert second.path == f"{FILES}?folder=data&cursor=a%2Fb%20c&limit=1000&wait_ms=20"
+    assert second.path == f"{FILES}?folder=data&cursor=a%2Fb+c&limit=1000&wait_ms=20"
 
 
 def test_content_is_read_and_written(tmp_path: Path) -> None:

@@ -132,11 +132,11 @@ fn perform<R: Runner>(
     (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
     (watch, last_reset): (Stopwatch, Option<Duration>),
 ) -> Result<Option<bool>, WorkerError> {
-    let writes = matches!(turn.files, Some(FilesOrder::Write { .. }));
+    let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
     if writes != content.is_some() {
         return Err(WorkerError::Unexpected);
     }
-    let end = match &turn.files {
+    let end = match turn.files.as_deref() {
         None => runner.turn(guest, &turn, host.clone(), watch),
         Some(order) => {
             let order = (order, content.unwrap_or(Payload::None));

@@ -201,7 +201,6 @@ mod tests {
     use crate::job::Program;
     use crate::job::limits::RunLimits;
     use crate::job::session::cell::CellOrder;
-    use crate::job::session::files::{FilesOrder, FilesPage};
     use wardian_vocabulary::ids::{Digest, TenantId};
 
     #[test]
@@ -232,12 +231,9 @@ mod tests {
             counts_fuel: false,
             limits,
         };
-        let turn = Turn {
-            program: Program::Code { source: "1 + 1".into(), file_name: "main.py".into() },
-            args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
-            files: None,
-            ..Turn::of_files(FilesOrder::List(FilesPage::default()), turn_limits)
-        };
+        let program = Program::Code { source: "1 + 1".into(), file_name: "main.py".into() };
+        let args = RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap();
+        let turn = Turn::new(program, args, turn_limits);
         let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();
         let ToWorker::Run(read_setup, read_turn) = serde_json::from_str(&text).unwrap() else {
             panic!("read as something else: {text}");

@@ -67,34 +67,42 @@ pub struct Turn {
     /// Makes the turn one without a program: the host does this with the files of the guest, and nothing
     /// else of the turn has a meaning but its limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<FilesOrder>,
+    pub files: Option<Box<FilesOrder>>,
     /// Ceilings on this turn.
     pub limits: TurnLimits,
 }
 
 impl Turn {
-    /// A turn without a program, which does this with the files of the guest.
+    /// A turn with nothing beside its program, under a new id.
     #[must_use]
-    pub fn of_files(files: FilesOrder, limits: TurnLimits) -> Self {
+    pub fn new(program: Program, args: Box<RawValue>, limits: TurnLimits) -> Self {
         Self {
             id: RunId::generate(),
-            program: Program::Code { source: String::new(), file_name: String::new() },
+            program,
             entrypoint: None,
-            args: RawValue::NULL.to_owned(),
+            args,
             keep_files: KeepFiles::Nothing,
             strict_output: false,
             stream_logs: false,
             profile: None,
             cell: None,
-            files: Some(files),
+            files: None,
             limits,
         }
+    }
+
+    /// A turn without a program, which does this with the files of the guest.
+    #[must_use]
+    pub fn of_files(files: FilesOrder, limits: TurnLimits) -> Self {
+        let program = Program::Code { source: String::new(), file_name: String::new() };
+        let files = Some(Box::new(files));
+        Self { files, ..Self::new(program, RawValue::NULL.to_owned(), limits) }
     }
 
     /// True if the state of the guest is saved after the turn: a cell, or a change of its files.
     #[must_use]
     pub fn saves_state(&self) -> bool {
-        self.cell.is_some() || self.files.as_ref().is_some_and(FilesOrder::changes)
+        self.cell.is_some() || self.files.as_deref().is_some_and(FilesOrder::changes)
     }
 }
 

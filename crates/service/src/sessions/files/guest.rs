@@ -183,7 +183,7 @@ async fn finished(
     caller.memory.reserve(ByteCount::bytes(copies))?;
     let text = caller.memory.on_thread(move || output.into_bytes()).await;
     let text = text.map_err(ServiceError::Interrupted)?.map_err(ServiceError::Unreadable)?;
-    let order = turn.files.as_ref();
+    let order = turn.files.as_deref();
     let answer = order.and_then(|order| FilesAnswer::read(&text, order));
     let answer = answer.ok_or_else(|| failed("its answer is one to something else".to_owned()))?;
     let guest = finished.is_guest_kept.then_some(guest);
