@@ -31,7 +31,7 @@ use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
 /// Gives every blob the name of its content and keeps nothing.
-struct Forgetful;
+pub(super) struct Forgetful;
 
 impl Host for Forgetful {
     fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {

@@ -227,7 +227,7 @@ mod tests {
     use wardian_formats::job::session::checkpoint::PackFacts;
     use wardian_formats::job::socket::{self, Incoming};
     use wardian_sandbox::memory::PayloadBytes;
-    use wardian_vocabulary::ids::{BlobId, Digest};
+    use wardian_vocabulary::ids::{BlobId, Digest, WorkspacePath};
 
     fn shared(content: AttachedContent) -> Attachment {
         Attachment { owner: Owner::Shared, content }
@@ -491,7 +491,15 @@ mod tests {
         let spare = || ToWorker::Open(setup());
         let pack = || ToWorker::Pack;
         let resume = || ToWorker::Resume(setup());
-        let fails: [Vec<ToWorker>; 12] = [
+        let files = |order| ToWorker::Turn(Box::new(Turn::of_files(order, script("").1.limits)));
+        let write = || files(FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() });
+        let look = || files(FilesOrder::Read { path: "a".to_owned() });
+        let fails: [Vec<ToWorker>; 17] = [
+            vec![spare(), write()],
+            vec![spare(), ToWorker::Content, look()],
+            vec![spare(), ToWorker::Content, turn_of("return {}")],
+            vec![ToWorker::Content, ToWorker::Content],
+            vec![ToWorker::Content, run_of("return {}")],
             vec![spare(), pack()],
             vec![resume(), pack()],
             vec![spare(), resume()],

@@ -102,4 +102,11 @@ mod tests {
         assert_eq!(Digest::parse(&digest.to_string()), Ok(digest));
         assert!(Digest::parse("abc").is_err());
     }
+
+    #[test]
+    fn pieces_have_the_digest_of_the_whole() {
+        let mut pieces = Digest::in_pieces();
+        [&b"war"[..], b"", b"dian"].iter().for_each(|piece| pieces.add(piece));
+        assert_eq!(pieces.finish(), Digest::of(b"wardian"));
+    }
 }

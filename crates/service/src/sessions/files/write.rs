@@ -109,7 +109,7 @@ impl SessionFiles<'_> {
         }
         let (session, shown) = (session.clone(), path.to_string());
         let files = FilesOrder::Write { path: path.clone() };
-        let note = format!("# {announced} were written to {shown}");
+        let note = format!("# wrote {shown} ({announced})");
         let FileUpload { draft, _memory, _permit, .. } = upload;
         let content = draft.finish().map_err(ServiceError::Unreadable)?;
         let change = self.change(caller, (&session, order, note), (files, shown), Some(content));
@@ -133,7 +133,7 @@ impl SessionFiles<'_> {
         }
         let session = self.find(caller, id).await?;
         let files = FilesOrder::Remove { path: path.to_owned() };
-        let note = format!("# {} was removed", path.escape_debug());
+        let note = format!("# removed {}", path.escape_debug());
         let change = self.change(caller, (&session, order, note), (files, path.to_owned()), None);
         Box::pin(change).await
     }
