@@ -101,7 +101,8 @@ impl SessionFiles<'_> {
             after: cursor.map(str::to_owned),
             limit,
         };
-        let (look, done) = self.look(caller, id, wait_ms, FilesOrder::List(page)).await?;
+        let looked = self.look(caller, id, wait_ms, FilesOrder::List(page));
+        let (look, done) = Box::pin(looked).await?;
         let FilesAnswer::Listed(ListedFiles { files, has_more, unlisted }) = done.answer else {
             let session = self.find(caller, id).await?;
             return Err(refused(&done.answer, folder.unwrap_or("."), &session));
@@ -129,7 +130,7 @@ impl SessionFiles<'_> {
         let permit = self.0.transfers.begin_other_download()?;
         caller.memory.reserve(DOWNLOAD_MEMORY)?;
         let order = FilesOrder::Read { path: path.to_owned() };
-        let (_look, done) = self.look(caller, id, wait_ms, order).await?;
+        let (_look, done) = Box::pin(self.look(caller, id, wait_ms, order)).await?;
         let content = match (done.answer, done.host.content()) {
             (FilesAnswer::Read { .. }, Some(content)) => content,
             (answer, _) => return Err(refused(&answer, path, &self.find(caller, id).await?)),
