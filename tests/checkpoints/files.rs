@@ -26,8 +26,10 @@ fn write_of(path: &str) -> FilesOrder {
 fn listed(parked: &mut Parked, sandbox: &Sandbox) -> Vec<String> {
     let page = FilesPage { limit: 10, ..FilesPage::default() };
     let (answer, _) = order(parked, sandbox, (&FilesOrder::List(page), b""));
-    let FilesAnswer::Listed(listed) = answer else { panic!("it is no list: {answer:?}") };
-    listed.files.into_iter().map(|file| file.path).collect()
+    match answer {
+        FilesAnswer::Listed(listed) => listed.files.into_iter().map(|file| file.path).collect(),
+        other => panic!("it is no list: {other:?}"),
+    }
 }
 
 #[test]

@@ -20,7 +20,8 @@ impl<'a> Files<'a> {
     fn ask(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Reply {
         let place = format!("/v1/sessions/{}/files{path}", self.id);
         let is_chunked = headers.contains("transfer-encoding");
-        let length = if is_chunked { "" } else { &format!("content-length: {}\r\n", body.len()) };
+        let length = format!("content-length: {}\r\n", body.len());
+        let length = if is_chunked { "" } else { length.as_str() };
         let head = format!("{method} {place} HTTP/1.1\r\nhost: localhost\r\n{headers}{length}");
         let mut connection = self.server.connect();
         connection.send([head.as_bytes(), b"\r\n", body].concat());
@@ -116,7 +117,7 @@ fn a_read_changes_nothing_and_leaves_the_guest_warm() {
     files.cell("import random\nrandom.random()");
     let path = format!("/v1/sessions/{}/fork", files.id);
     let forks = server.client().post_json(&path, &json!({"count": 2})).json();
-    let drawn: Vec<Value> = [0, 1]
+    let drawn: Vec<Value> = [0_usize, 1]
         .into_iter()
         .map(|at| {
             let id = forks["forks"][at]["id"].as_str().unwrap().to_owned();
@@ -216,8 +217,7 @@ fn commands_list_get_and_put_files() {
         let arguments = [&["sessions"][..], arguments, &["--server", &url]].concat();
         place.run_with_input(&arguments, input)
     };
-    place.file("in.txt", "content");
-    let local = place.folder().join("in.txt");
+    let local = place.file("in.txt", "content");
     let put = at(&["put", &files.id, local.to_str().unwrap(), "--json"], "").with(0).json();
     assert_eq!((&put["path"], &put["size_bytes"]), (&json!("in.txt"), &json!(7)));
     let typed = at(&["put", &files.id, "-", "/workspace/d/typed"], "from input").with(0);

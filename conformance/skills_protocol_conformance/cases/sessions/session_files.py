@@ -47,13 +47,13 @@ def write(session):
 @session_case("files-remove", FILES, "`DELETE` removes a file.")
 def remove(session):
     """A file that was removed is there no more, and can be taken back with its checkpoint."""
-    with Interpreter(session, "open('a.txt', 'w').write('kept')") as live:
+    with Interpreter(session, "open('a.txt', 'w').write('old')") as live:
         before = live.checkpoint()
         changed(live, "DELETE", "/a.txt", 200)
         refused(live, of_files(live, "GET", "/a.txt"), 404, "file_not_found")
         refused(live, of_files(live, "DELETE", "/a.txt"), 404, "file_not_found")
         live.asked(200, "POST", "/restore", {"checkpoint": before})
-        expect_equal(of_files(live, "GET", "/a.txt").body, b"kept", "the content")
+        expect_equal(of_files(live, "GET", "/a.txt").body, b"old", "the content")
 
 
 @session_case("files-read", FILES, "`GET` lists files, or is the content of one, and changes nothing.")
@@ -82,11 +82,11 @@ def read(session):
 @session_case("files-conditions", FILES, "A change is refused unless the session is at `if_checkpoint`.")
 def conditions(session):
     """A change is refused where its checkpoint is not that of the session, and changes nothing."""
-    with Interpreter(session, "open('a.txt', 'w').write('kept')") as live:
+    with Interpreter(session, "open('a.txt', 'w').write('old')") as live:
         at = live.checkpoint()
-        for verb in ("PUT", "DELETE"):
-            reply = of_files(live, verb, f"/a.txt?if_checkpoint={OTHER_CHECKPOINT}", b"no"[: 2 * (verb == "PUT")])
+        for verb, body in (("PUT", b"no"), ("DELETE", b"")):
+            reply = of_files(live, verb, f"/a.txt?if_checkpoint={OTHER_CHECKPOINT}", body)
             refused(live, reply, 409, "session_conflict")
         expect_equal(live.checkpoint(), at, "the checkpoint of the session")
-        expect_equal(of_files(live, "GET", "/a.txt").body, b"kept", "the content")
+        expect_equal(of_files(live, "GET", "/a.txt").body, b"old", "the content")
         changed(live, "PUT", f"/a.txt?if_checkpoint={at}", 200, b"new")

@@ -42,7 +42,7 @@ def _(server):
     server.sent_content = content
 
 
-@defect("a read is a checkpoint", READ)
+@defect("a read is a checkpoint", READ, CONDITIONS)
 def _(server):
     right = server.of_file
 
