@@ -31,7 +31,7 @@ use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
 /// Gives every blob the name of its content and keeps nothing.
-struct Forgetful;
+pub(super) struct Forgetful;
 
 impl Host for Forgetful {
     fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
@@ -163,6 +163,7 @@ pub(super) fn turn(code: &str, value: &str, fuel: Option<Fuel>) -> Turn {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits,
     }
 }

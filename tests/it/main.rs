@@ -65,6 +65,7 @@ mod scale;
 mod scripts;
 mod secrets;
 mod session_commands;
+mod session_files;
 mod sessions;
 mod shares;
 mod skill_tests;

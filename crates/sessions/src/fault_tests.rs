@@ -171,6 +171,7 @@ async fn whole_cells_survive_a_database_that_fails() {
             base: Some(head.pack.id.clone()),
             stored_bytes: crate::seal::sealed_size(description.size),
             end: end(),
+            must_reseed: false,
             now_ms: START,
         };
         let keys = sessions.0.keys_of_chain(&acme(), &id, &head.id, &[head.pack]).await.unwrap();

@@ -64,9 +64,9 @@ pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
 pub use crate::turns::cell_ends::CellEnds;
-pub use crate::turns::turn::{
-    MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
-};
+pub use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+pub use crate::turns::look::SessionLook;
+pub use crate::turns::turn::{MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
     CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
     SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession,

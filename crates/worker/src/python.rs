@@ -13,6 +13,7 @@ use wardian_engine::library::mpl_data;
 use wardian_engine::{CStack, SignalPlaces};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::memory::{PayloadBytes, Verify};
 use wardian_sandbox::{
@@ -189,6 +190,17 @@ impl Runner for PythonRunner {
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError> {
         Ok(self.sandbox.turn(guest, turn, Box::new(host), watch)?)
+    }
+
+    fn files(
+        &mut self,
+        guest: &mut OpenGuest,
+        (order, content): (&FilesOrder, Payload),
+        mut host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError> {
+        let content = PayloadBytes::open(content)?;
+        Ok(self.sandbox.files(guest, (order, content.as_ref()), &mut host, watch)?)
     }
 
     fn close(&mut self, guest: OpenGuest) -> Result<(), RunnerError> {

@@ -9,10 +9,10 @@ use tracing::warn;
 
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey};
-use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
 use crate::turns::cell_ends::CellEnds;
+use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
@@ -23,9 +23,6 @@ use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
-
-/// Maximum number of packs in a chain.
-pub const MAX_CHAIN: u32 = 32;
 
 /// Longest program that is kept with a cell, in bytes.
 pub const MAX_SOURCE: usize = 1 << 20;
@@ -44,15 +41,6 @@ pub struct TurnRequest {
     pub wait: Duration,
 }
 
-/// A pack as it was stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnsealedPack {
-    /// Its facts.
-    pub description: PackDescription,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
 /// The turn of a cell in its session. No other cell begins while it exists.
 ///
 /// It ends with [`commit`](Self::commit), [`park`](Self::park) or [`roll_back`](Self::roll_back). Dropped
@@ -67,6 +55,16 @@ pub struct SessionTurn<D: Disk = LocalDisk> {
     is_continued: bool,
     /// `None` once the turn is at its end.
     permit: Option<TurnPermit>,
+}
+
+/// How a cell ends whose state is kept, or a part of it.
+#[derive(Debug)]
+struct Ending {
+    ends: CellEnds,
+    /// What it has asked, if it waits.
+    asked: Option<String>,
+    /// True if the next cell must reseed whatever this one has done.
+    must_reseed: bool,
 }
 
 impl<D: Disk> Sessions<D> {
@@ -179,28 +177,7 @@ impl<D: Disk> SessionTurn<D> {
         let Some(head) = self.state().map(|state| &state.id.checkpoint) else {
             return Ok(Vec::new());
         };
-        let chain = self.inner.store.chain(&self.session, head).await?;
-        if !is_whole(&chain, head) {
-            return Err(SessionsError::Damaged { checkpoint: head.clone() });
-        }
-        let sizes = chain.iter().map(|pack| pack.stored_bytes);
-        memory.reserve(ByteCount::bytes(sizes.fold(0, u64::saturating_add)))?;
-        let keys = self.inner.keys_of_chain(&self.tenant, &self.session, head, &chain).await?;
-        let (folder, head) = (Arc::clone(&self.inner.folder), head.clone());
-        on_thread(move || {
-            let mut packs = Vec::with_capacity(chain.len());
-            for pack in chain {
-                let damaged = || SessionsError::Damaged { checkpoint: head.clone() };
-                let key = keys.get(&pack.id.origin).ok_or_else(damaged)?;
-                let bytes = folder.read(&pack, key).map_err(|fault| match fault {
-                    ReadFault::Damaged => damaged(),
-                    ReadFault::Failed(cause) => SessionsError::from_disk("read")(cause),
-                })?;
-                packs.push(UnsealedPack { description: pack.description, bytes });
-            }
-            Ok(packs)
-        })
-        .await
+        self.inner.packs_of((&self.tenant, &self.session), head, memory).await
     }
 
     /// Bytes of all packs that lead to the state that the cell begins or goes on in. Zero for a new guest.
@@ -229,7 +206,25 @@ impl<D: Disk> SessionTurn<D> {
         bytes: Vec<u8>,
         end: impl Into<CellEnds>,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end.into(), None)).await
+        let ending = Ending { ends: end.into(), asked: None, must_reseed: false };
+        self.end_with(description, bytes, ending).await
+    }
+
+    /// As [`commit`](Self::commit), for a change of the state that ran no program: what was to be reseeded
+    /// before is to be reseeded still.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    pub async fn commit_change(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: CellEnd,
+    ) -> Result<CheckpointId, SessionsError> {
+        let must_reseed = self.must_reseed();
+        let ending = Ending { ends: end.into(), asked: None, must_reseed };
+        self.end_with(description, bytes, ending).await
     }
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
@@ -246,18 +241,19 @@ impl<D: Disk> SessionTurn<D> {
         end: impl Into<CellEnds>,
         asked: String,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end.into(), Some(asked))).await
+        let ending = Ending { ends: end.into(), asked: Some(asked), must_reseed: false };
+        self.end_with(description, bytes, ending).await
     }
 
     async fn end_with(
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        (ends, asked): (CellEnds, Option<String>),
+        Ending { ends, asked, must_reseed }: Ending,
     ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
             let end = bounded_end(ends.end);
-            let committed = self.try_commit(description, bytes, (end, asked)).await;
+            let committed = self.try_commit(description, bytes, (end, asked, must_reseed)).await;
             match committed {
                 Ok(checkpoint) => {
                     self.give_turn_back();
@@ -295,7 +291,7 @@ impl<D: Disk> SessionTurn<D> {
         &self,
         description: PackDescription,
         bytes: Vec<u8>,
-        (end, asked): (CellEnd, Option<String>),
+        (end, asked, must_reseed): (CellEnd, Option<String>, bool),
     ) -> Result<CheckpointId, SessionsError> {
         let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let base = self.base_of(&description, &bytes)?;
@@ -315,6 +311,7 @@ impl<D: Disk> SessionTurn<D> {
             base,
             stored_bytes: stored,
             end,
+            must_reseed,
             now_ms: inner.now_ms(),
         };
         // The file first, so that a row never is without its pack.
@@ -449,19 +446,6 @@ async fn roll_back_quietly<D: Disk>(
     if let Err(cause) = rolled_back {
         warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
     }
-}
-
-/// True if these packs lead from a whole one to the checkpoint, without a gap.
-fn is_whole(chain: &[StoredPack], checkpoint: &CheckpointId) -> bool {
-    let mut base = None;
-    for (pack, sequence) in chain.iter().zip(0..MAX_CHAIN) {
-        if pack.description.sequence != sequence || pack.description.base != base {
-            return false;
-        }
-        base = Some(pack.description.digest);
-    }
-    let is_short = u32::try_from(chain.len()).is_ok_and(|length| length <= MAX_CHAIN);
-    is_short && chain.last().is_some_and(|last| last.id.checkpoint == *checkpoint)
 }
 
 fn bounded(text: String, most: usize) -> Option<String> {

@@ -109,8 +109,9 @@ pub trait SessionCells: Send + Sync {
     /// same checkpoint is told so.
     async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError>;
 
-    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. Changes nothing
-    /// if the tenant would have more than `max_bytes` then.
+    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. The session must
+    /// reseed from then on only if the commit says so. Changes nothing if the tenant would have more than
+    /// `max_bytes` then.
     async fn commit_cell(
         &self,
         commit: &CellCommit,
@@ -303,6 +304,9 @@ pub struct CellCommit {
     pub stored_bytes: u64,
     /// Its end.
     pub end: CellEnd,
+    /// True if the next cell that begins at the checkpoint must reseed, because this one was to and has
+    /// not: it was a change of files, which runs no program.
+    pub must_reseed: bool,
     /// The time of its end.
     pub now_ms: u64,
 }

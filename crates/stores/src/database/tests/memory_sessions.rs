@@ -548,7 +548,7 @@ impl SessionCells for MemorySessions {
         };
         session.checkpoints.insert(commit.checkpoint.cell(), made);
         session.row.head = Some(commit.checkpoint.clone());
-        session.must_reseed = false;
+        session.must_reseed = commit.must_reseed;
         session.use_at(commit.now_ms);
         session.thin_out();
         let tenant = session.tenant.clone();

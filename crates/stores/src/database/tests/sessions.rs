@@ -74,6 +74,7 @@ pub(super) fn commit(session: u8, cell: &BegunCell, is_delta: bool, now_ms: u64)
         base: base.map(|base| base.id.clone()),
         stored_bytes: 1_000,
         end: CellEnd { result: Some("done".to_owned()), fuel: Some(7) },
+        must_reseed: false,
         now_ms,
     }
 }
@@ -213,7 +214,15 @@ async fn continued_once_is_told_of_every_state() {
         assert_eq!((restored.number, restored.must_reseed), (6, true), "{name}");
         assert_eq!(restored.head.unwrap().id, end.checkpoint, "{name}");
         assert_eq!(store.roll_back_running().await.unwrap(), 3, "{name}");
-        assert!(begin(&*store, &cell).await.must_reseed, "{name}");
+        let told = begin(&*store, &cell).await;
+        assert!(told.must_reseed, "{name}");
+        // A change of files reseeds nothing.
+        let change = CellCommit { must_reseed: told.must_reseed, ..commit(1, &told, true, NOW) };
+        store.commit_cell(&change, ROOM).await.unwrap();
+        let next = begin(&*store, &cell).await;
+        assert!(next.must_reseed, "{name}");
+        store.commit_cell(&commit(1, &next, true, NOW), ROOM).await.unwrap();
+        assert!(!begin(&*store, &cell).await.must_reseed, "{name}");
     }
 }
 

@@ -77,9 +77,10 @@ impl SessionCells for SqliteSessions {
         let session = &commit.session;
         add_pack(&mut transaction, tenant.as_str(), commit).await?;
         add_checkpoint(&mut transaction, commit).await?;
-        sqlx::query("UPDATE sessions SET head = $2, must_reseed = 0 WHERE session_id = $1")
+        sqlx::query("UPDATE sessions SET head = $2, must_reseed = $3 WHERE session_id = $1")
             .bind(session.to_string())
             .bind(commit.checkpoint.to_string())
+            .bind(i64::from(commit.must_reseed))
             .execute(&mut *transaction)
             .await?;
         use_session(&mut transaction, session, commit.now_ms).await?;
