@@ -193,6 +193,7 @@ static SETTINGS: [SettingRow; 164] = [
     row("sessions.idle", AtStart, "", "1 s to 366 d", "How long a session is kept after its last call.", ""),
     row("sessions.max_age", AtStart, "", "1 s to 366 d", "How long a session is kept after its creation.", ""),
     row("sessions.longest_wait", AtStart, "", "1 s to 366 d", "How long a worker holds a cell that waits for its caller in the middle of a call.", ""),
+    row("sessions.sync", AtStart, "", "`second`, `always`", "When the state after a cell survives a loss of power: second, within a second of the answer; always, before the answer.", "sessions.md#after-a-loss-of-power"),
     row("results.memory", AtStart, "", "0 to 16 GiB", "Memory for results of reproducible runs that answer later calls with `cache`; 0 keeps none.", "reproducible.md#answers-from-the-cache"),
     row("results.max_age", AtStart, "", "", "How long such a result is kept.", ""),
     row("results.max_count", AtStart, "", "0 to 10,000,000", "Maximum number of such results of one tenant; beyond it the oldest is removed.", ""),

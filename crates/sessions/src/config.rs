@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use wardian_stores::sessions::SessionSync;
 use wardian_vocabulary::units::ByteCount;
 
 /// The settings of sessions.
@@ -20,11 +21,16 @@ pub struct SessionsConfig {
     pub max_age: Duration,
     /// The longest time for which a worker holds a cell that waits for its caller in the middle of a call.
     pub longest_wait: Duration,
+    /// When the state after a cell survives a loss of power.
+    pub sync: SessionSync,
+    /// Names the time since the machine was started: a server that has ended in another one without saying so
+    /// may have lost its power. `None` if the system has no such name.
+    pub boot: Option<String>,
 }
 
 impl SessionsConfig {
     /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 24 hours after the
-    /// last use, seven days, and ten minutes for an answer.
+    /// last use, seven days, ten minutes for an answer, and durable within a second.
     #[must_use]
     pub const fn at(root: PathBuf) -> Self {
         Self {
@@ -34,6 +40,8 @@ impl SessionsConfig {
             idle: Duration::from_secs(24 * 60 * 60),
             max_age: Duration::from_secs(7 * 24 * 60 * 60),
             longest_wait: Duration::from_secs(10 * 60),
+            sync: SessionSync::Second,
+            boot: None,
         }
     }
 }

@@ -185,7 +185,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, sessions.clone()), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -195,6 +195,7 @@ async fn listen(
     keys.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    end_sessions(sessions).await;
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
@@ -258,6 +259,18 @@ async fn write_last_uses(authentication: &Authentication) {
         && let Err(fault) = keys.write_uses().await
     {
         warn!("the last use of keys is not written: {}", CauseChain(&fault));
+    }
+}
+
+/// Makes what sessions have kept survive a loss of power.
+async fn end_sessions(sessions: Option<Sessions>) {
+    if let Some(sessions) = sessions
+        && let Err(cause) = sessions.shut_down().await
+    {
+        warn!(
+            "the last states of sessions may not survive a loss of power: {}",
+            CauseChain(&cause)
+        );
     }
 }
 
