@@ -11,6 +11,7 @@
 mod cache;
 mod chains;
 mod clocks;
+mod heap;
 mod random;
 mod states;
 mod workshop;

@@ -64,6 +64,7 @@ mod scale;
 mod scripts;
 mod secrets;
 mod session_commands;
+mod session_losses;
 mod sessions;
 mod shares;
 mod skill_tests;

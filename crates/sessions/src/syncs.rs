@@ -9,7 +9,7 @@
 //! A file that a row does not need any more is removed once the change of the row is durable: the row may
 //! come back, and with it the state at which a session is.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -72,6 +72,24 @@ impl<D: Disk> Sessions<D> {
     }
 }
 
+/// Syncs changes soon after they were made. An attempt that fails is repeated, unless it never succeeds again.
+async fn sync_soon<D: Disk>(sessions: Weak<Inner<D>>, is_changed: Arc<Notify>) {
+    loop {
+        is_changed.notified().await;
+        sleep(DELAY).await;
+        let Some(inner) = sessions.upgrade() else { return };
+        let Err(cause) = inner.sync_changes().await else { continue };
+        if inner.folder.is_sealed() {
+            return;
+        }
+        warn!(
+            error = %CauseChain(&cause),
+            "what sessions have changed could not be synced, and would be lost with the power"
+        );
+        is_changed.notify_one();
+    }
+}
+
 impl<D: Disk> Inner<D> {
     /// Notes what the end of a cell has changed: the pack that was written, and those that nothing needs any
     /// more, whose files are removed now or later.
@@ -96,24 +114,8 @@ impl<D: Disk> Inner<D> {
         if self.config.sync == SessionSync::Always {
             return;
         }
-        let (inner, is_changed) = (Arc::downgrade(self), Arc::clone(&self.unsynced.is_changed));
-        let task = tokio::spawn(async move {
-            loop {
-                is_changed.notified().await;
-                sleep(DELAY).await;
-                let Some(inner) = inner.upgrade() else { return };
-                if let Err(cause) = inner.sync_changes().await {
-                    if inner.folder.is_sealed() {
-                        return;
-                    }
-                    warn!(
-                        error = %CauseChain(&cause),
-                        "what sessions have changed could not be synced, and would be lost with the power"
-                    );
-                    is_changed.notify_one();
-                }
-            }
-        });
+        let is_changed = Arc::clone(&self.unsynced.is_changed);
+        let task = tokio::spawn(sync_soon(Arc::downgrade(self), is_changed));
         *self.unsynced.task.lock() = Some(task.abort_handle());
     }
 

@@ -8,9 +8,10 @@ use crate::database_error::DatabaseError;
 use crate::sessions::rows::{PackId, StoredPack};
 use wardian_vocabulary::ids::TenantId;
 
-/// Since this time of a session's last use, the beginning of a cell survives a loss of power when
-/// `begin_cell` returns. So sessions of which such a loss may have undone something were used at most this
-/// long before the last use of any session that the database has noted.
+/// The time since a session's last use from which on the beginning of a cell survives a loss of power.
+///
+/// So sessions of which such a loss may have undone something were used at most this long before the last
+/// use of any session that the database has noted.
 pub const RARE_USE_MS: u64 = 10 * 60 * 1_000;
 
 /// When the end of a cell survives a loss of power. It survives the end of the server in any case.
