@@ -49,13 +49,13 @@ fn freed_memory_is_not_in_packs() {
 
 /// Programs that see much of their interpreter.
 const STEPS: &[&str] = &[
-    "import gc, sys, time; kept = [bytearray(n << 12) for n in range(300)]",
+    "import gc, sys, time; kept = [bytearray(n << 10) for n in range(300)]",
     "del kept[::2]",
     "kept.append({n: str(n) for n in range(200_000)})",
     "del kept[-1]; import numpy as np",
-    "arrays = [np.arange(n << 16) for n in range(1, 40)]",
+    "arrays = [np.arange(n << 13) for n in range(1, 40)]",
     "del arrays[::3]",
-    "again = [np.zeros(n << 15) for n in range(1, 40)]",
+    "again = [np.zeros(n << 13) for n in range(1, 40)]",
     "del again, arrays",
     "kept.clear()",
 ];

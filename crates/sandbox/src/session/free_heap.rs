@@ -206,7 +206,7 @@ mod tests {
             for (tree, sizes) in trees {
                 made.plant(tree, sizes.into_values().collect());
             }
-            made.set(at + SIZE, last * ALIGNMENT | BEFORE_IN_USE);
+            made.set(at + SIZE, (last * ALIGNMENT) | BEFORE_IN_USE);
             made.set(STATE + TOP, at);
             made.set(STATE + TOP_SIZE, last * ALIGNMENT);
             made.set(at + last * ALIGNMENT + SIZE, AFTER_TOP);
@@ -283,7 +283,7 @@ mod tests {
             (second + NEXT, BASE),
             (BASE + CHILDREN[0], BASE),
             (BASE + CHILDREN[1], 4),
-            (BASE + SIZE, 2_000 * ALIGNMENT | BEFORE_IN_USE | IN_USE),
+            (BASE + SIZE, (2_000 * ALIGNMENT) | BEFORE_IN_USE | IN_USE),
             (BASE + 2_000 * ALIGNMENT, 1_999 * ALIGNMENT),
             (STATE + TOP, BASE),
             (STATE + TOP_SIZE, 16),

@@ -165,9 +165,7 @@ async fn listen(
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
     tasks.spawn(trim(Arc::clone(server.budget())));
-    if let Some(sessions) = sessions.clone() {
-        tasks.spawn(end_expired(sessions));
-    }
+    tasks.spawn(end_expired(sessions.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -275,7 +273,8 @@ async fn end_sessions(sessions: Option<Sessions>) {
 }
 
 /// Ends sessions whose time is over, from time to time.
-async fn end_expired(sessions: Sessions) {
+async fn end_expired(sessions: Option<Sessions>) {
+    let Some(sessions) = sessions else { return };
     let mut clock = tokio::time::interval(EXPIRY_CHECKS);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

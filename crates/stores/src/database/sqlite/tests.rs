@@ -128,7 +128,8 @@ async fn one_connection_to_sessions_does_not_wait_for_the_disk() {
     written.commit().await.unwrap();
     sync_log(&log_of(&path)).unwrap();
     let bytes = sqlx::query_scalar("SELECT bytes FROM session_totals");
-    assert_eq!(bytes.fetch_one(file.connections()).await.unwrap(), 7_i64);
+    let bytes: i64 = bytes.fetch_one(file.connections()).await.unwrap();
+    assert_eq!(bytes, 7);
 }
 
 #[tokio::test]
