@@ -13,7 +13,7 @@
 //! | `keys.rs`         | the keys of sessions, and how they are kept                              |
 //! | `seal.rs`         | the encryption of packs                                                  |
 //! | `pack_folder.rs`  | packs as files                                                           |
-//! | `syncs.rs`        | when states survive a loss of power, and sessions that have lost theirs   |
+//! | `syncs`           | when states survive a loss of power, and sessions that have lost theirs   |
 //!
 //! The rows are in [`wardian_stores::sessions`]. The packs are files in one folder:
 //!

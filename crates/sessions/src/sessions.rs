@@ -9,7 +9,7 @@ use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
 use crate::pack_folder::PackFolder;
-use crate::syncs::Unsynced;
+use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::DatabaseError;

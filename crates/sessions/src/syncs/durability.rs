@@ -12,9 +12,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use tracing::{error, warn};
 
@@ -29,34 +27,6 @@ use wardian_vocabulary::ids::TenantId;
 /// The time from a change to its sync, which takes its own time: both are less than a second on a disk that
 /// is not overloaded.
 const DELAY: Duration = Duration::from_millis(500);
-
-/// What has changed and may not survive a loss of power.
-#[derive(Debug, Default)]
-pub(crate) struct Unsynced {
-    changes: Mutex<Changes>,
-    is_changed: Arc<Notify>,
-    /// Held while changes are synced, so that whoever waits for it knows that all before were.
-    turn: tokio::sync::Mutex<()>,
-    pub(crate) task: Mutex<Option<AbortHandle>>,
-}
-
-#[derive(Debug, Default)]
-struct Changes {
-    /// True if rows have changed.
-    has_rows: bool,
-    /// Packs that were written.
-    written: Vec<PackId>,
-    /// Packs whose rows are gone, and whose files are not.
-    released: Vec<PackId>,
-}
-
-impl Drop for Unsynced {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.lock().take() {
-            task.abort();
-        }
-    }
-}
 
 impl<D: Disk> Sessions<D> {
     /// Makes all that was answered survive a loss of power, and notes that nothing can be lost: the end of a
