@@ -12,6 +12,7 @@ mod cache;
 mod chains;
 mod clocks;
 mod files;
+mod heap;
 mod random;
 mod states;
 mod workshop;

@@ -79,6 +79,7 @@ pub(super) fn sandbox(mode: ClockAndRandomMode, variant: Variant) -> Sandbox {
         verify: Verify::Always,
         clock_and_random: mode,
         c_stack: Some(artifacts.c_stack),
+        heap: Some(artifacts.heap),
         ..SandboxConfig::default()
     };
     let mut sandbox = Sandbox::new(library, config);

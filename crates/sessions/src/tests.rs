@@ -311,6 +311,7 @@ async fn continued_once_holds_across_a_crash() {
         session: id.clone(),
         source: None,
         if_checkpoint: None,
+        is_settled: true,
         now_ms: START,
     };
     let Begun::Cell(begun) = sessions.0.store.begin_cell(&cell, 1 << 40).await.unwrap() else {

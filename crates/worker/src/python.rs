@@ -10,7 +10,7 @@ use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
-use wardian_engine::{CStack, SignalPlaces};
+use wardian_engine::{CStack, HeapPlace, SignalPlaces};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::session::files::FilesOrder;
@@ -37,6 +37,8 @@ pub struct WorkerSetup {
     pub c_stack: CStack,
     /// The words by which the engine's interpreter is told of signals.
     pub signals: SignalPlaces,
+    /// Where the engine's C library notes its free memory, which checkpoints leave out.
+    pub heap: HeapPlace,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -85,8 +87,9 @@ impl PythonRunner {
         let library = Library::new(archive, data)?;
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
         let (keep, keep_idle) = (setup.keep, setup.keep_idle);
-        let c_stack = Some(setup.c_stack);
-        let config = SandboxConfig { keep, keep_idle, verify, c_stack, ..SandboxConfig::default() };
+        let (c_stack, heap) = (Some(setup.c_stack), Some(setup.heap));
+        let config =
+            SandboxConfig { keep, keep_idle, verify, c_stack, heap, ..SandboxConfig::default() };
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {

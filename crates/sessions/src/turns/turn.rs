@@ -17,7 +17,7 @@ use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
     Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
-    StoredCheckpoint, StoredPack,
+    RARE_USE_MS, SessionSync, StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
@@ -70,21 +70,23 @@ struct Ending {
 impl<D: Disk> Sessions<D> {
     /// Begins the next cell of a session.
     ///
-    /// When this returns, it is durable that the state has been continued: whatever becomes of the cell, the
-    /// next one that begins at the same state is told to reseed.
+    /// When this returns, it is noted that the state has been continued: whatever becomes of the cell, the
+    /// next one that begins at the same state is told to reseed. So it is after a loss of power, in which
+    /// the note may be lost: then all sessions reseed that were used shortly before.
     ///
     /// # Errors
     ///
     /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::Busy`] if another cell is
     /// running and does not end in time, [`SessionsError::Conflict`] if the session is not at the expected
-    /// checkpoint, [`SessionsError::Full`], or the store fails.
+    /// checkpoint, [`SessionsError::MayHaveGoneBack`] once after a loss of power if the caller expects none,
+    /// [`SessionsError::Full`], or the store fails.
     pub async fn take_turn(
         &self,
         tenant: &TenantId,
         session: &SessionId,
         order: TurnRequest,
     ) -> Result<SessionTurn<D>, SessionsError> {
-        self.find(tenant, session).await?;
+        let used_ms = self.find(tenant, session).await?.used_ms;
         let permit = self.0.turns.take(session, order.wait).await;
         let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
         let inner = Arc::clone(&self.0);
@@ -93,11 +95,13 @@ impl<D: Disk> Sessions<D> {
             session: session.clone(),
             source: bounded(order.source, MAX_SOURCE),
             if_checkpoint: order.if_checkpoint,
+            is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
             now_ms: inner.now_ms(),
         };
         // A cell that has begun has a turn, which ends it, also if nobody waits for it any more.
         in_task(async move {
             let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
+            inner.note_change(None, Vec::new()).await?;
             SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
@@ -125,6 +129,7 @@ impl<D: Disk> SessionTurn<D> {
                 Err(SessionsError::Expired { session, at: Duration::from_millis(at_ms) })
             }
             Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
+            Begun::MayHaveGoneBack { head } => Err(SessionsError::MayHaveGoneBack { head }),
             Begun::Full => Err(SessionsError::Full { limit: inner.config.max_parked }),
         }
     }
@@ -191,8 +196,8 @@ impl<D: Disk> SessionTurn<D> {
         Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
     }
 
-    /// Ends the cell with the state after it. When this returns, the state is durable, and the session is at
-    /// the returned checkpoint. A result longer than [`MAX_RESULT`] is not kept.
+    /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
+    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than [`MAX_RESULT`] is not kept.
     ///
     /// # Errors
     ///
@@ -228,8 +233,9 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
-    /// the caller of this understands. When this returns, the state is durable; the session is where it was
-    /// before the cell. Returns the name of the state.
+    /// the caller of this understands. When this returns, the state is kept as that of
+    /// [`commit`](Self::commit) is; the session is where it was before the cell. Returns the name of the
+    /// state.
     ///
     /// # Errors
     ///
@@ -282,7 +288,7 @@ impl<D: Disk> SessionTurn<D> {
             let rolled_back =
                 inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
             self.give_turn_back();
-            inner.remove_files(rolled_back?.unwrap_or_default()).await
+            inner.note_change(None, rolled_back?.unwrap_or_default()).await
         })
         .await
     }
@@ -310,6 +316,7 @@ impl<D: Disk> SessionTurn<D> {
             description,
             base,
             stored_bytes: stored,
+            is_settled: inner.config.sync == SessionSync::Always,
             end,
             must_reseed,
             now_ms: inner.now_ms(),
@@ -323,7 +330,7 @@ impl<D: Disk> SessionTurn<D> {
         let refusal = match committed {
             Ok(Committed::Done(removed)) => {
                 // The next start removes what stays.
-                if let Err(cause) = inner.remove_files(removed).await {
+                if let Err(cause) = inner.note_change(Some(pack), removed).await {
                     warn!(error = %CauseChain(&cause), "packs could not be removed");
                 }
                 return Ok(checkpoint);
@@ -333,7 +340,10 @@ impl<D: Disk> SessionTurn<D> {
             // The change may have been made nevertheless. If that cannot be found out, the file stays: the
             // next start removes it if there is no row.
             Err(cause) => match inner.store.chain(&self.session, &checkpoint).await {
-                Ok(chain) if !chain.is_empty() => return Ok(checkpoint),
+                Ok(chain) if !chain.is_empty() => {
+                    inner.note_change(Some(pack), Vec::new()).await?;
+                    return Ok(checkpoint);
+                }
                 Ok(_) => cause.into(),
                 Err(_) => return Err(cause.into()),
             },
@@ -440,7 +450,7 @@ async fn roll_back_quietly<D: Disk>(
     end: &CellEnd,
 ) {
     let rolled_back = match inner.store.roll_back_cell(session, number, end).await {
-        Ok(removed) => inner.remove_files(removed.unwrap_or_default()).await,
+        Ok(removed) => inner.note_change(None, removed.unwrap_or_default()).await,
         Err(cause) => Err(cause.into()),
     };
     if let Err(cause) = rolled_back {

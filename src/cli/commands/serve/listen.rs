@@ -165,9 +165,7 @@ async fn listen(
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
     tasks.spawn(trim(Arc::clone(server.budget())));
-    if let Some(sessions) = sessions.clone() {
-        tasks.spawn(end_expired(sessions));
-    }
+    tasks.spawn(end_expired(sessions.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -185,7 +183,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, sessions.clone()), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -195,6 +193,7 @@ async fn listen(
     keys.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    end_sessions(sessions).await;
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
@@ -261,8 +260,21 @@ async fn write_last_uses(authentication: &Authentication) {
     }
 }
 
+/// Makes what sessions have kept survive a loss of power.
+async fn end_sessions(sessions: Option<Sessions>) {
+    if let Some(sessions) = sessions
+        && let Err(cause) = sessions.shut_down().await
+    {
+        warn!(
+            "the last states of sessions may not survive a loss of power: {}",
+            CauseChain(&cause)
+        );
+    }
+}
+
 /// Ends sessions whose time is over, from time to time.
-async fn end_expired(sessions: Sessions) {
+async fn end_expired(sessions: Option<Sessions>) {
+    let Some(sessions) = sessions else { return };
     let mut clock = tokio::time::interval(EXPIRY_CHECKS);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
