@@ -45,7 +45,7 @@ pub(super) const RECORDS: Schema = Schema {
 /// The schema of the database of sessions. Its cells may be written through a connection that waits for
 /// the disk later.
 pub(super) const SESSIONS: Schema = Schema {
-    scripts: &[include_str!("sessions/schema.sql"), include_str!("sessions/losses.sql")],
+    scripts: &[include_str!("sessions/schema.sql"), include_str!("sessions/schema_2.sql")],
     content: "sessions",
     durability: Durability::SurvivesPowerLoss,
 };
