@@ -81,7 +81,8 @@ impl Service {
         let kept = place.head().and_then(|head| self.sessions().guests().take(&session.id, head));
         if let Some(mut guest) = kept {
             match guest.turn_with(&turn, content, &mut host).await {
-                Err(DispatchError::GuestLost) => {}
+                // What its worker has sent is no answer.
+                Err(DispatchError::GuestLost) => host = FilesHost::of(&caller.memory),
                 begun => return finished(caller, &turn, begun?, guest, host).await,
             }
         }
