@@ -1,16 +1,16 @@
 //! Files that the host lists, writes and removes.
 
 use super::*;
-use crate::vfs::operations::host_files::FoundFiles;
+use crate::vfs::operations::host_files::HostFiles;
 use crate::vfs::{FileKind, LastLink, ListBounds};
 
 const ALL: ListBounds = ListBounds { count: 100, path: 200, paths: 10_000 };
 
-fn list(files: &FileSystem, folder: Option<&str>) -> Result<FoundFiles, Errno> {
+fn list(files: &FileSystem, folder: Option<&str>) -> Result<HostFiles, Errno> {
     files.files_below(folder, None, ALL)
 }
 
-fn paths(found: &FoundFiles) -> Vec<&str> {
+fn paths(found: &HostFiles) -> Vec<&str> {
     found.files.iter().map(|file| file.path.as_str()).collect()
 }
 
@@ -132,7 +132,8 @@ fn files_and_empty_folders_are_removed() {
 #[test]
 fn the_quota_holds_for_the_host_too() {
     let workspace = wardian_vocabulary::units::ByteCount::kibibytes(64);
-    let mut files = limited(SetupLimits { workspace, workspace_entries: 3, ..SetupLimits::DEFAULT });
+    let mut files =
+        limited(SetupLimits { workspace, workspace_entries: 3, ..SetupLimits::DEFAULT });
     assert_eq!(files.put_file("large", &[7; 70_000], 9), Err(Errno::NoSpace));
     files.remove_own("large", 9).unwrap();
     assert_eq!(files.workspace_usage(), (0, 0));

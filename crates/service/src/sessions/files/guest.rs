@@ -32,12 +32,12 @@ const COPIES: u64 = 4;
 
 /// The place in a session at which its files are looked at or changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum TakenTurn<'a> {
     Look(&'a SessionLook),
     Turn(&'a SessionTurn),
 }
 
-impl Place<'_> {
+impl TakenTurn<'_> {
     fn head(&self) -> Option<&CheckpointId> {
         match self {
             Self::Look(look) => look.head(),
@@ -73,7 +73,7 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: Place<'_>,
+        place: TakenTurn<'_>,
         (order, content): (FilesOrder, Option<&SealedContent>),
     ) -> Result<CarriedOut, ServiceError> {
         let mut host = FilesHost::of(&caller.memory);
@@ -102,7 +102,7 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: Place<'_>,
+        place: TakenTurn<'_>,
     ) -> Result<(HeldGuest, Held), ServiceError> {
         let (spec, held) = self.spec_of(caller, session).await?;
         let packs = place.packs(caller).await?;
