@@ -69,6 +69,6 @@ pub use crate::turns::turn::{
 };
 pub use wardian_stores::sessions::{
     CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
-    SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession,
-    WaitingCell,
+    SessionState, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
+    StoredSession, WaitingCell,
 };

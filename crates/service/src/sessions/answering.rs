@@ -12,7 +12,7 @@ use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::order::{CellParts, NEW, refuse_what_first_cells_set};
-use crate::sessions::room::{checkpoint_id, session_id};
+use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::mem::take;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tracing::{debug, warn};
 
@@ -192,10 +193,15 @@ impl PlannedCell {
                 }
             }
         }
+        let begun = Instant::now();
         let mut guest = guest_at(turn, pool, caller, spec).await?;
+        let read = begun.elapsed();
         running.iter().for_each(|running| running.can_interrupt(&guest));
         let begun = guest.turn(&order, host).await;
         let finished = begun.map_err(|error| not_resumed(error, head))?;
+        if let Some(resumed) = finished.outcome.usage.resumed.filter(|_| head.is_some()) {
+            room.observer().count_resume(read.saturating_add(resumed));
+        }
         Ok((finished, guest))
     }
 

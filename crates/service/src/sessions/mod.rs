@@ -15,6 +15,7 @@ mod earlier_parts;
 pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
 pub(crate) mod notebook;
+pub(crate) mod observed;
 pub(crate) mod order;
 pub(crate) mod room;
 mod setup;
