@@ -39,9 +39,9 @@ const LARGE_PACK: u64 = 4 << 20;
 #[derive(Debug)]
 pub(crate) enum CellTurn {
     /// It begins, or goes on in the state that it was parked in.
-    Own(SessionTurn),
+    Own(Box<SessionTurn>),
     /// It goes on in the middle of a call.
-    Held(TakenCell),
+    Held(Box<TakenCell>),
 }
 
 impl CellTurn {
@@ -146,7 +146,7 @@ impl PlannedCell {
         let Self { facts, turn, run, tools, earlier, .. } = self;
         let running = run.map(|run| room.note_running(facts.session.clone(), run));
         let turn = match turn {
-            CellTurn::Own(turn) => turn,
+            CellTurn::Own(turn) => *turn,
             CellTurn::Held(mut taken) => {
                 let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
                 let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {

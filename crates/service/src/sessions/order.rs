@@ -206,10 +206,10 @@ impl Service {
             };
             self.ensure_not_held(&session.id)?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
-            let turn = CellTurn::Own(turn);
+            let turn = CellTurn::Own(Box::new(turn));
             self.run_planned_cell(caller, (&session, planned), parts, turn).await
         };
-        let answered = begun.await;
+        let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }

@@ -21,12 +21,10 @@ use crate::sessions::views::{
 use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{
-    MAX_FORKS, SessionPlace, SessionTotals, Sessions, StoredCell, StoredSession,
-};
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::ids::SessionId;
 use wardian_vocabulary::units::ByteCount;
 
 /// Sessions of one page at most.
