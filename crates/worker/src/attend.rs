@@ -5,6 +5,7 @@
 //! in one message, and nothing follows its answer.
 
 use std::cell::RefCell;
+use std::mem::take;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,15 @@ use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
 
+/// The work since the last turn, and how long it took.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    /// The reset after a guest.
+    last_reset: Option<Duration>,
+    /// The guest that was made from its packs.
+    resumed: Option<Duration>,
+}
+
 /// Carries out the gateway's messages until the gateway closes its end.
 ///
 /// # Errors
@@ -29,7 +39,7 @@ use wardian_vocabulary::units::ByteCount;
 /// The gateway or the sandbox broke.
 pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerError> {
     let channel = Rc::new(RefCell::new(channel));
-    let mut last_reset = None;
+    let mut before = Before::default();
     let mut open: Option<Result<_, PackError>> = None;
     let mut packs = Vec::new();
     let mut content = None;
@@ -50,27 +60,32 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             }
             ToWorker::Pack if open.is_none() && packs.len() < MOST_IN_CHAIN => packs.push(payload),
             ToWorker::Resume(setup) if open.is_none() => {
-                let resumed = runner.resume((*setup).into(), std::mem::take(&mut packs));
+                let begun = Instant::now();
+                let resumed = runner.resume((*setup).into(), take(&mut packs));
                 open = Some(resumed.map_err(WorkerError::Sandbox)?);
+                before.resumed = Some(begun.elapsed());
             }
             ToWorker::Turn(turn) => {
                 let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
                 let turn = (*turn, content.take());
-                let left = give_turn(&channel, runner, (guest, turn), &mut last_reset)?;
+                let left = give_turn(&channel, runner, (guest, turn), &mut before)?;
                 if left == LeftChannel::Closed {
-                    last_reset = close_open(&channel, runner, open.take())?;
+                    before.last_reset = close_open(&channel, runner, open.take())?;
                 }
             }
-            ToWorker::Close => last_reset = close_open(&channel, runner, open.take())?,
+            ToWorker::Close => {
+                let last_reset = close_open(&channel, runner, open.take())?;
+                before = Before { last_reset, resumed: None };
+            }
             ToWorker::Run(setup, turn)
                 if open.is_none() && packs.is_empty() && content.is_none() =>
             {
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
                 let order = (&mut guest, (*turn, None), ChannelHost::new(&channel));
-                perform(&channel, runner, order, (watch, last_reset.take()))?;
+                perform(&channel, runner, order, (watch, take(&mut before)))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
-                last_reset = Some(close(&channel, runner, guest)?);
+                before.last_reset = Some(close(&channel, runner, guest)?);
             }
             // The turn ended while the message was on its way.
             ToWorker::Cancel | ToWorker::Interrupt => {}
@@ -101,13 +116,14 @@ fn give_turn<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
     (guest, turn): (&mut Result<R::Guest, PackError>, TurnWithContent),
-    last_reset: &mut Option<Duration>,
+    before: &mut Before,
 ) -> Result<LeftChannel, WorkerError> {
     let watch = Stopwatch::start();
     let (is_cell, saves_state) = (turn.0.cell.is_some(), turn.0.saves_state());
     let guest = match guest {
         Ok(guest) => guest,
         Err(refused) => {
+            before.resumed = None;
             let reason = CauseChain(&*refused).to_string();
             channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?;
             return Ok(LeftChannel::Waiting);
@@ -116,7 +132,7 @@ fn give_turn<R: Runner>(
     let host = ChannelHost::new(channel);
     let host = if is_cell { host.of_cell() } else { host };
     let order = (&mut *guest, turn, host);
-    let performed = perform(channel, runner, order, (watch, last_reset.take()))?;
+    let performed = perform(channel, runner, order, (watch, take(before)))?;
     let Some(can_go_on) = performed else { return Ok(LeftChannel::Closed) };
     if saves_state && can_go_on {
         park(&mut channel.borrow_mut(), runner, guest)?;
@@ -124,13 +140,13 @@ fn give_turn<R: Runner>(
     Ok(LeftChannel::Waiting)
 }
 
-/// Performs a turn and sends its outcome, which says how long the last reset before it took. Returns
+/// Performs a turn and sends its outcome, which says how long what came before it took. Returns
 /// whether the guest can have another turn; `None` if it was closed while it was held, and nothing was sent.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
     (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
-    (watch, last_reset): (Stopwatch, Option<Duration>),
+    (watch, before): (Stopwatch, Before),
 ) -> Result<Option<bool>, WorkerError> {
     let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
     if writes != content.is_some() {
@@ -148,7 +164,7 @@ fn perform<R: Runner>(
         return Ok(None);
     }
     let TurnEnd { mut outcome, output, can_go_on } = end;
-    outcome.usage.last_reset = last_reset;
+    (outcome.usage.last_reset, outcome.usage.resumed) = (before.last_reset, before.resumed);
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
     Ok(Some(can_go_on))
@@ -534,6 +550,28 @@ mod tests {
             let last_reset = gateway.outcome().0.usage.last_reset;
             assert_eq!(last_reset.is_some(), number > 0, "{number}: {last_reset:?}");
         }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn an_outcome_says_how_long_it_took_to_make_its_guest_from_packs() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(script("").0));
+        let pack = gateway.cell("keep 1").2;
+        gateway.tell(&ToWorker::Close);
+        gateway.give(&pack);
+        gateway.resume();
+        for is_first in [true, false] {
+            gateway.tell(&cell_of("kept"));
+            let (FromWorker::Done { outcome, .. }, _) = gateway.hear() else {
+                panic!("said something else");
+            };
+            assert_eq!(outcome.usage.resumed.is_some(), is_first);
+            assert!(matches!(gateway.hear().0, FromWorker::Parked(_)));
+        }
+        gateway.tell(&ToWorker::Close);
+        gateway.run("return {}");
+        assert_eq!(gateway.outcome().0.usage.resumed, None);
         assert!(gateway.close().is_ok());
     }
 

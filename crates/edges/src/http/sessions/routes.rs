@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::http::edge::Edge;
 use crate::http::sessions::notebook_body::NotebookBody;
-use crate::http::sessions::request::{RequestAnswer, Named, SessionRequest, Who, named, whole};
+use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
 use crate::net::respond::empty;
 use wardian_service::{Methods, NewSessionOrder, SessionCalls, Status, Transfers};
 

@@ -164,7 +164,8 @@ impl SessionFiles<'_> {
         let mut done = self.0.order_files(caller, &session, place, (order, None)).await?;
         let guest: Option<HeldGuest> = done.guest.take();
         if let (Some(guest), Some(head)) = (guest, look.head()) {
-            room.guests().put(session.id.clone(), head.clone(), guest);
+            let memory = done.finished.outcome.usage.memory_peak;
+            room.guests().put(session.id.clone(), head.clone(), guest, memory);
         }
         Ok((look, done))
     }

@@ -169,7 +169,8 @@ impl SessionFiles<'_> {
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
         let at = keep(turn, finished.pack.take(), most).await?;
         if let Some(guest) = guest {
-            room.guests().put(session.id.clone(), at.clone(), guest);
+            let memory = finished.outcome.usage.memory_peak;
+            room.guests().put(session.id.clone(), at.clone(), guest, memory);
         }
         let (checkpoint, state, reason) = (Some(at), CellFate::Kept, None);
         let session = SessionResult { id: session.id.clone(), cell, checkpoint, state, reason };
