@@ -14,11 +14,11 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 use wardian_edges::http::{HttpConfig, Readiness, router};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
     BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, Publishing, RunHistory, Runs,
-    ServiceError, SessionCalls, SessionRoom, SessionView, Status, Transfers,
+    ServiceError, SessionCalls, SessionFiles, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::clock::Clock;
@@ -88,6 +88,10 @@ impl SessionCalls for Done {
         _: &Caller,
         _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         Err(ServiceError::NoSessions)
     }
 }

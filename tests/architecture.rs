@@ -121,6 +121,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "egress/world/resolver.rs",
             "stores/blobs/store.rs",
             "stores/blobs/local/local_blobs.rs",
+            "stores/database/sqlite/sessions/losses.rs",
             "sessions/sessions.rs",
             "program/assembly/",
             "program/cli/",

@@ -122,6 +122,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     let sandbox = if variant == Variant::Metered { &METERED } else { &TIMED };

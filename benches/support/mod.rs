@@ -50,7 +50,11 @@ impl Workshop {
         let store = EngineStore::open(&folder, origin, Clock::System)?;
         let engine = Arc::new(store.ensure(Variant::Timed, &Lines::new(std::io::stderr()))?);
         let library = Library::new(copy(&engine.library.file)?.into(), engine.mpl_data()?)?;
-        let config = SandboxConfig { c_stack: Some(engine.c_stack), ..SandboxConfig::default() };
+        let config = SandboxConfig {
+            c_stack: Some(engine.c_stack),
+            heap: Some(engine.heap),
+            ..SandboxConfig::default()
+        };
         let mut sandbox = Sandbox::new(library, config);
         let native = copy(&engine.native.file)?.into();
         let declared_pages = usize::try_from(engine.facts.memory_min_pages)?;

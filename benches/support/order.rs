@@ -34,6 +34,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<(Arc<Setup>, Turn)> {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     Ok((Arc::new(setup), turn))

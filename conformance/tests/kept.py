@@ -11,11 +11,17 @@ from typing import List, Optional
 from skills_protocol_conformance.transport import Reply
 
 from .interpreter import Interpreter
+from .kept_files import FilesOfStandIn
 from .refused import Refused, wrong
 
 ORDER = {"id": str, "if_checkpoint": str, "keep": bool, "wait_ms": int}
 NOT_IN_CELLS = ("args", "detach", "entrypoint", "idempotency_key", "reproducible")
-STATUS = {"session_not_found": 404, "checkpoint_not_found": 404, "session_conflict": 409}
+STATUS = {
+    "session_not_found": 404,
+    "checkpoint_not_found": 404,
+    "file_not_found": 404,
+    "session_conflict": 409,
+}
 
 
 @dataclass
@@ -67,7 +73,7 @@ class Kept:
         }
 
 
-class SessionsOfStandIn:
+class SessionsOfStandIn(FilesOfStandIn):
     """The part of the stand-in that has sessions."""
 
     def __init__(self):
@@ -208,10 +214,14 @@ class SessionsOfStandIn:
         try:
             status, answer = self.about_sessions(verb, place.split("/")[3:], query, body)
         except Refused as refused:
-            status, answer = STATUS.get(refused.kind, 400), self.refusal(None, refused)
+            status, answer = self.refused_request(refused)
         if status == 201 and "id" in answer:
             headers["location"] = f"/v1/sessions/{answer['id']}"
         return Reply(status, headers, b"" if answer is None else json.dumps(answer).encode())
+
+    def refused_request(self, refused):
+        """Status and answer of a request that is refused."""
+        return STATUS.get(refused.kind, 400), self.refusal(None, refused)
 
     def about_sessions(self, verb, words, query, body):
         """Status and answer of a request, by the words behind /v1/sessions."""

@@ -96,6 +96,9 @@ class StandIn(SessionsOfStandIn):
         if verb == "POST" and place == "/rpc":
             return self.rpc(headers, body)
         if place.startswith("/v1/sessions"):
+            files = place.partition("/files/")
+            if files[1]:
+                return self.of_file(verb, files, query, headers, body)
             return self.of_sessions(verb, place, query, body)
         status, answer = self.elsewhere(verb, place, query, headers, body)
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()

@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::assembly::error::AssemblyError;
 use wardian_config::{AuthMode, Config};
 use wardian_service::Authentication;
-use wardian_sessions::{Sessions, SessionsConfig};
+use wardian_sessions::{SessionSync, Sessions, SessionsConfig};
 use wardian_stores::database::{self, KeyDatabase};
 use wardian_stores::records::RecordTable;
 use wardian_stores::sessions::TenantSessionKeys;
@@ -57,8 +57,9 @@ pub async fn open_sessions(
     if !config.sessions.is_enabled {
         return Ok(None);
     }
-    let rows = database::open_sessions(&config.data_dir.join(SESSIONS_FILE)).await?;
     let settings = config.sessions.store.clone();
+    let file = config.data_dir.join(SESSIONS_FILE);
+    let rows = database::open_sessions(&file, settings.sync).await?;
     Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
 }
 
@@ -75,9 +76,11 @@ pub async fn open_own_sessions(
         return Ok(None);
     }
     let keys = database::open_key_database(&folder.join(FILE)).await?.sessions;
-    let rows = database::open_sessions(&folder.join(SESSIONS_FILE)).await?;
     let root = folder.join("sessions");
-    let settings = SessionsConfig { root, ..config.sessions.store.clone() };
+    // Nothing of it outlives a loss of power.
+    let sync = SessionSync::Second;
+    let settings = SessionsConfig { root, sync, ..config.sessions.store.clone() };
+    let rows = database::open_sessions(&folder.join(SESSIONS_FILE), sync).await?;
     Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
 }
 

@@ -392,6 +392,7 @@ Examples:
   wardian sessions list
   wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4
   wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4 --count 3
+  wardian sessions get ses_mrxhgylqovzxi4tfmqqgk3tdn4 out/report.pdf -o report.pdf
 
 A session is an interpreter whose state stays on a server between calls. A checkpoint is the state
 after a cell.";
@@ -423,6 +424,24 @@ pub(crate) const CLOSE_SESSION: &str = "\
 Examples:
   wardian sessions close ses_mrxhgylqovzxi4tfmqqgk3tdn4
   wardian sessions list --json | jq -r '.[].id' | xargs wardian sessions close";
+
+pub(crate) const SESSION_FILES: &str = "\
+Examples:
+  wardian sessions files ses_mrxhgylqovzxi4tfmqqgk3tdn4
+  wardian sessions files ses_mrxhgylqovzxi4tfmqqgk3tdn4 data --json | jq -r '.files[].path'";
+
+pub(crate) const GET_FILE: &str = "\
+Examples:
+  wardian sessions get ses_mrxhgylqovzxi4tfmqqgk3tdn4 out/report.pdf -o report.pdf
+  wardian sessions get ses_mrxhgylqovzxi4tfmqqgk3tdn4 data.csv | head";
+
+pub(crate) const PUT_FILE: &str = "\
+Examples:
+  wardian sessions put ses_mrxhgylqovzxi4tfmqqgk3tdn4 sales.csv
+  wardian sessions put ses_mrxhgylqovzxi4tfmqqgk3tdn4 sales.csv data/2026.csv --json
+  gzip -d < sales.csv.gz | wardian sessions put ses_mrxhgylqovzxi4tfmqqgk3tdn4 - sales.csv
+
+The change is a checkpoint of its own, so that `wardian sessions restore` takes it back.";
 
 pub(crate) const NOTEBOOK: &str = "\
 Examples:

@@ -136,7 +136,7 @@ pub(crate) struct ExecArgs {
 fn placed_file(text: &str) -> Result<PlacedFile, String> {
     let whole = || Ok(PlacedFile { file: text.into(), path: None });
     let Some((file, path)) = text.rsplit_once('=') else { return whole() };
-    if Path::new(text).exists() {
+    if Path::new(text).try_exists().unwrap_or(false) {
         return whole();
     }
     if file.is_empty() {

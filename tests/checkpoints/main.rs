@@ -11,6 +11,8 @@
 mod cache;
 mod chains;
 mod clocks;
+mod files;
+mod heap;
 mod random;
 mod states;
 mod workshop;

@@ -31,7 +31,7 @@ use wardian_vocabulary::ids::{BlobId, Digest, RunId, TenantId};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
 /// Gives every blob the name of its content and keeps nothing.
-struct Forgetful;
+pub(super) struct Forgetful;
 
 impl Host for Forgetful {
     fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
@@ -79,6 +79,7 @@ pub(super) fn sandbox(mode: ClockAndRandomMode, variant: Variant) -> Sandbox {
         verify: Verify::Always,
         clock_and_random: mode,
         c_stack: Some(artifacts.c_stack),
+        heap: Some(artifacts.heap),
         ..SandboxConfig::default()
     };
     let mut sandbox = Sandbox::new(library, config);
@@ -163,6 +164,7 @@ pub(super) fn turn(code: &str, value: &str, fuel: Option<Fuel>) -> Turn {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits,
     }
 }

@@ -65,6 +65,8 @@ mod scale;
 mod scripts;
 mod secrets;
 mod session_commands;
+mod session_files;
+mod session_losses;
 mod sessions;
 mod shares;
 mod skill_tests;

@@ -99,7 +99,9 @@ fn files_count_against_the_workspace() {
         ("invalid_params", &json!("input_blobs"))
     );
     assert!(refused.message.contains("`limits.workspace_bytes`"), "{refused:?}");
-    let writing = |size: u32| format!("open('more', 'w').write('y' * {size})");
+    let writing = |size: u32| {
+        format!("with open('more', 'w') as more:\n    more.write('y' * {size})\n{size}")
+    };
     let fitting = client.run_with(&writing(20_000), with(&["a"], 150_000));
     assert_eq!(output(&fitting)["result"], 20_000);
     let full = client.run_with(&writing(60_000), with(&["a"], 150_000));

@@ -91,7 +91,7 @@ fn a_tool_is_called_and_its_output_goes_on() {
         (&waiting["session"]["checkpoint"], &waiting["session"]["cell"]),
         (&before, &json!(2))
     );
-    thread::sleep(Duration::from_secs(3));
+    thread::park_timeout(Duration::from_secs(3));
     let answered = session.answer(json!([{"id": "c2-r1", "output": [{"n": 1}, {"n": 2}]}]));
     assert_eq!((value_of(&answered), &answered["logs_preview"]), (json!(2), &json!("after\n")));
     assert_eq!(answered["session"]["cell"], 2);
@@ -149,7 +149,7 @@ fn a_session_that_waits_survives_a_restart_and_its_clock_stands() {
         assert_eq!(requests[0]["arguments"], json!({"n": 1}));
         session.id
     };
-    thread::sleep(Duration::from_secs(6));
+    thread::park_timeout(Duration::from_secs(6));
     for answers in
         [json!([{"id": "c2-r1", "output": "Oslo"}]), json!([{"id": "c2-r2", "output": "Ada"}])]
     {
@@ -207,7 +207,7 @@ fn a_function_waits_with_its_stack() {
     assert!(kind == "session_busy" && message.contains("cell 2"), "{kind}: {message}");
     let (kind, _) = session.refusal(json!({"answers": [{"id": "c2-r7"}]}));
     assert_eq!(kind, "invalid_params", "it waits on after a wrong answer");
-    thread::sleep(Duration::from_secs(3));
+    thread::park_timeout(Duration::from_secs(3));
     let answered = session.answer(json!([{"id": "c2-r1", "output": "Ada"}]));
     assert_eq!(requests_of(&answered)[0]["id"], "c2-r2");
     assert_eq!(answered["logs_preview"], "", "each call has its own log");
@@ -218,7 +218,7 @@ fn a_function_waits_with_its_stack() {
     let [request] =
         session.waits("def f(n): return tools.mail.now(n=n) + 1\nf(1)").try_into().unwrap();
     assert_eq!(request["arguments"], json!({"n": 1}));
-    thread::sleep(Duration::from_millis(1_500));
+    thread::park_timeout(Duration::from_millis(1_500));
     let answers = json!([{"id": request["id"], "output": 41}]);
     let params = json!({"session": session.id, "answers": answers, "timeout_ms": 1_000});
     assert_eq!(value_of(&client.run_with("", params)), 42);

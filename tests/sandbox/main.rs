@@ -108,6 +108,7 @@ fn order(source: &str, limits: RunLimits) -> (Setup, Turn) {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     (setup, turn)

@@ -9,6 +9,14 @@ export type { Answers, CallerFunctions, CallerTool, ToolFunction } from "./reque
 export { Run, Runs, RunStream } from "./runs.js";
 export type { RunEvent, RunListOptions, RunRecord } from "./runs.js";
 export type * from "./schema.js";
+export { SessionFiles } from "./session_files.js";
+export type {
+  FileChange,
+  FileChangeParams,
+  FileContent,
+  FileParams,
+  SessionFile,
+} from "./session_files.js";
 export { Session } from "./sessions.js";
 export type {
   Cell,

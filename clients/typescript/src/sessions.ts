@@ -4,6 +4,7 @@
 import { CallError, isRefusal } from "./errors.js";
 import { type Answers, answersOf, type CallerFunctions, declared, served } from "./requests.js";
 import type { RunStream } from "./runs.js";
+import { SessionFiles } from "./session_files.js";
 import type { JsonObject, RunCodeParams, RunResult } from "./schema.js";
 import type { Transport } from "./transport.js";
 import { type BlobReference, blobId, printJson, query, segment } from "./wire.js";
@@ -151,6 +152,13 @@ export class Session implements AsyncDisposable {
    */
   get checkpoint(): string | null {
     return this.#checkpoint;
+  }
+
+  /** The files in the working folder of the session. */
+  get files(): SessionFiles {
+    return new SessionFiles(this.#client.transport, this.#path, (checkpoint) => {
+      this.#checkpoint = checkpoint;
+    });
   }
 
   /**

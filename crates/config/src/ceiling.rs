@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn messages_of_workers_are_bounded_by_the_logs_that_runs_may_have() {
         let runs = |logs| memory(&[("workers.count", "2"), ("limits.max.logs", logs)]).runs;
-        assert_eq!(runs("1 MiB"), ByteCount::mebibytes(9 * 5 + 2 * 16));
-        assert_eq!(runs("16 MiB"), ByteCount::mebibytes(99 * 5 + 2 * 16));
+        assert_eq!(runs("1 MiB"), ByteCount::mebibytes(10 * 5 + 2 * 16));
+        assert_eq!(runs("16 MiB"), ByteCount::mebibytes(100 * 5 + 2 * 16));
     }
 
     #[test]

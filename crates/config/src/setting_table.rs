@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 165] = [
+static SETTINGS: [SettingRow; 166] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -193,6 +193,7 @@ static SETTINGS: [SettingRow; 165] = [
     row("sessions.idle", AtStart, "", "1 s to 366 d", "How long a session is kept after its last call.", ""),
     row("sessions.max_age", AtStart, "", "1 s to 366 d", "How long a session is kept after its creation.", ""),
     row("sessions.longest_wait", AtStart, "", "1 s to 366 d", "How long a worker holds a cell that waits for its caller in the middle of a call.", ""),
+    row("sessions.sync", AtStart, "", "`second`, `always`", "When the state after a cell survives a loss of power: second, within a second of the answer; always, before the answer.", "sessions.md#after-a-loss-of-power"),
     row("results.memory", AtStart, "", "0 to 16 GiB", "Memory for results of reproducible runs that answer later calls with `cache`; 0 keeps none.", "reproducible.md#answers-from-the-cache"),
     row("results.max_age", AtStart, "", "", "How long such a result is kept.", ""),
     row("results.max_count", AtStart, "", "0 to 10,000,000", "Maximum number of such results of one tenant; beyond it the oldest is removed.", ""),

@@ -14,6 +14,7 @@ use wardian_formats::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts}
 use wardian_formats::skill::manifest::secret_name::check_secret_name;
 use wardian_formats::skill::manifest::url_pattern::UrlPattern;
 use wardian_images::PackageSet;
+use wardian_sessions::SessionSync;
 
 /// A type that settings can have.
 pub(crate) trait SettingValue: Sized {
@@ -414,6 +415,7 @@ macro_rules! displayed_choice {
 displayed_choice!(
     CompileMetered, "\"on_demand\" or \"never\"", "on_demand" => OnDemand, "never" => Never
 );
+choice!(SessionSync, "\"second\" or \"always\"", "second" => Second, "always" => Always);
 choice!(Interruption, "\"polls\" or \"epochs\"", "polls" => Polls, "epochs" => Epochs);
 displayed_choice!(LogFormat, "\"text\" or \"json\"", "text" => Text, "json" => Json);
 displayed_choice!(

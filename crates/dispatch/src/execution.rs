@@ -20,7 +20,7 @@ use crate::worker::handle::AttachError;
 use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
 use crate::worker::run_clock::Patience;
-use crate::{FinishedRun, GuestSpec, Job, RunHost, RunStage};
+use crate::{FinishedRun, GuestSpec, Job, RunHost, RunStage, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::HostTime;
 use wardian_formats::job::message::Order;
@@ -38,6 +38,9 @@ const ATTEMPTS: usize = 3;
 
 /// The end of a run or turn, and the key of its guest if it is kept.
 pub(crate) type Ended = (FinishedRun, Option<GuestKey>);
+
+/// A turn, the content of the file that it writes, and its interruption.
+pub(crate) type TurnToRun<'a> = (&'a Turn, Option<&'a SealedContent>, TurnInterruption);
 
 /// Carries out runs and turns.
 #[derive(Debug, Clone)]
@@ -67,6 +70,7 @@ impl TurnExecution {
             guest: Some(guest),
             packs: None,
             turn,
+            content: None,
             limits: guest.setup.limits,
             leaves_guest: false,
             interruption: TurnInterruption::never(),
@@ -81,7 +85,7 @@ impl TurnExecution {
     pub(crate) async fn first_turn(
         &self,
         (guest, packs): (&GuestSpec, Option<&[PackContent]>),
-        (turn, interruption): (&Turn, TurnInterruption),
+        (turn, content, interruption): TurnToRun<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
@@ -98,7 +102,8 @@ impl TurnExecution {
         frames.extend(first.map_err(DispatchError::TooLarge)?);
         let (limits, leaves_guest) = (setup.limits, true);
         let (guest, frames) = (Some(guest), Arc::new(frames));
-        let order = TurnOrder { guest, packs, turn, limits, leaves_guest, interruption, frames };
+        let order =
+            TurnOrder { guest, packs, turn, content, limits, leaves_guest, interruption, frames };
         self.begin(&order, claim, host).await
     }
 
@@ -106,14 +111,15 @@ impl TurnExecution {
     pub(crate) async fn next_turn(
         &self,
         (key, limits): (GuestKey, SetupLimits),
-        (turn, interruption): (&Turn, TurnInterruption),
+        (turn, content, interruption): TurnToRun<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
         let frames = frame::encode_order(&Order::Turn(turn)).map_err(DispatchError::TooLarge)?;
         let frames = Arc::new(frames);
         let (guest, packs, leaves_guest) = (None, None, true);
-        let order = TurnOrder { guest, packs, turn, limits, leaves_guest, interruption, frames };
+        let order =
+            TurnOrder { guest, packs, turn, content, limits, leaves_guest, interruption, frames };
         let asked = Instant::now();
         let lease = Lease::acquire_turn(&self.scheduler, claim, key, host).await?;
         let ended = self.attempt(lease, &order, asked.elapsed(), host).await?;

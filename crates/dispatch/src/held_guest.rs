@@ -9,7 +9,7 @@ use crate::interrupter::TurnInterrupter;
 use crate::packs::PackContent;
 use crate::scheduler::claim::Claim;
 use crate::scheduler::held::GuestKey;
-use crate::{FinishedRun, GuestSpec, RunHost};
+use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 
 /// A guest that has one turn after another, and keeps its state between them.
 ///
@@ -24,7 +24,7 @@ use crate::{FinishedRun, GuestSpec, RunHost};
 /// worker ended at once and had asked nothing of the host, so that nothing outside of the guest has changed.
 /// None is lost in the middle of a turn, unless its worker breaks or its caller leaves.
 ///
-/// After a turn that is a cell and has left the guest whole, the result has the guest's
+/// After a turn that [saves it](Turn::saves_state) and has left the guest whole, the result has the guest's
 /// [state](FinishedRun::pack), from which [`Pool::resume`](crate::Pool::resume) makes other guests. Each
 /// state after the first one continues the one before, up to
 /// [`MOST_IN_CHAIN`](wardian_formats::job::session::checkpoint::MOST_IN_CHAIN).
@@ -95,9 +95,23 @@ impl HeldGuest {
         turn: &Turn,
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
+        self.turn_with(turn, None, host).await
+    }
+
+    /// As [`Self::turn`], for one that writes a file with this content.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::turn`].
+    pub async fn turn_with(
+        &mut self,
+        turn: &Turn,
+        content: Option<&SealedContent>,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
         let (execution, claim) = (&self.execution, &self.claim);
         let in_progress = self.interrupter.begin_turn();
-        let order = (turn, in_progress.interruption());
+        let order = (turn, content, in_progress.interruption());
         let ended = match &self.state {
             State::New(guest) => {
                 execution.first_turn((guest.as_ref(), None), order, claim, host).await

@@ -12,6 +12,7 @@
 //! | `execution.rs` | one run or turn, from its place in the queue to its end                   |
 //! | `held_guest.rs` | a guest that is kept from turn to turn                                   |
 //! | `packs.rs`    | the state of a guest on its way to a worker and back                       |
+//! | `file_content.rs` | the content of a file on its way to a guest                            |
 //! | `interrupter.rs` | the interruption of its turn                                            |
 //! | `pool.rs`     | puts all of it together                                                    |
 //!
@@ -29,6 +30,7 @@ mod config;
 mod content;
 mod error;
 mod execution;
+mod file_content;
 mod held_guest;
 mod interrupter;
 mod isolation;
@@ -48,6 +50,7 @@ use std::time::Duration;
 pub use crate::config::PoolConfig;
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
+pub use crate::file_content::{FileDraft, SealedContent};
 pub use crate::held_guest::HeldGuest;
 pub use crate::interrupter::TurnInterrupter;
 pub use crate::isolation::Isolation;
@@ -187,7 +190,7 @@ pub struct FinishedRun {
     /// True if the guest is kept for another turn. False for a run, and for a turn that has ended its
     /// guest or after which there was no place for it.
     pub is_guest_kept: bool,
-    /// The state after a cell of a [`HeldGuest`] that left its guest whole, or why there is none. A guest
-    /// whose state could not be saved is not kept. `None` after anything else.
+    /// The state after a turn of a [`HeldGuest`] that [saves it](Turn::saves_state) and left its guest whole,
+    /// or why there is none. A guest whose state could not be saved is not kept. `None` after anything else.
     pub pack: Option<Result<CheckedPack, NotParked>>,
 }

@@ -84,6 +84,7 @@ pub(crate) fn turn(code: &str, args: &Value, limits: &RunLimits) -> Result<Turn,
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits,
     })
 }

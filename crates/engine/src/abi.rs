@@ -53,6 +53,14 @@ pub struct SignalPlaces {
     pub breaker_bit: u32,
 }
 
+/// Where the C library notes its free memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeapPlace {
+    /// The address of dlmalloc's `malloc_state`.
+    pub state: u32,
+}
+
 impl ModuleAbi {
     /// Compares the interface that is wanted (`self`) with the one that was found.
     ///

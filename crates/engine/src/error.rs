@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::code::heap_place::HeapError;
 use crate::code::signal_places::SignalError;
 use crate::code::split_data::SplitError;
 use crate::patches::PatchError;
@@ -84,6 +85,9 @@ pub enum EngineError {
     /// The pinned places of signals are not those of the module.
     #[error("the engine's module notes signals elsewhere")]
     Signals(#[from] SignalError),
+    /// The pinned place of the heap's state is not that of the module.
+    #[error("the engine's module notes its free memory elsewhere")]
+    Heap(#[from] HeapError),
     /// The tables of patches do not fit the module.
     #[error("the engine's module cannot be patched")]
     Patch(#[from] PatchError),

@@ -18,12 +18,12 @@ use crate::code::compile::{self, CodeOptions, CompileKey, TargetCpu};
 use crate::code::counted::functions_of;
 use crate::code::instrumentation::{Instrumentation, Variant};
 use crate::code::polls::Interruption;
-use crate::code::signal_places;
 use crate::code::split_data::{TRANSFORM_VERSION, split_data};
+use crate::code::{heap_place, signal_places};
 use crate::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::source::fetch::{self, EngineOrigin};
 use crate::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
-use crate::{EngineError, PathFault, SignalPlaces, library};
+use crate::{EngineError, HeapPlace, PathFault, SignalPlaces, library};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
 
@@ -64,6 +64,8 @@ pub struct EngineArtifacts {
     pub c_stack: CStack,
     /// The words in its memory by which it is told of signals.
     pub signals: SignalPlaces,
+    /// Where its C library notes its free memory.
+    pub heap: HeapPlace,
 }
 
 /// Numbers of the module that its memory is built around.
@@ -235,6 +237,7 @@ impl EngineStore {
             hash_secret,
             c_stack,
             signals: self.pin.signals,
+            heap: self.pin.heap,
         };
         Ok(Some(found))
     }
@@ -295,6 +298,7 @@ impl EngineStore {
         drop(bytes);
         // Both variants are made from this code, and their checks leave its addresses as they are.
         signal_places::ensure_same(&patched, self.pin.signals)?;
+        heap_place::ensure_same(&patched, self.pin.heap)?;
         let split = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),

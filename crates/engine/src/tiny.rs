@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::abi::{ModuleAbi, SignalPlaces};
+use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
 use crate::patches::Patches;
 use crate::progress::{Progress, Step, StepEnd, StepReport};
 use crate::source::fetch::EngineOrigin;
@@ -29,6 +29,19 @@ const MODULE: &str = r#"(module
     (table 2 funcref)
     (global (mut i32) (i32.const 0))
     (func $__wasilibc_reset_preopens)
+    (func $dlmalloc
+        (drop (i32.load offset=2048 (i32.const 0)))
+        (drop (i32.load offset=2052 (i32.const 0)))
+        (drop (i32.load offset=2056 (i32.const 0)))
+        (drop (i32.load offset=2060 (i32.const 0)))
+        (drop (i32.load offset=2064 (i32.const 0)))
+        (drop (i32.load offset=2068 (i32.const 0)))
+        (drop (i32.load offset=2072 (i32.const 0)))
+        (drop (i32.load offset=2076 (i32.const 0)))
+        (drop (i32.load offset=2080 (i32.const 0)))
+        (drop (i32.load offset=2084 (i32.const 0)))
+        (drop (i32.load offset=2352 (i32.const 0)))
+        (drop (i32.load offset=2496 (i32.const 0))))
     (func $PyErr_SetInterruptEx (param i32) (result i32)
         (i32.store offset=128 (i32.shl (local.get 0) (i32.const 3)) (i32.const 1))
         (i32.store (i32.const 648) (i32.const 1))
@@ -50,6 +63,9 @@ const SIGNALS: SignalPlaces = SignalPlaces {
     breaker_offset: 12,
     breaker_bit: 2,
 };
+
+/// Where `dlmalloc` reads above.
+const HEAP: HeapPlace = HeapPlace { state: 2048 };
 
 /// A pin, the wheel that it names, and a folder for the cache. Dropping it removes all files.
 #[derive(Debug)]
@@ -111,6 +127,7 @@ impl TinyEngine {
             .into(),
             c_stack: CStack { base: 1024, size_bytes: 1024 },
             signals: SIGNALS,
+            heap: HEAP,
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

@@ -2,7 +2,7 @@
 
 use crate::clock_and_random::ClockAndRandomMode;
 use crate::memory::Verify;
-use wardian_engine::CStack;
+use wardian_engine::{CStack, HeapPlace};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::units::ByteCount;
 
@@ -22,6 +22,9 @@ pub struct SandboxConfig {
     /// The place of the engine's C stack. Between two turns nothing of it is in use, so with it
     /// checkpoints leave out what turns have left there. Of no other use.
     pub c_stack: Option<CStack>,
+    /// Where the engine's C library notes its free memory. With it checkpoints leave out what programs have
+    /// left there. Of no other use.
+    pub heap: Option<HeapPlace>,
 }
 
 impl Default for SandboxConfig {
@@ -34,6 +37,7 @@ impl Default for SandboxConfig {
             clock_and_random: ClockAndRandomMode::Live,
             clock: Clock::System,
             c_stack: None,
+            heap: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use tokio::task::JoinError;
 
 use crate::run::packages::packages_error::PackagesError;
 use crate::run::prepare::metering::NotMetering;
+use crate::sessions::files::error::FilesError;
 use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::provenance::{OtherInputs, ProvenanceError};
@@ -94,6 +95,9 @@ pub enum ServiceError {
     /// A session cannot be used as asked.
     #[error(transparent)]
     Session(#[from] SessionsError),
+    /// A file of a session cannot be read or changed.
+    #[error(transparent)]
+    Files(#[from] FilesError),
     /// A run is in progress, or has ended and its record is not written yet.
     #[error("the record of this run is not written yet; repeat the request after the run")]
     RecordNotWritten,
@@ -286,6 +290,7 @@ impl ServiceError {
             | Self::NoSessions
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),
+            Self::Files(error) => error.kind(),
             Self::NoSuchSession { .. } => ErrorKind::SessionNotFound,
             Self::NoSuchCheckpoint { .. } => ErrorKind::CheckpointNotFound,
             Self::StateUnusable { .. } => ErrorKind::SessionDamaged,
@@ -339,6 +344,7 @@ impl ServiceError {
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Self::Params(error) => Some(error.parameter()),
+            Self::Files(error) => error.parameter(),
             Self::Arguments { .. } => Some("args"),
             Self::Kind(_) => Some("kind"),
             Self::KeyOfOtherCall => Some("idempotency_key"),

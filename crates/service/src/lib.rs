@@ -43,6 +43,9 @@ pub use crate::runs::{
 };
 pub use crate::service::{Parts, Service};
 pub use crate::sessions::calls::SessionCalls;
+pub use crate::sessions::files::SessionFiles;
+pub use crate::sessions::files::read::{FileDownload, FileListOrder, SessionFileList};
+pub use crate::sessions::files::write::{ChangeOrder, FileChange, FileUpload};
 pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
 pub use crate::sessions::observed::SessionObserver;
 pub use crate::sessions::order::NewSessionOrder;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::service::Service;
 use crate::start::PreparationStep;
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_stores::audit::AuditLog;
 
 /// The interface of a server's state for operators and load balancers.

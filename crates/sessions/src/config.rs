@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use wardian_stores::sessions::SessionSync;
 use wardian_vocabulary::units::ByteCount;
 
 /// The settings of sessions.
@@ -22,11 +23,17 @@ pub struct SessionsConfig {
     pub longest_wait: Duration,
     /// The longest time in which a state is written to the disk.
     pub longest_save: Duration,
+    /// When the state after a cell survives a loss of power.
+    pub sync: SessionSync,
+    /// Names the time since the machine was started: a server that has ended in another one without saying so
+    /// may have lost its power. `None` if the system has no such name.
+    pub boot: Option<String>,
 }
 
 impl SessionsConfig {
     /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 24 hours after the
-    /// last use, seven days, ten minutes for an answer, and one for a state to be written.
+    /// last use, seven days, ten minutes for an answer, durable within a second, and a minute for a state to be
+    /// written.
     #[must_use]
     pub const fn at(root: PathBuf) -> Self {
         Self {
@@ -37,6 +44,8 @@ impl SessionsConfig {
             max_age: Duration::from_secs(7 * 24 * 60 * 60),
             longest_wait: Duration::from_secs(10 * 60),
             longest_save: Duration::from_secs(60),
+            sync: SessionSync::Second,
+            boot: None,
         }
     }
 }

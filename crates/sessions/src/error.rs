@@ -80,10 +80,20 @@ pub enum SessionsError {
     /// The session is not in the state that the caller expects.
     #[error(
         "the session has moved on: it is at {}",
-        head.as_ref().map_or_else(|| "its beginning".to_owned(), |id| format!("checkpoint `{id}`"))
+        place(head.as_ref())
     )]
     Conflict {
         /// The checkpoint that it is at; `None` before its first cell is done.
+        head: Option<CheckpointId>,
+    },
+    /// A loss of power may have undone cells of the session, or has. The next call is not refused.
+    #[error(
+        "the server has lost its power, and what the session did in the last second before may be lost: it is \
+         at {}; call again to go on from there",
+        place(head.as_ref())
+    )]
+    MayHaveGoneBack {
+        /// The checkpoint that it is at; `None` for its beginning.
         head: Option<CheckpointId>,
     },
     /// The session is at the checkpoint that is to be removed.
@@ -153,6 +163,7 @@ impl SessionsError {
             Self::Expired { .. } => ErrorKind::SessionExpired,
             Self::Busy { .. } | Self::Waiting { .. } => ErrorKind::SessionBusy,
             Self::Conflict { .. }
+            | Self::MayHaveGoneBack { .. }
             | Self::IsCurrent { .. }
             | Self::NotWaiting { .. }
             | Self::WaitLost { .. } => ErrorKind::SessionConflict,
@@ -174,6 +185,11 @@ impl SessionsError {
             _ => Self::Store { what, cause: cause.into() },
         }
     }
+}
+
+/// The place of a session, in words.
+fn place(head: Option<&CheckpointId>) -> String {
+    head.map_or_else(|| "its beginning".to_owned(), |id| format!("checkpoint `{id}`"))
 }
 
 impl From<DatabaseError> for SessionsError {

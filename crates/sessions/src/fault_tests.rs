@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::testing::{Place, START, acme, end, facts};
-use crate::{CellEnd, CellState, PackId, Sessions, SessionsError};
+use crate::{CellEnd, CellState, PackId, SessionSync, Sessions, SessionsError};
 use wardian_stores::blobs::local::faulty_disk::{Fault, FaultyDisk};
 use wardian_stores::sessions::{CellCommit, Committed};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
@@ -39,6 +39,12 @@ async fn assert_whole(
     assert_eq!(cells[0].state, state);
 }
 
+/// One of several mixtures of what is lost.
+fn chosen(number: &mut usize, choices: usize) -> usize {
+    *number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+    (*number >> 33) % choices
+}
+
 /// A commit with a failure at its `at`-th call of the disk; false if it was over before that call.
 async fn commit_with(fault: Fault, at: u64, lost: usize) -> bool {
     let disk = FaultyDisk::default();
@@ -64,10 +70,7 @@ async fn commit_with(fault: Fault, at: u64, lost: usize) -> bool {
     if fault == Fault::PowerCut {
         // Each change that was not synced is lost or not, in one of several mixtures.
         let mut number = lost;
-        place.disk = disk.after_power_loss(|choices| {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
-            (number >> 33) % choices
-        });
+        place.lose_power(disk.after_power_loss(|choices| chosen(&mut number, choices)));
     }
     drop(sessions);
     if fault != Fault::PowerCut {
@@ -170,7 +173,9 @@ async fn whole_cells_survive_a_database_that_fails() {
             description: description.clone(),
             base: Some(head.pack.id.clone()),
             stored_bytes: crate::seal::sealed_size(description.size),
+            is_settled: true,
             end: end(),
+            must_reseed: false,
             now_ms: START,
         };
         let keys = sessions.0.keys_of_chain(&acme(), &id, &head.id, &[head.pack]).await.unwrap();
@@ -186,4 +191,187 @@ async fn whole_cells_survive_a_database_that_fails() {
         let sessions = place.open().await;
         assert_whole(&sessions, &disk, &id, was_written).await;
     }
+}
+
+/// A cell whose state is synced after its answer, and a loss of power at the `at`-th call of the disk, or once
+/// all is synced. The rows survive it. False if it was over before that call.
+async fn lose_power_after_the_answer(at: u64, lost: usize) -> bool {
+    let disk = FaultyDisk::default();
+    let mut place = place(&disk);
+    place.config.sync = SessionSync::Second;
+    let sessions = place.open_still().await;
+    let id = sessions.new_session().await;
+    sessions.run(&id, b"old").await;
+    sessions.0.sync_changes().await.unwrap();
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"new");
+    let started = disk.calls();
+    disk.fail_at(at, Fault::PowerCut);
+    let committed = turn.commit(description, b"new".to_vec(), end()).await.is_ok();
+    let is_synced = sessions.0.sync_changes().await.is_ok() && committed;
+    let was_reached = disk.calls() > started + at;
+    let mut number = lost;
+    place.lose_power(disk.after_power_loss(|choices| chosen(&mut number, choices)));
+    drop(sessions);
+    let sessions = place.open_still().await;
+    let told = sessions.state(&id).await.unwrap_err();
+    let head = sessions.head(&id).await.unwrap();
+    assert!(matches!(&told, SessionsError::MayHaveGoneBack { head: Some(at) } if *at == head));
+    assert!(told.to_string().contains(head.as_str()), "{told}");
+    let is_kept = head.cell() == 2;
+    assert!(is_kept || !is_synced, "what was synced is not lost");
+    assert!(committed || !is_kept, "what was refused is not kept");
+    assert!(sessions.turn(&id).await.unwrap().must_reseed());
+    assert_whole(&sessions, &place.disk, &id, is_kept).await;
+    sessions.run(&id, b"later").await;
+    was_reached
+}
+
+#[tokio::test]
+async fn told_of_losses_and_whole_cells_after_a_loss_of_power_at_each_step() {
+    for at in 0.. {
+        let mut was_reached = false;
+        for lost in 0..8 {
+            was_reached = lose_power_after_the_answer(at, lost).await;
+        }
+        if !was_reached {
+            assert!(at > 5, "there are so many steps");
+            return;
+        }
+    }
+}
+
+/// The rows are lost, and the files that they made superfluous are needed again.
+#[tokio::test]
+async fn told_of_losses_when_the_database_is_behind_the_packs() {
+    for lost in 0..8 {
+        let disk = FaultyDisk::default();
+        let mut before = place(&disk);
+        before.config.sync = SessionSync::Second;
+        let sessions = before.open_still().await;
+        let id = sessions.new_session().await;
+        for state in b"123456789" {
+            run_whole(&sessions, &id, &[*state]).await;
+        }
+        sessions.0.sync_changes().await.unwrap();
+        let head = sessions.head(&id).await;
+        let mut after = place(&disk);
+        for entry in std::fs::read_dir(before.folder.path()).unwrap() {
+            let entry = entry.unwrap();
+            if !entry.file_name().to_str().unwrap().ends_with("-shm") {
+                std::fs::copy(entry.path(), after.folder.path().join(entry.file_name())).unwrap();
+            }
+        }
+        let states = files(&disk).len();
+        run_whole(&sessions, &id, b"a").await;
+        run_whole(&sessions, &id, b"b").await;
+        assert_eq!(files(&disk).len(), states + 2, "no file is removed before its row");
+        after.config = before.config.clone();
+        let mut number = lost;
+        after.lose_power(disk.after_power_loss(|choices| chosen(&mut number, choices)));
+        drop(sessions);
+        let sessions = after.open_still().await;
+        let told = sessions.state(&id).await.unwrap_err();
+        assert!(matches!(told, SessionsError::MayHaveGoneBack { head: at } if at == head));
+        assert_eq!(sessions.state(&id).await.unwrap(), [b"9"]);
+        assert_eq!(files(&after.disk).len(), states);
+        for made in sessions.checkpoints(&acme(), &id, 0, 99).await.unwrap() {
+            sessions.restore(&acme(), &id, &made.id).await.unwrap();
+            let state = sessions.state(&id).await.unwrap();
+            assert_eq!(state, [made.id.cell().to_string().as_bytes()]);
+        }
+    }
+}
+
+/// Without a trace of the one before.
+async fn run_whole(sessions: &Sessions<FaultyDisk>, session: &SessionId, state: &[u8]) {
+    let turn = sessions.turn(session).await.unwrap();
+    turn.commit(facts(None, state), state.to_vec(), end()).await.unwrap();
+}
+
+/// A cell that waits is durable within a second too, and its caller is told of it like of others.
+#[tokio::test]
+async fn a_wait_that_is_lost_leaves_the_session_before_its_cell() {
+    let disk = FaultyDisk::default();
+    let mut place = place(&disk);
+    place.config.sync = SessionSync::Second;
+    let sessions = place.open_still().await;
+    let id = sessions.new_session().await;
+    let old = sessions.run(&id, b"old").await;
+    sessions.0.sync_changes().await.unwrap();
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"asks");
+    turn.park(description, b"asks".to_vec(), end(), "{}".to_owned()).await.unwrap();
+    let cell = sessions.waiting(&acme(), &id).await.unwrap();
+    // The content of the file is not there.
+    place.lose_power(disk.after_power_loss(|_| 0));
+    drop(sessions);
+    let sessions = place.open_still().await;
+    let none = sessions.resume_turn(&acme(), &id, cell).await.unwrap_err();
+    assert!(matches!(none, SessionsError::NotWaiting { .. }));
+    let told = sessions.state(&id).await.unwrap_err();
+    assert!(matches!(told, SessionsError::MayHaveGoneBack { head: Some(at) } if at == old));
+    assert_whole(&sessions, &place.disk, &id, false).await;
+}
+
+/// What could not be synced is not synced by another attempt: the kernel may have given it up.
+#[tokio::test]
+async fn a_failed_sync_ends_the_store_and_costs_no_state_without_a_loss_of_power() {
+    for at in 0..3 {
+        let disk = FaultyDisk::default();
+        let mut place = place(&disk);
+        place.config.sync = SessionSync::Second;
+        let sessions = place.open_still().await;
+        let id = sessions.new_session().await;
+        sessions.run(&id, b"old").await;
+        disk.fail_at(at, Fault::Once(libc::EIO));
+        assert!(sessions.0.sync_changes().await.is_err());
+        let turn = sessions.turn(&id).await.unwrap();
+        let description = facts(turn.head(), b"new");
+        let refused = turn.commit(description, b"new".to_vec(), end()).await;
+        assert!(matches!(refused, Err(SessionsError::Store { .. })));
+        assert!(sessions.fork(&acme(), &id, None, 1).await.is_err());
+        assert!(sessions.shut_down().await.is_err());
+        drop(sessions);
+        let sessions = place.open_still().await;
+        assert_eq!(sessions.state(&id).await.unwrap(), [b"old"]);
+        sessions.run(&id, b"new").await;
+    }
+}
+
+/// A server that ends has nothing to lose, and the next one tells nobody of losses.
+#[tokio::test]
+async fn all_survives_a_loss_of_power_once_a_server_has_ended() {
+    let disk = FaultyDisk::default();
+    let mut place = place(&disk);
+    place.config.sync = SessionSync::Second;
+    let sessions = place.open_still().await;
+    let id = sessions.new_session().await;
+    sessions.run(&id, b"old").await;
+    sessions.run(&id, b"new").await;
+    sessions.shut_down().await.unwrap();
+    place.lose_power(disk.after_power_loss(|_| 0));
+    drop(sessions);
+    let sessions = place.open_still().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    assert!(!turn.must_reseed());
+    drop(turn);
+    assert_eq!(sessions.state(&id).await.unwrap(), [&b"old"[..], b"new"]);
+}
+
+/// The task does it without being asked.
+#[tokio::test]
+async fn states_are_synced_soon_after_their_answers() {
+    let disk = FaultyDisk::default();
+    let mut place = place(&disk);
+    place.config.sync = SessionSync::Second;
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    sessions.run(&id, b"old").await;
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    place.lose_power(disk.after_power_loss(|_| 0));
+    drop(sessions);
+    let sessions = place.open().await;
+    sessions.state(&id).await.unwrap_err();
+    assert_eq!(sessions.state(&id).await.unwrap(), [b"old"]);
 }

@@ -13,6 +13,7 @@
 //! | `keys.rs`         | the keys of sessions, and how they are kept                              |
 //! | `seal.rs`         | the encryption of packs                                                  |
 //! | `pack_folder.rs`  | packs as files                                                           |
+//! | `syncs`           | when states survive a loss of power, and sessions that have lost theirs   |
 //!
 //! The rows are in [`wardian_stores::sessions`]. The packs are files in one folder:
 //!
@@ -23,8 +24,11 @@
 //! ```
 //!
 //! INVARIANT(whole-cells): a session is at the end of a cell that was committed, or where it was before,
-//! whenever and however the server ends. A pack is durable before its row. A cell that waits for its caller
+//! whenever and however the server ends. A pack is written before its row. A cell that waits for its caller
 //! is not at its end.
+//!
+//! INVARIANT(told-of-losses): a loss of power undoes no more than the cells of the last second, whole ones
+//! and the last ones of their session, and the next caller of such a session is told so.
 //!
 //! INVARIANT(one-owner): a session is seen by its tenant alone. For others it is like one that does not
 //! exist.
@@ -48,6 +52,7 @@ mod keys;
 mod pack_folder;
 mod seal;
 mod sessions;
+mod syncs;
 mod turns;
 
 #[cfg(test)]
@@ -64,11 +69,11 @@ pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
 pub use crate::turns::cell_ends::CellEnds;
-pub use crate::turns::turn::{
-    MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
-};
+pub use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+pub use crate::turns::look::SessionLook;
+pub use crate::turns::turn::{MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
     CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
-    SessionState, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
-    StoredSession, WaitingCell,
+    SessionState, SessionSync, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint,
+    StoredPack, StoredSession, WaitingCell,
 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::testing::{Place, acme, end, facts};
-use crate::{CellEnd, Sessions, SessionsError};
+use crate::{CellEnd, SessionSync, Sessions, SessionsError};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
@@ -155,9 +155,9 @@ const fn is_thinned_out(error: &SessionsError) -> bool {
     matches!(error, SessionsError::NoCheckpoint { .. })
 }
 
-async fn live(steps: Vec<Step>) {
+async fn live(steps: Vec<Step>, sync: SessionSync) {
     let mut place = Place::new();
-    place.config.max_sessions = 10;
+    (place.config.max_sessions, place.config.sync) = (10, sync);
     let mut sessions = place.open().await;
     let mut model = Model::default();
     for _ in 0..2 {
@@ -181,10 +181,12 @@ async fn live(steps: Vec<Step>) {
             needed.extend(state.iter().cloned());
         }
     }
+    sessions.0.sync_changes().await.unwrap();
     assert_eq!(place.files().len(), needed.len());
     for session in model.sessions.keys() {
         sessions.close(&acme(), session).await.unwrap();
     }
+    sessions.0.sync_changes().await.unwrap();
     assert!(place.files().is_empty());
     assert_eq!(sessions.usage(&acme()).await.unwrap().bytes, 0);
 }
@@ -193,8 +195,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn any_order_of_calls_keeps_every_state(steps in proptest::collection::vec(step(), 1..60)) {
+    fn any_order_of_calls_keeps_every_state(
+        steps in proptest::collection::vec(step(), 1..60),
+        sync in prop_oneof![Just(SessionSync::Second), Just(SessionSync::Always)],
+    ) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        runtime.unwrap().block_on(live(steps));
+        runtime.unwrap().block_on(live(steps, sync));
     }
 }

@@ -1,4 +1,5 @@
-//! Packs as files: a draft, a sync, a rename, a sync of the folder. Its operations block.
+//! Packs as files: a draft, a rename, and a sync of each and of the folder, before the answer or after it.
+//! Its operations block.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use crate::error::SessionsError;
 use crate::keys::{PackKey, random, unusable};
 use crate::seal::{FRAME, HEAD, MAGIC, PackSealer, SALT, TAG, sealed_size};
 use wardian_stores::blobs::local::disk::{Disk, ensure_private_folder};
-use wardian_stores::sessions::{PackDescription, PackId, StoredPack};
+use wardian_stores::sessions::{PackDescription, PackId, SessionSync, StoredPack};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -29,7 +30,8 @@ pub(crate) struct PackFolder<D: Disk> {
     disk: D,
     root: PathBuf,
     next_draft: AtomicU64,
-    /// True once the folder could not be synced: the kernel may have dropped a change and the failure, so
+    sync: SessionSync,
+    /// True once something could not be synced: the kernel may have dropped a change and the failure, so
     /// nothing can be promised until the next start.
     is_sealed: AtomicBool,
     /// The folder is locked as long as this file is open.
@@ -47,7 +49,7 @@ pub(crate) enum ReadFault {
 
 impl<D: Disk> PackFolder<D> {
     /// Opens the folder, which is made if it does not exist, and removes drafts.
-    pub(crate) fn open(disk: D, root: PathBuf) -> Result<Self, SessionsError> {
+    pub(crate) fn open(disk: D, root: PathBuf, sync: SessionSync) -> Result<Self, SessionsError> {
         let failed = || SessionsError::from_disk("open");
         ensure_private_folder(&disk, &root).map_err(failed())?;
         let lock = disk.lock(&root.join("lock")).map_err(failed())?;
@@ -59,6 +61,7 @@ impl<D: Disk> PackFolder<D> {
             disk,
             root,
             next_draft: AtomicU64::new(0),
+            sync,
             is_sealed: AtomicBool::new(false),
             _lock: lock,
         };
@@ -106,7 +109,8 @@ impl<D: Disk> PackFolder<D> {
         self.disk.remove(&self.root.join(RESERVE)).is_ok()
     }
 
-    /// Seals a pack and writes it. When this returns, it is durable; after an error there is no file.
+    /// Seals a pack and writes it. When this returns, it survives the end of the server; it survives a loss
+    /// of power if that is waited for. After an error there is no file.
     pub(crate) fn write(
         &self,
         pack: &PackId,
@@ -114,10 +118,7 @@ impl<D: Disk> PackFolder<D> {
         key: &PackKey,
         bytes: &[u8],
     ) -> Result<(), SessionsError> {
-        if self.is_sealed.load(Ordering::Acquire) {
-            let cause = "an earlier change may be lost; restart the server".into();
-            return Err(SessionsError::Store { what: "write to", cause });
-        }
+        self.ensure_open()?;
         let salt = random::<SALT>()?;
         let sealer =
             PackSealer::new(key.as_bytes(), &salt, pack, description).ok_or_else(unusable)?;
@@ -131,16 +132,50 @@ impl<D: Disk> PackFolder<D> {
             self.discard(&path);
             return Err(SessionsError::from_disk("write to")(cause));
         }
+        if self.sync == SessionSync::Second {
+            return Ok(());
+        }
         if let Err(cause) = self.disk.sync_folder(&self.root) {
-            self.is_sealed.store(true, Ordering::Release);
-            error!(
-                error = %cause,
-                "the store of sessions accepts no more packs: its folder could not be synced"
-            );
             self.discard(&path);
-            return Err(SessionsError::from_disk("write to")(cause));
+            return Err(self.seal_up(cause));
         }
         Ok(())
+    }
+
+    /// Makes packs survive a loss of power. Those that are gone need not.
+    pub(crate) fn sync(&self, packs: &[PackId]) -> Result<(), SessionsError> {
+        self.ensure_open()?;
+        for pack in packs {
+            let synced = match self.disk.open(&self.path(pack)) {
+                Ok(file) => self.disk.sync_file(&file),
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+                Err(cause) => Err(cause),
+            };
+            synced.map_err(|cause| self.seal_up(cause))?;
+        }
+        self.disk.sync_folder(&self.root).map_err(|cause| self.seal_up(cause))
+    }
+
+    /// True once no more packs are accepted.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.is_sealed.load(Ordering::Acquire)
+    }
+
+    fn ensure_open(&self) -> Result<(), SessionsError> {
+        if !self.is_sealed() {
+            return Ok(());
+        }
+        let cause = "an earlier change may be lost; restart the server".into();
+        Err(SessionsError::Store { what: "write to", cause })
+    }
+
+    fn seal_up(&self, cause: io::Error) -> SessionsError {
+        self.is_sealed.store(true, Ordering::Release);
+        error!(
+            error = %cause,
+            "the store of sessions accepts no more packs: its files could not be synced"
+        );
+        SessionsError::from_disk("write to")(cause)
     }
 
     fn write_draft(
@@ -162,7 +197,10 @@ impl<D: Disk> PackFolder<D> {
             sealer.seal(number, &mut frame).ok_or(io::ErrorKind::InvalidInput)?;
             self.write_all(&mut file, &frame)?;
         }
-        self.disk.sync_file(&file)
+        match self.sync {
+            SessionSync::Second => Ok(()),
+            SessionSync::Always => self.disk.sync_file(&file),
+        }
     }
 
     fn write_all(&self, file: &mut D::File, mut bytes: &[u8]) -> io::Result<()> {
@@ -179,6 +217,29 @@ impl<D: Disk> PackFolder<D> {
 
     /// Reads a pack and opens its seal: all of it, as it was stored, or nothing.
     pub(crate) fn read(&self, pack: &StoredPack, key: &PackKey) -> Result<Vec<u8>, ReadFault> {
+        let mut bytes = Vec::new();
+        let size = pack.description.size.as_usize();
+        self.for_each_frame(pack, key, &mut |frame| {
+            if bytes.is_empty() {
+                bytes.reserve_exact(size);
+            }
+            bytes.extend_from_slice(frame);
+        })?;
+        Ok(bytes)
+    }
+
+    /// Reads a pack to see that it is as it was stored.
+    pub(crate) fn check(&self, pack: &StoredPack, key: &PackKey) -> Result<(), ReadFault> {
+        self.for_each_frame(pack, key, &mut |_frame| {})
+    }
+
+    /// Calls `each` with every frame of a pack. No memory is taken for what a changed row says.
+    fn for_each_frame(
+        &self,
+        pack: &StoredPack,
+        key: &PackKey,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), ReadFault> {
         let file = match self.disk.open(&self.path(&pack.id)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -190,7 +251,6 @@ impl<D: Disk> PackFolder<D> {
             }
             Err(error) => return Err(ReadFault::Failed(error)),
         };
-        // Before any memory is taken for what a changed row says.
         let size = pack.description.size;
         let found = self.disk.stamp(&file).map_err(ReadFault::Failed)?.size;
         if found != sealed_size(size) || found != pack.stored_bytes {
@@ -205,19 +265,19 @@ impl<D: Disk> PackFolder<D> {
         }
         let sealer = PackSealer::new(key.as_bytes(), salt, &pack.id, &pack.description)
             .ok_or(ReadFault::Damaged)?;
-        let (mut bytes, mut offset) = (Vec::with_capacity(size.as_usize()), HEAD);
+        let (mut rest, mut offset) = (size.as_usize(), HEAD);
         let mut frame = Vec::new();
         for number in 0..sealer.frames() {
-            let length = size.as_usize().saturating_sub(bytes.len()).min(FRAME);
+            let length = rest.min(FRAME);
             frame.resize(length.saturating_add(TAG), 0);
             self.read_exactly(&file, &mut frame, ByteCount::from(offset).as_u64())?;
             if !sealer.open(number, &mut frame) {
                 return Err(ReadFault::Damaged);
             }
-            bytes.extend_from_slice(frame.get(..length).unwrap_or_default());
-            offset = offset.saturating_add(frame.len());
+            each(frame.get(..length).unwrap_or_default());
+            (rest, offset) = (rest.saturating_sub(length), offset.saturating_add(frame.len()));
         }
-        Ok(bytes)
+        Ok(())
     }
 
     fn read_exactly(

@@ -9,6 +9,7 @@ use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
 use crate::pack_folder::PackFolder;
+use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::DatabaseError;
@@ -48,6 +49,7 @@ pub(crate) struct Inner<D: Disk> {
     pub(crate) config: SessionsConfig,
     pub(crate) clock: Clock,
     pub(crate) turns: TurnTable,
+    pub(crate) unsynced: Unsynced,
 }
 
 /// A session to make. The label and the setup are bounded by the caller; they count in the quota of their
@@ -77,7 +79,7 @@ pub struct SessionPage {
 
 impl Sessions {
     /// Opens the packs on this machine's disk. Rolls back the cells that a former life of the server has
-    /// left, and removes packs that have no row.
+    /// left, and those that a loss of power has undone, and removes packs that have no row.
     ///
     /// # Errors
     ///
@@ -101,17 +103,20 @@ impl<D: Disk> Sessions<D> {
         keys: TenantSessionKeys,
         clock: Clock,
     ) -> Result<Self, SessionsError> {
-        let root = config.root.clone();
+        let (root, sync) = (config.root.clone(), config.sync);
         let (folder, packs) = on_thread(move || {
-            let folder = PackFolder::open(disk, root)?;
+            let folder = PackFolder::open(disk, root, sync)?;
             let packs = folder.list()?;
             folder.reserve();
             Ok((Arc::new(folder), packs))
         })
         .await?;
         store.roll_back_running().await?;
-        let turns = TurnTable::default();
-        let sessions = Self(Arc::new(Inner { store, keys, folder, config, clock, turns }));
+        let (turns, unsynced) = (TurnTable::default(), Unsynced::default());
+        let inner = Inner { store, keys, folder, config, clock, turns, unsynced };
+        let sessions = Self(Arc::new(inner));
+        sessions.0.begin_life().await?;
+        sessions.0.spawn_syncs();
         for packs in packs.chunks(AT_ONCE) {
             let known = sessions.0.store.known_packs(packs).await?;
             let orphans = packs.iter().filter(|pack| !known.contains(pack)).cloned();

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::{
-    CellEnd, PackDescription, SessionOrder, SessionTurn, Sessions, SessionsConfig, SessionsError,
-    StoredCheckpoint, TurnRequest, UnsealedPack,
+    CellEnd, PackDescription, SessionOrder, SessionSync, SessionTurn, Sessions, SessionsConfig,
+    SessionsError, StoredCheckpoint, TurnRequest, UnsealedPack,
 };
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::{open_key_database, open_sessions};
@@ -52,20 +52,45 @@ impl Place {
 impl<D: Disk> Place<D> {
     pub(crate) fn on(disk: D, folder: TempDir, root: PathBuf) -> Self {
         let time = Box::leak(Box::new(AtomicU64::new(START)));
-        Self { folder, disk, config: SessionsConfig::at(root), time, keys: "wardian.db" }
+        let (sync, boot) = (SessionSync::Always, Some("one".to_owned()));
+        let config = SessionsConfig { sync, boot, ..SessionsConfig::at(root) };
+        Self { folder, disk, config, time, keys: "wardian.db" }
     }
 
     pub(crate) async fn store(&self) -> Arc<dyn SessionStore> {
-        open_sessions(&self.folder.path().join("sessions.db")).await.unwrap()
+        open_sessions(&self.folder.path().join("sessions.db"), self.config.sync).await.unwrap()
     }
 
     /// Starts a server.
     pub(crate) async fn open(&self) -> Sessions<D> {
         let keys = open_key_database(&self.folder.path().join(self.keys)).await.unwrap().sessions;
-        let (disk, config) = (self.disk.clone(), self.config.clone());
-        Sessions::open_on(disk, config, self.store().await, keys, Clock::Set(self.time))
-            .await
-            .unwrap()
+        loop {
+            let (disk, config) = (self.disk.clone(), self.config.clone());
+            let (store, keys) = (self.store().await, keys.clone());
+            match Sessions::open_on(disk, config, store, keys, Clock::Set(self.time)).await {
+                Ok(sessions) => return sessions,
+                // The task of the one before may be at its last sync.
+                Err(SessionsError::Store { cause, .. }) if cause.to_string().contains("in use") => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                Err(cause) => panic!("{cause}"),
+            }
+        }
+    }
+
+    /// Starts a server that syncs nothing by itself.
+    pub(crate) async fn open_still(&self) -> Sessions<D> {
+        let sessions = self.open().await;
+        if let Some(task) = sessions.0.unsynced.task.lock().take() {
+            task.abort();
+        }
+        sessions
+    }
+
+    /// The folders after a loss of power in which the database has lost nothing.
+    pub(crate) fn lose_power(&mut self, disk: D) {
+        self.disk = disk;
+        self.config.boot = Some("another".to_owned());
     }
 
     pub(crate) fn pass(&self, time: Duration) {

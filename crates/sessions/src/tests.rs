@@ -49,6 +49,7 @@ async fn one_owner_sees_a_session() {
         let turn = sessions.take_turn(tenant, id, TurnRequest::default()).await.map(drop);
         let answers = [
             sessions.find(tenant, id).await.map(drop),
+            sessions.look(tenant, id, Duration::ZERO).await.map(drop),
             sessions.cells(tenant, id, 0, 9).await.map(drop),
             sessions.checkpoints(tenant, id, 0, 9).await.map(drop),
             turn,
@@ -66,6 +67,38 @@ async fn one_owner_sees_a_session() {
     }
     assert_eq!(sessions.list(&beta, None, 9).await.unwrap().sessions, []);
     assert_eq!(sessions.state(&id).await.unwrap(), [b"state"]);
+}
+
+#[tokio::test]
+async fn untouched_is_a_session_after_a_look() {
+    let (place, short) = (Place::new(), Duration::from_millis(1));
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let memory = CallMemory::unlimited();
+    let look = sessions.look(&acme(), &id, short).await.unwrap();
+    assert!(look.head().is_none() && look.packs(&memory).await.unwrap().is_empty());
+    drop(look);
+    let first = sessions.run(&id, b"state").await;
+    let before = sessions.find(&acme(), &id).await.unwrap();
+    for _ in 0..2 {
+        let look = sessions.look(&acme(), &id, short).await.unwrap();
+        assert_eq!((look.session(), look.head()), (&id, Some(&first)));
+        assert_eq!(look.packs(&memory).await.unwrap()[0].bytes, b"state");
+        let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+        assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    }
+    assert_eq!(sessions.find(&acme(), &id).await.unwrap(), before);
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (2, false), "its state is not continued");
+    let busy = sessions.look(&acme(), &id, short).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    drop(turn);
+    // The cell that was given up may have continued it, and a change of files reseeds nothing.
+    let turn = sessions.turn(&id).await.unwrap();
+    assert!(turn.must_reseed());
+    let description = facts(turn.head(), b"changed");
+    turn.commit_change(description, b"changed".to_vec(), end()).await.unwrap();
+    assert!(sessions.turn(&id).await.unwrap().must_reseed());
 }
 
 #[tokio::test]
@@ -278,6 +311,7 @@ async fn continued_once_holds_across_a_crash() {
         session: id.clone(),
         source: None,
         if_checkpoint: None,
+        is_settled: true,
         now_ms: START,
     };
     let Begun::Cell(begun) = sessions.0.store.begin_cell(&cell, 1 << 40).await.unwrap() else {

@@ -15,7 +15,7 @@ pub enum ErrorKind {
     SkillNotFound,
     /// The skill exists, but not in this version.
     VersionNotFound,
-    /// The skill has no such file.
+    /// The skill, or the workspace of the session, has no such file.
     FileNotFound,
     /// No blob of that id is visible to this tenant.
     BlobNotFound,

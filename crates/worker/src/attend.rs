@@ -1,8 +1,8 @@
 //! The main loop of a worker: carries out the gateway's orders, for one guest at a time.
 //!
 //! A session opens a guest, or resumes one from the packs of a checkpoint, gives it turns, and closes
-//! it. After each turn that is a cell, the gateway gets the guest's state. A run is one turn in one
-//! message, and nothing follows its answer.
+//! it. After each turn that is a cell or changes files, the gateway gets the guest's state. A run is one turn
+//! in one message, and nothing follows its answer.
 
 use std::cell::RefCell;
 use std::mem::take;
@@ -18,6 +18,7 @@ use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
 use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, ToWorker};
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
@@ -41,6 +42,7 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
     let mut before = Before::default();
     let mut open: Option<Result<_, PackError>> = None;
     let mut packs = Vec::new();
+    let mut content = None;
     loop {
         let received = channel.borrow_mut().receive()?;
         let Some((message, payload)) = received else { return Ok(()) };
@@ -52,6 +54,7 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
+            ToWorker::Content if content.is_none() && packs.is_empty() => content = Some(payload),
             ToWorker::Open(setup) if open.is_none() && packs.is_empty() => {
                 open = Some(Ok(runner.open((*setup).into()).map_err(WorkerError::Sandbox)?));
             }
@@ -64,7 +67,8 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             }
             ToWorker::Turn(turn) => {
                 let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
-                let left = give_turn(&channel, runner, (guest, *turn), &mut before)?;
+                let turn = (*turn, content.take());
+                let left = give_turn(&channel, runner, (guest, turn), &mut before)?;
                 if left == LeftChannel::Closed {
                     before.last_reset = close_open(&channel, runner, open.take())?;
                 }
@@ -73,10 +77,12 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 let last_reset = close_open(&channel, runner, open.take())?;
                 before = Before { last_reset, resumed: None };
             }
-            ToWorker::Run(setup, turn) if open.is_none() && packs.is_empty() => {
+            ToWorker::Run(setup, turn)
+                if open.is_none() && packs.is_empty() && content.is_none() =>
+            {
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
-                let order = (&mut guest, *turn, ChannelHost::new(&channel));
+                let order = (&mut guest, (*turn, None), ChannelHost::new(&channel));
                 perform(&channel, runner, order, (watch, take(&mut before)))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
                 before.last_reset = Some(close(&channel, runner, guest)?);
@@ -85,6 +91,7 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             ToWorker::Cancel | ToWorker::Interrupt => {}
             ToWorker::Open(_)
             | ToWorker::Pack
+            | ToWorker::Content
             | ToWorker::Resume(_)
             | ToWorker::Run(..)
             | ToWorker::BlobStored { .. }
@@ -100,14 +107,19 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
     if files.iter().all(fits) { Ok(()) } else { Err(WorkerError::Unexpected) }
 }
 
-/// Gives the open guest a turn. If that was a cell, the gateway gets the guest's state as well.
+/// A turn, and the content of the file that it writes.
+type TurnWithContent = (Turn, Option<Payload>);
+
+/// Gives the open guest a turn. If that was a cell, or has changed files, the gateway gets the guest's state
+/// as well.
 fn give_turn<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    (guest, turn): (&mut Result<R::Guest, PackError>, Turn),
+    (guest, turn): (&mut Result<R::Guest, PackError>, TurnWithContent),
     before: &mut Before,
 ) -> Result<LeftChannel, WorkerError> {
-    let (watch, is_cell) = (Stopwatch::start(), turn.cell.is_some());
+    let watch = Stopwatch::start();
+    let (is_cell, saves_state) = (turn.0.cell.is_some(), turn.0.saves_state());
     let guest = match guest {
         Ok(guest) => guest,
         Err(refused) => {
@@ -122,7 +134,7 @@ fn give_turn<R: Runner>(
     let order = (&mut *guest, turn, host);
     let performed = perform(channel, runner, order, (watch, take(before)))?;
     let Some(can_go_on) = performed else { return Ok(LeftChannel::Closed) };
-    if is_cell && can_go_on {
+    if saves_state && can_go_on {
         park(&mut channel.borrow_mut(), runner, guest)?;
     }
     Ok(LeftChannel::Waiting)
@@ -133,10 +145,21 @@ fn give_turn<R: Runner>(
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    (guest, turn, host): (&mut R::Guest, Turn, ChannelHost),
+    (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
     (watch, before): (Stopwatch, Before),
 ) -> Result<Option<bool>, WorkerError> {
-    let end = runner.turn(guest, &turn, host.clone(), watch).map_err(WorkerError::Sandbox)?;
+    let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
+    if writes != content.is_some() {
+        return Err(WorkerError::Unexpected);
+    }
+    let end = match turn.files.as_deref() {
+        None => runner.turn(guest, &turn, host.clone(), watch),
+        Some(order) => {
+            let order = (order, content.unwrap_or(Payload::None));
+            runner.files(guest, order, host.clone(), watch)
+        }
+    };
+    let end = end.map_err(WorkerError::Sandbox)?;
     if host.close()? == LeftChannel::Closed {
         return Ok(None);
     }
@@ -220,7 +243,7 @@ mod tests {
     use wardian_formats::job::session::checkpoint::PackFacts;
     use wardian_formats::job::socket::{self, Incoming};
     use wardian_sandbox::memory::PayloadBytes;
-    use wardian_vocabulary::ids::{BlobId, Digest};
+    use wardian_vocabulary::ids::{BlobId, Digest, WorkspacePath};
 
     fn shared(content: AttachedContent) -> Attachment {
         Attachment { owner: Owner::Shared, content }
@@ -484,7 +507,15 @@ mod tests {
         let spare = || ToWorker::Open(setup());
         let pack = || ToWorker::Pack;
         let resume = || ToWorker::Resume(setup());
-        let fails: [Vec<ToWorker>; 12] = [
+        let files = |order| ToWorker::Turn(Box::new(Turn::of_files(order, script("").1.limits)));
+        let write = || files(FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() });
+        let look = || files(FilesOrder::Read { path: "a".to_owned() });
+        let fails: [Vec<ToWorker>; 17] = [
+            vec![spare(), write()],
+            vec![spare(), ToWorker::Content, look()],
+            vec![spare(), ToWorker::Content, turn_of("return {}")],
+            vec![ToWorker::Content, ToWorker::Content],
+            vec![ToWorker::Content, run_of("return {}")],
             vec![spare(), pack()],
             vec![resume(), pack()],
             vec![spare(), resume()],

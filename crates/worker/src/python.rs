@@ -10,9 +10,10 @@ use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
-use wardian_engine::{CStack, SignalPlaces};
+use wardian_engine::{CStack, HeapPlace, SignalPlaces};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::memory::{PayloadBytes, Verify};
 use wardian_sandbox::{
@@ -36,6 +37,8 @@ pub struct WorkerSetup {
     pub c_stack: CStack,
     /// The words by which the engine's interpreter is told of signals.
     pub signals: SignalPlaces,
+    /// Where the engine's C library notes its free memory, which checkpoints leave out.
+    pub heap: HeapPlace,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -84,8 +87,9 @@ impl PythonRunner {
         let library = Library::new(archive, data)?;
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
         let (keep, keep_idle) = (setup.keep, setup.keep_idle);
-        let c_stack = Some(setup.c_stack);
-        let config = SandboxConfig { keep, keep_idle, verify, c_stack, ..SandboxConfig::default() };
+        let (c_stack, heap) = (Some(setup.c_stack), Some(setup.heap));
+        let config =
+            SandboxConfig { keep, keep_idle, verify, c_stack, heap, ..SandboxConfig::default() };
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {
@@ -189,6 +193,17 @@ impl Runner for PythonRunner {
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError> {
         Ok(self.sandbox.turn(guest, turn, Box::new(host), watch)?)
+    }
+
+    fn files(
+        &mut self,
+        guest: &mut OpenGuest,
+        (order, content): (&FilesOrder, Payload),
+        mut host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError> {
+        let content = PayloadBytes::open(content)?;
+        Ok(self.sandbox.files(guest, (order, content.as_ref()), &mut host, watch)?)
     }
 
     fn close(&mut self, guest: OpenGuest) -> Result<(), RunnerError> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::host::ChannelHost;
 use wardian_formats::job::attachment::{Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::session::files::FilesOrder;
 use wardian_formats::job::{Setup, Turn};
 use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 
@@ -96,6 +97,20 @@ pub trait Runner: Send {
         &mut self,
         guest: &mut Self::Guest,
         turn: &Turn,
+        host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError>;
+
+    /// Does something with the files of a guest, as a turn without a program. The payload is the content of
+    /// a file that is written. A change that is refused leaves a guest that cannot go on.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn files(
+        &mut self,
+        guest: &mut Self::Guest,
+        order: (&FilesOrder, Payload),
         host: ChannelHost,
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError>;

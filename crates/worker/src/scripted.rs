@@ -26,7 +26,8 @@
 //! return-of COUNT       ends the run with an output of COUNT bytes
 //! ```
 //!
-//! A checkpoint of a guest is what was noted since the one before.
+//! A checkpoint of a guest is what was noted since the one before. Its files are those of the texts
+//! `PATH=CONTENT` that were noted.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "only tests are here; they fail by panics")]
 
@@ -59,6 +60,7 @@ use wardian_formats::job::outcome::{
 use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::CellOutcome;
 use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PACK_FORMAT, PackFacts};
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal, ListedFiles};
 use wardian_formats::job::{Program, Setup, Turn};
 use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::ids::{BlobId, Digest};
@@ -144,6 +146,12 @@ impl ScriptedGuest {
         PackFacts::check_chain(guest.setup.image, &guest.chain.0)?;
         guest.chain.1 = guest.kept.len();
         Ok(guest)
+    }
+
+    /// The content of a file.
+    fn content_of(&self, path: &str) -> Option<&str> {
+        let noted = self.kept.iter().rev().filter_map(|text| text.split_once('='));
+        noted.filter(|(name, _)| *name == path).map(|(_, content)| content).next()
     }
 
     fn checkpoint(&mut self) -> Result<Pack, PackError> {
@@ -365,6 +373,36 @@ impl Runner for ScriptedRunner {
         Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
     }
 
+    fn files(
+        &mut self,
+        guest: &mut ScriptedGuest,
+        (order, content): (&FilesOrder, Payload),
+        mut host: ChannelHost,
+        watch: Stopwatch,
+    ) -> Result<TurnEnd, RunnerError> {
+        let answer = match order {
+            FilesOrder::Write { path } => {
+                let content = String::from_utf8(read(content)?)?;
+                guest.kept.push(format!("{path}={content}"));
+                FilesAnswer::Written { replaced: false }
+            }
+            FilesOrder::Read { path } => match guest.content_of(path) {
+                Some(content) if host.write_blob("text/plain", content.as_bytes()).is_ok() => {
+                    FilesAnswer::Read { modified_ms: 7 }
+                }
+                Some(_) => FilesAnswer::Refused(FilesRefusal::NotTaken),
+                None => FilesAnswer::Refused(FilesRefusal::NotFound),
+            },
+            FilesOrder::List(_) => FilesAnswer::Listed(ListedFiles::default()),
+            FilesOrder::Remove { .. } => FilesAnswer::Refused(FilesRefusal::NotFound),
+        };
+        let is_refused = matches!(answer, FilesAnswer::Refused(_));
+        guest.can_go_on = !(is_refused && order.changes());
+        let outcome =
+            RunOutcome::of_files(RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() });
+        Ok(TurnEnd { outcome, output: serde_json::to_vec(&answer)?, can_go_on: guest.can_go_on })
+    }
+
     fn close(&mut self, guest: ScriptedGuest) -> Result<(), RunnerError> {
         drop(guest);
         let Some(time) = self.spoils else { return Ok(()) };
@@ -457,6 +495,7 @@ pub(crate) fn script(source: &str) -> (Box<Setup>, Box<Turn>) {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     (Box::new(setup), Box::new(turn))

@@ -97,6 +97,7 @@ impl EngineFiles {
             declared_pages: usize::try_from(pages).unwrap_or(usize::MAX),
             c_stack: self.timed.c_stack,
             signals: self.timed.signals,
+            heap: self.timed.heap,
             keep: KEEP,
             keep_idle: KEEP_IDLE,
             is_paranoid: config.workers.paranoid,

@@ -39,7 +39,15 @@ from wardian.results import (
     SessionState,
     SkillFile,
 )
-from wardian.sessions import Cell, Checkpoint, ForkedFrom, SessionInfo, SessionPage
+from wardian.sessions import (
+    Cell,
+    Checkpoint,
+    FileChange,
+    ForkedFrom,
+    SessionFile,
+    SessionInfo,
+    SessionPage,
+)
 
 __version__ = "0.1.0"
 
@@ -62,6 +70,7 @@ __all__ = [
     "DescribedSkill",
     "DetachedRun",
     "DisplayPart",
+    "FileChange",
     "ForkedFrom",
     "LeftOut",
     "ListedSkill",
@@ -78,6 +87,7 @@ __all__ = [
     "RunResult",
     "RunStream",
     "Session",
+    "SessionFile",
     "SessionInfo",
     "SessionPage",
     "SessionState",

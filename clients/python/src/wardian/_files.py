@@ -33,6 +33,14 @@ def as_binary_file(content: object) -> IO[bytes] | None:
     return file
 
 
+def length_of(file: IO[bytes]) -> int:
+    """The bytes of an open file from its position on, which stays."""
+    start = file.tell()
+    end = file.seek(0, 2)
+    file.seek(start)
+    return max(end - start, 0)
+
+
 def name_of(file: IO[bytes]) -> str | None:
     """The name of an open file. A file in memory, for example, has none."""
     name: object = getattr(file, "name", None)

@@ -17,6 +17,7 @@ __all__ = [
     "CallError",
     "CheckpointNotFound",
     "ConnectionFailed",
+    "FileNotFound",
     "FileNotKept",
     "Forbidden",
     "InternalError",
@@ -124,10 +125,14 @@ class VersionNotFound(CallError):
     kind = "version_not_found"
 
 
-class SkillFileNotFound(CallError):
-    """The skill has no such file."""
+class FileNotFound(CallError):
+    """The skill has no such file, or the working folder of the session has none."""
 
     kind = "file_not_found"
+
+
+SkillFileNotFound = FileNotFound
+"""The name of `FileNotFound` for files of skills."""
 
 
 class BlobNotFound(CallError):
@@ -248,7 +253,7 @@ CLASSES: Mapping[str, type[CallError]] = {
         InvalidParams,
         SkillNotFound,
         VersionNotFound,
-        SkillFileNotFound,
+        FileNotFound,
         BlobNotFound,
         RunNotFound,
         NotExecutable,

@@ -139,6 +139,56 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class SessionFile:
+    """A file, a folder or a link in the working folder of a session."""
+
+    path: str
+    """Its path below that folder."""
+    kind: Literal["file", "folder", "link"]
+    size_bytes: int
+    modified_ms: int
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> SessionFile:
+        return cls(
+            path=_wire.text(raw, "path"),
+            kind=cast(Literal["file", "folder", "link"], _wire.text(raw, "kind")),
+            size_bytes=_wire.integer(raw, "size_bytes"),
+            modified_ms=_wire.integer(raw, "modified_ms"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file of a session that was written or removed."""
+
+    path: str
+    size_bytes: int | None
+    """Its size; `None` if it was removed."""
+    replaced: bool
+    """Whether there was a file of this path before."""
+    cell: int
+    """The number of the change among the cells of the session."""
+    checkpoint: str | None
+    """The state after the change."""
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> FileChange:
+        session = _wire.as_object(raw.get("session"), "session")
+        return cls(
+            path=_wire.text(raw, "path"),
+            size_bytes=_wire.integer(raw, "size_bytes") if "size_bytes" in raw else None,
+            replaced=_wire.flag(raw, "replaced"),
+            cell=_wire.integer(session, "cell"),
+            checkpoint=_wire.text_or_none(session, "checkpoint"),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
 class SessionUsage:
     """What all sessions of a tenant take."""
 

@@ -1,5 +1,5 @@
 """Defects of sessions."""
 
-from . import cells, requests
+from . import cells, requests, session_files
 
-__all__ = ["cells", "requests"]
+__all__ = ["cells", "requests", "session_files"]

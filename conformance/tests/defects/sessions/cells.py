@@ -170,7 +170,7 @@ stated(
 )
 
 
-@defect("conditions are ignored", "sessions.conflict")
+@defect("conditions are ignored", "sessions.conflict", "sessions.files-conditions")
 def _(server):
     server.check_checkpoint = lambda session, wanted: None
 

@@ -149,7 +149,7 @@ def _(server):
     server.reseed = lambda: None
 
 
-@defect("a session does not go back", "sessions.restore")
+@defect("a session does not go back", "sessions.restore", "sessions.files-remove")
 def _(server):
     right = server.session_restore
 

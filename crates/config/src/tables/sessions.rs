@@ -36,7 +36,15 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
                 shortest..=LONGEST,
             ),
             longest_save: usual.longest_save,
+            sync: reader.read("sessions.sync", usual.sync),
+            boot: boot_id(),
             root: usual.root,
         },
     }
+}
+
+/// Names the time since the machine was started.
+fn boot_id() -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(boot.trim().to_owned())
 }

@@ -123,6 +123,7 @@ fn job(source: &str) -> Job {
         stream_logs: false,
         profile: None,
         cell: None,
+        files: None,
         limits: turn_limits,
     };
     let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());

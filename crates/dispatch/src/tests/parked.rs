@@ -11,13 +11,17 @@ use crate::tests::held::{ensure_lost, ensure_unhurt, holding};
 use crate::tests::leaving::Leave;
 use crate::tests::{WrittenBlobs, config, error_type, image, job, logs, run_script, start, until};
 use crate::{
-    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, NotParked, PackContent,
+    CheckedPack, DispatchError, FileDraft, FinishedRun, GuestSpec, HeldGuest, Job, NotParked,
+    PackContent, SealedContent,
 };
+use wardian_formats::job::Turn;
+use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::INLINE_MAX;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
-use wardian_vocabulary::ids::Digest;
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal};
+use wardian_vocabulary::ids::{Digest, WorkspacePath};
 
 fn cell(source: &str) -> Job {
     let mut job = job(source);
@@ -91,6 +95,63 @@ async fn a_guest_goes_on_from_its_packs_in_another_worker() {
     }
     assert_eq!(logs(&run_script(&second, "kept\nreturn {}").await), [""]);
     assert_eq!(second.report().counters.ended, 0);
+}
+
+/// An order for the files of a guest.
+fn files(order: FilesOrder) -> Turn {
+    Turn::of_files(order, RunLimits::DEFAULT.split().1)
+}
+
+fn write_of(path: &str) -> Turn {
+    files(FilesOrder::Write { path: WorkspacePath::parse(path).unwrap() })
+}
+
+fn sealed(bytes: &[u8]) -> SealedContent {
+    let mut draft = FileDraft::begin().unwrap();
+    draft.append(bytes).unwrap();
+    draft.finish().unwrap()
+}
+
+fn answer_of(finished: &mut FinishedRun, turn: &Turn) -> FilesAnswer {
+    let text = finished.output.take().unwrap().into_bytes().unwrap();
+    FilesAnswer::read(&text, turn.files.as_deref().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_change_of_files_has_a_pack_and_a_look_at_them_has_none() {
+    let pool = start(holding(1, 1)).await;
+    let mut kept = pool.open(guest());
+    let mut packs = Vec::new();
+    // The first turn of a guest may be one without a program.
+    let long = vec![b'x'; INLINE_MAX + 1];
+    for (number, content) in [b"one", &b""[..], &long[..]].into_iter().enumerate() {
+        let (turn, content) = (write_of(&format!("f{number}")), sealed(content));
+        let mut host = WrittenBlobs::default();
+        let mut ended = kept.turn_with(&turn, Some(&content), &mut host).await.unwrap();
+        assert!(ended.is_guest_kept, "{number}");
+        assert_eq!(answer_of(&mut ended, &turn), FilesAnswer::Written { replaced: false });
+        packs.push(ended.pack.unwrap().unwrap());
+    }
+    drop(kept);
+    let mut resumed = pool.resume(guest(), contents(&packs));
+    let turn = files(FilesOrder::Read { path: "f0".to_owned() });
+    for _ in 0..2 {
+        let mut host = WrittenBlobs::default();
+        let mut ended = resumed.turn(&turn, &mut host).await.unwrap();
+        assert!(ended.pack.is_none() && ended.is_guest_kept);
+        assert_eq!(answer_of(&mut ended, &turn), FilesAnswer::Read { modified_ms: 7 });
+        assert_eq!(host.0[0].1, b"one");
+    }
+    let ended = run_cell(&mut resumed, "keep last\nkept", &mut packs).await;
+    assert!(logs(&ended)[0].starts_with("f0=one f1= f2=xxx"), "the guest goes on");
+    assert_eq!(packs.last().unwrap().facts.sequence, 4);
+    // A change that is refused may be done in part, so its guest is of no use.
+    let turn = files(FilesOrder::Remove { path: "none".to_owned() });
+    let mut ended = resumed.turn(&turn, &mut WrittenBlobs::default()).await.unwrap();
+    let refused = FilesAnswer::Refused(FilesRefusal::NotFound);
+    assert_eq!(answer_of(&mut ended, &turn), refused);
+    assert!(ended.pack.is_none() && !ended.is_guest_kept);
+    ensure_unhurt(&pool).await;
 }
 
 /// A turn that goes on with a cell that was held.

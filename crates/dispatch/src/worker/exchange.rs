@@ -3,8 +3,8 @@
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits. A worker that breaks a rule is dropped.
 //!
-//! A cell ends with its outcome as well. What its worker does wrong afterwards, while it saves the state
-//! of the guest, costs the state and the guest, and not the outcome.
+//! A cell ends with its outcome as well, and so does a change of files. What its worker does wrong
+//! afterwards, while it saves the state of the guest, costs the state and the guest, and not the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::worker::handle::{Afterwards, AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::run_clock::{Patience, RunClock, Unanswered, later};
-use crate::{FinishedRun, GuestSpec, RunHost};
+use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
@@ -93,6 +93,8 @@ pub(crate) struct TurnOrder<'run> {
     /// The packs that this guest is resumed from, oldest first. None for a guest that begins as its image.
     pub(crate) packs: Option<&'run [PackContent]>,
     pub turn: &'run Turn,
+    /// The content of the file that the turn writes.
+    pub(crate) content: Option<&'run SealedContent>,
     /// The limits of the guest.
     pub(crate) limits: SetupLimits,
     /// True if the guest stays open after the turn.
@@ -104,11 +106,11 @@ pub(crate) struct TurnOrder<'run> {
 }
 
 impl TurnOrder<'_> {
-    const fn afterwards(&self) -> Afterwards {
-        match (self.leaves_guest, &self.turn.cell) {
+    fn afterwards(&self) -> Afterwards {
+        match (self.leaves_guest, self.turn.saves_state()) {
             (false, _) => Afterwards::Closed,
-            (true, None) => Afterwards::Open,
-            (true, Some(_)) => Afterwards::Parked,
+            (true, false) => Afterwards::Open,
+            (true, true) => Afterwards::Parked,
         }
     }
 }
@@ -200,7 +202,7 @@ impl Exchange<'_> {
                 self.worker.attach(guest).await?;
             }
             let (frames, packs) = (Arc::clone(&order.frames), order.packs.unwrap_or_default());
-            self.worker.order(frames, packs, order.afterwards()).await
+            self.worker.order(frames, (packs, order.content), order.afterwards()).await
         };
         let told = timeout_at(self.clock.deadline(), tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)

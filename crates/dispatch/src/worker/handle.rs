@@ -4,13 +4,13 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::GuestSpec;
 use crate::content::{BlobSource, SkillContent};
 use crate::packs::{PackBytes, PackContent};
 use crate::worker::attachments::{AttachmentLimits, SentAttachments};
 use crate::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
 use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
+use crate::{GuestSpec, SealedContent};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::frame::{self, FrameError};
 use wardian_formats::job::image::ImageContent;
@@ -168,6 +168,15 @@ fn frame_of_pack(pack: &PackContent) -> Result<Frames, AttachError> {
     }
 }
 
+/// The frame that hands over the content of a file.
+fn frame_of_content(SealedContent(file, size): &SealedContent) -> Result<Frames, AttachError> {
+    if size.as_u64() == 0 {
+        return Ok(frame::encode(&ToWorker::Content, &[], false)?.into());
+    }
+    let bytes = frame::encode_shared(&ToWorker::Content, *size)?;
+    Ok(Frames::with_descriptor(bytes, file.try_clone().map_err(AttachError::Share)?))
+}
+
 impl Worker {
     pub(crate) fn new(
         id: WorkerId,
@@ -223,18 +232,20 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends `order`, the whole frames of a run or a turn, and before it the packs that its guest is
-    /// resumed from.
+    /// Sends `order`, the whole frames of a run or a turn, and before it the content of the file that the
+    /// turn writes, and the packs that its guest is resumed from.
     ///
     /// Cancellation: the whole order reaches the worker before any later frame.
     pub(crate) async fn order(
         &mut self,
         order: Arc<Vec<u8>>,
-        packs: &[PackContent],
+        (packs, content): (&[PackContent], Option<&SealedContent>),
         afterwards: Afterwards,
     ) -> Result<(), AttachError> {
-        let packs: Vec<Frames> = packs.iter().map(frame_of_pack).collect::<Result<_, _>>()?;
-        packs.into_iter().for_each(|pack| self.channel.queue(pack));
+        let content = content.map(frame_of_content);
+        let before: Vec<Frames> =
+            content.into_iter().chain(packs.iter().map(frame_of_pack)).collect::<Result<_, _>>()?;
+        before.into_iter().for_each(|frames| self.channel.queue(frames));
         self.channel.queue(Frames::new(order));
         self.awaits = Awaits::End { parks: afterwards == Afterwards::Parked };
         self.has_guest = afterwards != Afterwards::Closed;

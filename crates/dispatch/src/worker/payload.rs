@@ -72,6 +72,23 @@ impl CheckedPayload {
         }
     }
 
+    /// Fills `buffer` with the bytes at `offset`. Blocks while they are read.
+    ///
+    /// # Errors
+    ///
+    /// There are fewer, or the operating system reports an error.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match &self.source {
+            Source::Bytes(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let part = bytes.get(start..).and_then(|rest| rest.get(..buffer.len()));
+                buffer.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+            Source::Sealed { file, .. } => file.read_exact_at(buffer, offset),
+        }
+    }
+
     /// All bytes at once. Blocks while they are read.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use serde::Serialize;
 use crate::http::config::EXPOSED;
 use crate::http::edge::Edge;
 use crate::net::respond::{json, refuse};
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::openrpc::OpenRpcDocument;
-use wardian_formats::protocol::schema::LimitBounds;
 use wardian_formats::protocol::tools::{ToolFormat, described};
 use wardian_service::{Methods, PreparationStep, Status};
 

@@ -24,7 +24,7 @@ use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::operator;
 use crate::http::rpc::rpc;
 use crate::http::runs::routes as runs;
-use crate::http::sessions::routes as sessions;
+use crate::http::sessions::{files, routes as sessions};
 use crate::http::skills;
 use crate::http::traced::trace_request;
 use crate::net::audited::{PeerAddress, note_stranger, note_use};
@@ -87,6 +87,11 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing 
         .route(
             "/v1/sessions/{id}/checkpoints/{checkpoint}",
             delete(sessions::forget_checkpoint::<M>),
+        )
+        .route("/v1/sessions/{id}/files", get(files::list::<M>))
+        .route(
+            "/v1/sessions/{id}/files/{*path}",
+            get(files::read::<M>).put(files::write::<M>).delete(files::remove::<M>),
         )
         .route("/v1/sessions/{id}/fork", post(sessions::fork::<M>))
         .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt::<M>))

@@ -8,7 +8,7 @@ use crate::mcp::features::local_files::LocalFolders;
 use crate::mcp::features::tools::{own_tools, session_tool};
 use crate::net::respond::Failure;
 use crate::net::state::EdgeState;
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_service::{Caller, Discovery, Gate, ServiceError};
 
 /// The state of a server whose methods are a service, from its start on.

@@ -2,6 +2,7 @@
 
 pub mod compile;
 pub mod counted;
+pub(crate) mod heap_place;
 pub mod instrumentation;
 pub mod metering;
 pub(crate) mod nan;

@@ -48,7 +48,7 @@ const LETS_LOOK: &str = "_PyEval_SignalReceived";
 ///
 /// It writes them elsewhere, or cannot be understood.
 pub(crate) fn ensure_same(module: &[u8], pinned: SignalPlaces) -> Result<(), SignalError> {
-    let bodies = bodies(module)?;
+    let bodies = bodies(module, &[NOTES, TRIPS, LETS_LOOK])?;
     let mut stores = Vec::new();
     for (name, is_needed) in [(NOTES, true), (TRIPS, false), (LETS_LOOK, true)] {
         match bodies.get(name) {
@@ -72,8 +72,11 @@ pub(crate) fn ensure_same(module: &[u8], pinned: SignalPlaces) -> Result<(), Sig
     }
 }
 
-/// The bodies of the functions above, by name.
-fn bodies(module: &[u8]) -> Result<HashMap<&str, FunctionBody<'_>>, SignalError> {
+/// The bodies of the functions of these names, by name.
+pub(super) fn bodies<'a>(
+    module: &'a [u8],
+    wanted: &[&str],
+) -> Result<HashMap<&'a str, FunctionBody<'a>>, wasmparser::Error> {
     let mut imported: usize = 0;
     let mut defined = Vec::new();
     let mut names = HashMap::new();
@@ -91,7 +94,7 @@ fn bodies(module: &[u8]) -> Result<HashMap<&str, FunctionBody<'_>>, SignalError>
                 let KnownCustom::Name(parts) = custom.as_known() else { continue };
                 for part in parts {
                     if let Name::Function(functions) = part? {
-                        note_indices(functions, &mut names)?;
+                        note_indices(functions, wanted, &mut names)?;
                     }
                 }
             }
@@ -102,14 +105,15 @@ fn bodies(module: &[u8]) -> Result<HashMap<&str, FunctionBody<'_>>, SignalError>
     Ok(names.into_iter().filter_map(|(name, index)| Some((name, body(index)?.clone()))).collect())
 }
 
-/// Notes where the functions above are among all functions.
+/// Notes where these functions are among all functions.
 fn note_indices<'a>(
     functions: NameMap<'a>,
+    wanted: &[&str],
     indices: &mut HashMap<&'a str, u32>,
-) -> Result<(), SignalError> {
+) -> Result<(), wasmparser::Error> {
     for function in functions {
         let function = function?;
-        if [NOTES, TRIPS, LETS_LOOK].contains(&function.name) {
+        if wanted.contains(&function.name) {
             indices.insert(function.name, function.index);
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::abi::{ModuleAbi, SignalPlaces};
+use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
 use crate::patches::Patches;
@@ -41,6 +41,8 @@ pub struct EnginePin {
     pub c_stack: CStack,
     /// The words by which the interpreter is told of signals.
     pub signals: SignalPlaces,
+    /// Where the C library notes its free memory.
+    pub heap: HeapPlace,
     /// The imports and exports of the module.
     pub abi: ModuleAbi,
 }
@@ -199,6 +201,7 @@ mod tests {
         for address in [handlers, handlers + 64 * handler_size, any_tripped, main_thread] {
             assert!(u64::from(address) < end && address % 4 == 0, "{address}");
         }
+        assert!(u64::from(pin.heap.state) < end && pin.heap.state.is_multiple_of(4));
     }
 
     #[test]

@@ -31,6 +31,10 @@ pub enum ToWorker {
     /// with. A guest that cannot be resumed is the end of its first turn, which is answered with
     /// [`FromWorker::NotResumed`].
     Resume(Box<Setup>),
+    /// Keep this content of a file for the next turn, which
+    /// [writes](crate::job::session::files::FilesOrder::Write) it. It follows as a payload. The packs of
+    /// that turn's guest and the turn follow, and nothing else.
+    Content,
     /// Run this program in the open guest. The worker may send requests and reports meanwhile, and
     /// ends with [`FromWorker::Done`]. The turn after one whose cell is
     /// [held](crate::job::session::cell::CellOutcome::is_held) goes on with that cell.
@@ -94,9 +98,10 @@ pub enum FromWorker {
         /// True if the guest can have another turn. It is of no use after a trap or a stop.
         can_go_on: bool,
     },
-    /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that was a [cell](Turn::cell) and whose guest
-    /// can go on, unless the cell is [held](crate::job::session::cell::CellOutcome::is_held): the guest's
-    /// state. The pack follows as a payload.
+    /// Follows the [`Self::Done`] of a [`ToWorker::Turn`] that [saves the state](Turn::saves_state) of its
+    /// guest and whose guest can go on, unless it was a cell that is
+    /// [held](crate::job::session::cell::CellOutcome::is_held): the guest's state. The pack follows as a
+    /// payload.
     Parked(PackFacts),
     /// Instead of [`Self::Parked`]: the guest's state cannot be saved.
     NotParked {
@@ -196,7 +201,7 @@ mod tests {
     use crate::job::Program;
     use crate::job::limits::RunLimits;
     use crate::job::session::cell::CellOrder;
-    use wardian_vocabulary::ids::{Digest, RunId, TenantId};
+    use wardian_vocabulary::ids::{Digest, TenantId};
 
     #[test]
     fn payloads_know_their_size() {
@@ -226,18 +231,9 @@ mod tests {
             counts_fuel: false,
             limits,
         };
-        let turn = Turn {
-            id: RunId::generate(),
-            program: Program::Code { source: "1 + 1".into(), file_name: "main.py".into() },
-            entrypoint: None,
-            args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
-            keep_files: crate::job::KeepFiles::default(),
-            strict_output: false,
-            stream_logs: false,
-            profile: None,
-            cell: None,
-            limits: turn_limits,
-        };
+        let program = Program::Code { source: "1 + 1".into(), file_name: "main.py".into() };
+        let args = RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap();
+        let turn = Turn::new(program, args, turn_limits);
         let text = serde_json::to_string(&Order::Run(&setup, &turn)).unwrap();
         let ToWorker::Run(read_setup, read_turn) = serde_json::from_str(&text).unwrap() else {
             panic!("read as something else: {text}");
@@ -246,7 +242,7 @@ mod tests {
         assert_eq!(read_turn.args.get(), turn.args.get());
         assert_eq!(read_setup.environment, setup.environment);
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
-        assert!(!text.contains("cell"), "a turn that is not a cell says nothing of it: {text}");
+        assert!(!text.contains("cell") && !text.contains(r#""files":"#), "{text}");
         let orders = [
             (Order::Open(&setup), "open"),
             (Order::Resume(&setup), "resume"),

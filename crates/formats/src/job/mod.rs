@@ -28,6 +28,7 @@ use serde_json::value::RawValue;
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
 use crate::job::session::cell::CellOrder;
+use crate::job::session::files::FilesOrder;
 pub use crate::job::setup::Setup;
 pub use crate::job::setup::mounts::{BlobMount, Entrypoint, LayerMount, LayerPlace, SkillMount};
 pub use crate::job::setup::placed::{
@@ -63,8 +64,46 @@ pub struct Turn {
     /// Makes the turn a cell, which continues the program of the turns before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<CellOrder>,
+    /// Makes the turn one without a program: the host does this with the files of the guest, and nothing
+    /// else of the turn has a meaning but its limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Box<FilesOrder>>,
     /// Ceilings on this turn.
     pub limits: TurnLimits,
+}
+
+impl Turn {
+    /// A turn with nothing beside its program, under a new id.
+    #[must_use]
+    pub fn new(program: Program, args: Box<RawValue>, limits: TurnLimits) -> Self {
+        Self {
+            id: RunId::generate(),
+            program,
+            entrypoint: None,
+            args,
+            keep_files: KeepFiles::Nothing,
+            strict_output: false,
+            stream_logs: false,
+            profile: None,
+            cell: None,
+            files: None,
+            limits,
+        }
+    }
+
+    /// A turn without a program, which does this with the files of the guest.
+    #[must_use]
+    pub fn of_files(files: FilesOrder, limits: TurnLimits) -> Self {
+        let program = Program::Code { source: String::new(), file_name: String::new() };
+        let files = Some(Box::new(files));
+        Self { files, ..Self::new(program, RawValue::NULL.to_owned(), limits) }
+    }
+
+    /// True if the state of the guest is saved after the turn: a cell, or a change of its files.
+    #[must_use]
+    pub fn saves_state(&self) -> bool {
+        self.cell.is_some() || self.files.as_deref().is_some_and(FilesOrder::changes)
+    }
 }
 
 /// Prints identifiers only: source and arguments never reach a log.

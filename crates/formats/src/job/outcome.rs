@@ -76,6 +76,23 @@ pub struct RunOutcome {
     pub cell: Option<Box<CellOutcome>>,
 }
 
+impl RunOutcome {
+    /// The outcome of a turn without a program, which is over.
+    #[must_use]
+    pub fn of_files(usage: RunUsage) -> Self {
+        Self {
+            end: Ok(()),
+            logs: Logs::default(),
+            files: LeftFiles::default(),
+            conversions: Conversions::default(),
+            blob_names: Vec::new(),
+            usage,
+            profile: None,
+            cell: None,
+        }
+    }
+}
+
 /// The reason why a guest did not finish.
 ///
 /// [`RunFailure::error_type`] is sent to callers as `error.type`, so the names are stable.

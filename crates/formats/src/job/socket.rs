@@ -89,14 +89,32 @@ pub fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
 ///
 /// The operating system refuses the file or its memory.
 pub fn share(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = memory_file()?;
+    file.write_all(bytes)?;
+    seal(file)
+}
+
+/// An empty memory file, to be written and [sealed](seal).
+///
+/// # Errors
+///
+/// The operating system refuses it.
+pub fn memory_file() -> io::Result<fs::File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = match memfd_create(c"payload", flags | MemfdFlags::NOEXEC_SEAL) {
         // Kernels before 6.3 do not know the flag.
         Err(Errno::INVAL) => memfd_create(c"payload", flags)?,
         other => other?,
     };
-    let mut file = fs::File::from(file);
-    file.write_all(bytes)?;
+    Ok(file.into())
+}
+
+/// Makes a memory file immutable, so that it can be sent.
+///
+/// # Errors
+///
+/// The operating system refuses it.
+pub fn seal(file: fs::File) -> io::Result<OwnedFd> {
     fcntl_add_seals(&file, IMMUTABLE)?;
     Ok(file.into())
 }

@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::protocol::methods::limit_bounds::{Bounds, Limit, LimitBounds};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::wording::listed;
 
@@ -101,94 +102,6 @@ pub enum Shape {
     },
     /// Any value.
     Any,
-}
-
-/// A limit of a run that a call can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// Time, in milliseconds.
-    Timeout,
-    /// Instructions.
-    Fuel,
-    /// Memory, in bytes.
-    Memory,
-    /// Size of all files of the workspace, in bytes.
-    Workspace,
-    /// Host calls.
-    HostCalls,
-}
-
-/// The values of one limit that a server accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Smallest value.
-    pub least: u64,
-    /// Largest value; `None` if there is none.
-    pub most: Option<u64>,
-}
-
-impl Bounds {
-    /// Any positive integer.
-    pub const ANY: Self = Self { least: 1, most: None };
-
-    /// Integers between these two.
-    #[must_use]
-    pub const fn between(least: u64, most: u64) -> Self {
-        Self { least, most: Some(most) }
-    }
-
-    /// True if a call may set the value.
-    #[must_use]
-    pub fn allow(self, value: u64) -> bool {
-        value >= self.least && self.most.is_none_or(|most| value <= most)
-    }
-
-    /// Describes the values, as the end of a sentence that begins with "must be".
-    #[must_use]
-    pub fn expectation(self) -> String {
-        match self {
-            Self { least, most: Some(most) } => format!("an integer between {least} and {most}"),
-            Self { least, most: None } => format!("an integer of at least {least}"),
-        }
-    }
-}
-
-/// The values of all limits that a server accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LimitBounds {
-    /// Of [`Limit::Timeout`].
-    pub timeout: Bounds,
-    /// Of [`Limit::Fuel`].
-    pub fuel: Bounds,
-    /// Of [`Limit::Memory`].
-    pub memory: Bounds,
-    /// Of [`Limit::Workspace`].
-    pub workspace: Bounds,
-    /// Of [`Limit::HostCalls`].
-    pub host_calls: Bounds,
-}
-
-impl LimitBounds {
-    /// The bounds of a server that does not know its own yet: any positive integer.
-    pub const ANY: Self = Self {
-        timeout: Bounds::ANY,
-        fuel: Bounds::ANY,
-        memory: Bounds::ANY,
-        workspace: Bounds::ANY,
-        host_calls: Bounds::ANY,
-    };
-
-    /// The bounds of one limit.
-    #[must_use]
-    pub const fn of(&self, limit: Limit) -> Bounds {
-        match limit {
-            Limit::Timeout => self.timeout,
-            Limit::Fuel => self.fuel,
-            Limit::Memory => self.memory,
-            Limit::Workspace => self.workspace,
-            Limit::HostCalls => self.host_calls,
-        }
-    }
 }
 
 /// The rules for a string.
@@ -353,47 +266,33 @@ impl Serialize for Published<'_, &Parameter> {
                     map.serialize_entry("default", default)?;
                 }
             }
-            Shape::Integer(integer) => {
+            Shape::Integer(Integer { fallback, minimum, maximum }) => {
                 map.serialize_entry("type", "integer")?;
-                if let Fallback::Filled(default) | Fallback::Shown(default) = integer.fallback {
-                    map.serialize_entry("default", &default)?;
+                if let Fallback::Filled(default) | Fallback::Shown(default) = fallback {
+                    map.serialize_entry("default", default)?;
                 }
-                map.serialize_entry("minimum", &integer.minimum)?;
-                if let Some(maximum) = integer.maximum {
-                    map.serialize_entry("maximum", &maximum)?;
-                }
+                serialize_bounds(&mut map, *minimum, *maximum)?;
             }
             Shape::Limit(limit) => {
                 let Bounds { least, most } = bounds.of(*limit);
                 map.serialize_entry("type", "integer")?;
-                map.serialize_entry("minimum", &least)?;
-                if let Some(most) = most {
-                    map.serialize_entry("maximum", &most)?;
-                }
+                serialize_bounds(&mut map, least, most)?;
             }
             Shape::TextList { item, max_items } => {
-                map.serialize_entry("type", "array")?;
-                map.serialize_entry("items", item)?;
-                map.serialize_entry("maxItems", max_items)?;
-                map.serialize_entry("uniqueItems", &true)?;
+                serialize_list(&mut map, item, *max_items, true)?;
             }
             Shape::TextOrObjectList { item, members, max_items } => {
-                map.serialize_entry("type", "array")?;
                 let any_of = (item, OneObject { members, bounds });
-                map.serialize_entry("items", &EitherForm { any_of })?;
-                map.serialize_entry("maxItems", max_items)?;
-                map.serialize_entry("uniqueItems", &true)?;
+                serialize_list(&mut map, &EitherForm { any_of }, *max_items, true)?;
             }
             Shape::FlagOrList { item, max_items } => {
                 let list = serde_json::json!({
                     "type": "array", "items": item, "maxItems": max_items, "uniqueItems": true,
                 });
-                let flag = serde_json::json!({ "type": "boolean" });
-                map.serialize_entry("anyOf", &[flag, list])?;
+                map.serialize_entry("anyOf", &[flag(), list])?;
             }
             Shape::FlagOrObject(members) => {
-                let flag = serde_json::json!({ "type": "boolean" });
-                map.serialize_entry("anyOf", &(flag, OneObject { members, bounds }))?;
+                map.serialize_entry("anyOf", &(flag(), OneObject { members, bounds }))?;
             }
             Shape::TextOrObject(text, members) => {
                 map.serialize_entry("anyOf", &(text, OneObject { members, bounds }))?;
@@ -405,9 +304,7 @@ impl Serialize for Published<'_, &Parameter> {
             }
             Shape::ObjectList { members, max_items } => {
                 let item = Published { part: ParametersSchema(members), bounds };
-                map.serialize_entry("type", "array")?;
-                map.serialize_entry("items", &item)?;
-                map.serialize_entry("maxItems", max_items)?;
+                serialize_list(&mut map, &item, *max_items, false)?;
             }
             Shape::Any => {}
         }
@@ -416,6 +313,34 @@ impl Serialize for Published<'_, &Parameter> {
         }
         map.end()
     }
+}
+
+/// The schema of a boolean.
+fn flag() -> serde_json::Value {
+    serde_json::json!({ "type": "boolean" })
+}
+
+/// Prints the bounds of an integer.
+fn serialize_bounds<M: SerializeMap>(
+    map: &mut M,
+    least: u64,
+    most: Option<u64>,
+) -> Result<(), M::Error> {
+    map.serialize_entry("minimum", &least)?;
+    most.map_or(Ok(()), |most| map.serialize_entry("maximum", &most))
+}
+
+/// Prints the members of the schema of an array.
+fn serialize_list<M: SerializeMap>(
+    map: &mut M,
+    item: &impl Serialize,
+    max_items: usize,
+    is_unique: bool,
+) -> Result<(), M::Error> {
+    map.serialize_entry("type", "array")?;
+    map.serialize_entry("items", item)?;
+    map.serialize_entry("maxItems", &max_items)?;
+    if is_unique { map.serialize_entry("uniqueItems", &true) } else { Ok(()) }
 }
 
 /// Prints the schema of a value that has one of several forms.

@@ -9,9 +9,10 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::protocol::cell_parameters::{ABANDON, ANSWERS, CALLED_TOOLS, SESSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
+use crate::protocol::methods::limit_bounds::{Limit, LimitBounds};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::schema::{
-    Fallback, Integer, Limit, LimitBounds, Parameter, Presence, Published, Shape, Text, Tool,
+    Fallback, Integer, Parameter, Presence, Published, Shape, Text, Tool,
 };
 use wardian_vocabulary::ids::{MAX_BLOB_NAME, MAX_SKILL_NAME, MAX_VERSION, MAX_WORKSPACE_PATH};
 
@@ -442,7 +443,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 22] = [
+    const ADDED_PARAMETERS: [(&str, &str); 25] = [
         ("execute_skill", "label"),
         ("run_code", "label"),
         ("execute_skill", "strict_output"),
@@ -465,6 +466,9 @@ mod tests {
         ("run_code", "detach"),
         ("run_code", "idempotency_key"),
         ("run_code", "session"),
+        ("run_code", "tools"),
+        ("run_code", "answers"),
+        ("run_code", "abandon"),
     ];
 
     /// JSON whose objects keep their order.

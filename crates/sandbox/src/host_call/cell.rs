@@ -337,17 +337,17 @@ mod tests {
     #[test]
     fn requests_of_a_cell_are_its_report_and_what_cannot_be_read_is_none() {
         let asked = br#"[{"number":1,"tool":{"name":"f","arguments":{}}}]"#;
-        let mut account = account(9, false);
-        assert_eq!(account.waits(asked), [0]);
-        assert!(matches!(account.take_report().0, Some(ProgramReport::Waits)));
-        assert_eq!(account.take_cell().unwrap().requests.all[0].number, 1);
+        let mut asking = account(9, false);
+        assert_eq!(asking.waits(asked), [0]);
+        assert!(matches!(asking.take_report().0, Some(ProgramReport::Waits)));
+        assert_eq!(asking.take_cell().unwrap().requests.all[0].number, 1);
         for wrong in [&b"[]"[..], b"", b"[1]", b"[{}]"] {
-            let mut account = super::tests::account(9, false);
-            account.waits(wrong);
-            assert!(matches!(account.take_report().0, Some(ProgramReport::Unreadable)));
-            assert!(account.take_cell().unwrap().requests.is_empty());
+            let mut unread = account(9, false);
+            unread.waits(wrong);
+            assert!(matches!(unread.take_report().0, Some(ProgramReport::Unreadable)));
+            assert!(unread.take_cell().unwrap().requests.is_empty());
         }
-        let mut beyond = super::tests::account(0, false);
+        let mut beyond = account(0, false);
         assert_eq!(beyond.waits(asked).first(), Some(&1), "it counts as a call");
         let mut none = HostCallAccount::new(Box::new(Storing), b"{}", &TurnLimits::DEFAULT);
         none.waits(asked);

@@ -35,17 +35,25 @@ pub(super) fn visit_changed(
     })
 }
 
-/// Gives `memory`, which is the beginning of what a guest has, the bytes of the image again.
+/// Gives these pages of `memory`, which is the beginning of what a guest has, the bytes of the image again.
+/// The ranges are numbers of pages; they ascend and do not overlap.
 pub(super) fn restore(
     image: &MemoryImage,
     dirty: &DirtyPages,
     memory: &mut [u8],
+    parts: &[Range<usize>],
 ) -> Result<(), MemoryError> {
     let private = private_pages(dirty, memory)?;
     let (pages, _) = memory.as_chunks_mut::<PAGE>();
+    let mut parts = parts.iter().peekable();
     image.pristine().with_bytes(0, image.length(), |pristine| {
         let (pristine, _) = pristine.as_chunks::<PAGE>();
         for page in private.into_iter().flatten() {
+            while parts.next_if(|part| part.end <= page).is_some() {}
+            let Some(part) = parts.peek() else { break };
+            if page < part.start {
+                continue;
+            }
             let then = pristine.get(page).unwrap_or(&[0; PAGE]);
             // Reading costs less than making a shared page private.
             if let Some(now) = pages.get_mut(page).filter(|now| *now != then) {
@@ -123,10 +131,14 @@ mod tests {
                     })
                     .unwrap();
                     assert_eq!(found, expected, "with {}", dirty.name());
-                    let part = 7 * PAGE;
-                    restore(&image, &dirty, &mut memory[..part]).unwrap();
-                    assert_eq!(memory[..part], before[..part], "with {}", dirty.name());
-                    assert_eq!(memory[part..], bytes[part..], "with {}", dirty.name());
+                    let parts = [0..7, 9..10, IMAGE - 1..IMAGE + 3];
+                    restore(&image, &dirty, memory, &parts).unwrap();
+                    for page in 0..ALL {
+                        let is_restored = parts.iter().any(|part| part.contains(&page));
+                        let expected = if is_restored { &before } else { &bytes };
+                        let range = page * PAGE..(page + 1) * PAGE;
+                        assert_eq!(memory[range.clone()], expected[range], "with {}", dirty.name());
+                    }
                 });
             }
         }

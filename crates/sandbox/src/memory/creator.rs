@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "wasmtime's traits for memories are unsafe to implement")]
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -125,14 +126,18 @@ impl SlotPool {
         changed::visit_changed(&self.image, &self.rules.dirty, memory, visit)
     }
 
-    /// Gives `memory`, which is the beginning of a guest's memory in a slot of this pool, the bytes of
-    /// the image again.
+    /// Gives pages of `memory`, which is that of a guest in a slot of this pool, the bytes of the image
+    /// again. The ranges are numbers of pages; they ascend and do not overlap.
     ///
     /// # Errors
     ///
     /// The page table cannot be read.
-    pub(crate) fn restore(&self, memory: &mut [u8]) -> Result<(), MemoryError> {
-        changed::restore(&self.image, &self.rules.dirty, memory)
+    pub(crate) fn restore(
+        &self,
+        memory: &mut [u8],
+        parts: &[Range<usize>],
+    ) -> Result<(), MemoryError> {
+        changed::restore(&self.image, &self.rules.dirty, memory, parts)
     }
 
     /// Zeroes the private pages in a part of a guest's memory. The part begins and ends with a page,

@@ -4,6 +4,7 @@ pub mod capture;
 pub mod code;
 pub mod deadline;
 pub mod ending;
+pub(crate) mod file_turn;
 pub mod guest;
 pub(crate) mod interrupter;
 pub(crate) mod job_text;

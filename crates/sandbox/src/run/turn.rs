@@ -79,7 +79,7 @@ impl Sandbox {
     /// # Errors
     ///
     /// Only faults of the sandbox, and orders that do not fit the guest: a guest that misbehaves is
-    /// an outcome.
+    /// an outcome. A turn that is [without a program](Turn::files) is not one for this.
     pub fn turn(
         &self,
         guest: &mut OpenGuest,

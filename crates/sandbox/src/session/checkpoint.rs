@@ -1,9 +1,11 @@
 //! Makes the pack of a guest between two turns.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::SandboxError;
 use crate::loaded::Sandbox;
+use crate::memory::PAGE;
 use crate::preview1::GuestProcess;
 use crate::run::guest::{OpenGuest, calls};
 use crate::session::clocks::write_clocks;
@@ -11,6 +13,7 @@ use crate::session::error::PackError;
 use crate::session::files::contents::{FilePages, PackedContents, pack_contents};
 use crate::session::files::descriptors::write_descriptors;
 use crate::session::files::tree::write_tree;
+use crate::session::free_heap::free_pages;
 use crate::session::pack::head::{Head, Pack, PackParts, write_pack};
 use crate::session::pack::writer::PackWriter;
 use crate::session::pages::memory::{PackedMemory, pack_memory};
@@ -32,8 +35,9 @@ impl Sandbox {
     /// Makes a checkpoint of a guest whose last turn has left it whole: the bytes from which
     /// [`resume`](Self::resume) makes a guest in the same state. The guest can go on meanwhile.
     ///
-    /// What the turn has left below the stack pointer is dead, and is set back to the image if the sandbox
-    /// knows [where the stack is](crate::SandboxConfig::c_stack).
+    /// What the turn has left below the stack pointer is dead, and so is memory that was freed. Both are set
+    /// back to the image if the sandbox knows [where the stack is](crate::SandboxConfig::c_stack) and
+    /// [what is free](crate::SandboxConfig::heap).
     ///
     /// The first pack of a guest is a whole one. Later ones continue the pack before, so they are of
     /// use only to who has all of them, up to [`MOST_IN_CHAIN`]; then comes a whole one again. A whole one
@@ -57,6 +61,19 @@ impl Sandbox {
         Ok(pack)
     }
 
+    /// The pages of a guest's memory whose bytes nothing reads any more, as ranges that ascend. The stack
+    /// comes first in it.
+    fn unused_pages(&self, memory: &[u8]) -> Vec<Range<usize>> {
+        let stack = self.config.c_stack.map(|CStack { base, size_bytes }| {
+            let end = usize::try_from(base.saturating_add(size_bytes)).unwrap_or_default();
+            0..end / PAGE
+        });
+        let heap = self.config.heap.map(|heap| free_pages(memory, heap)).unwrap_or_default();
+        let end = stack.as_ref().map_or(0, |stack| stack.end);
+        let heap = heap.into_iter().map(|pages| pages.start.max(end)..pages.end);
+        stack.into_iter().chain(heap.filter(|pages| !pages.is_empty())).collect()
+    }
+
     /// Makes the pack that continues a chain, or a whole one, and returns it with the chain that it ends.
     fn pack_after(
         &self,
@@ -65,8 +82,8 @@ impl Sandbox {
     ) -> Result<(Pack, Chain), SandboxError> {
         let base = chain.as_ref().map(|chain| chain.last);
         let (sizes, before) = match chain {
-            Some(Chain { length, whole, total, memory, files, .. }) => {
-                (Some((length, whole, total)), (memory, files))
+            Some(Chain { length, whole, total, most, memory, files, .. }) => {
+                (Some((length, whole, total, most)), (memory, files))
             }
             None => (None, <_>::default()),
         };
@@ -76,11 +93,8 @@ impl Sandbox {
         let loaded = Arc::clone(&guest.image);
 
         let store = guest.store()?;
-        if let Some(CStack { base, size_bytes }) = self.config.c_stack {
-            let end = usize::try_from(base.saturating_add(size_bytes)).unwrap_or_default();
-            let stack = calls::memory_mut(store).get_mut(..end).unwrap_or_default();
-            loaded.pool().restore(stack)?;
-        }
+        let unused = self.unused_pages(calls::memory_of(store));
+        loaded.pool().restore(calls::memory_mut(store), &unused)?;
         let bytes = calls::memory_of(store);
         let PackedMemory { frames, count, pages } = pack_memory(loaded.pool(), bytes, memory)?;
         let memory_length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -102,10 +116,12 @@ impl Sandbox {
             },
         );
         let (last, size) = (pack.facts.digest, pack.facts.size.as_u64());
-        let (length, whole, total) = sizes.unwrap_or((0, size, 0));
+        let (length, whole, total, most) = sizes.unwrap_or((0, size, 0, 0));
         let (length, total) = (length.saturating_add(1), total.saturating_add(size));
         let (memory, files) = (pages, contents.pages);
-        Ok((pack, Chain { last, length, whole, total, memory, files }))
+        let mut chain = Chain { last, length, whole, total, most, memory, files };
+        chain.most = chain.most.max(chain.pages());
+        Ok((pack, chain))
     }
 }
 

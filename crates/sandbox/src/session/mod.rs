@@ -15,6 +15,7 @@ mod clocks;
 mod error;
 mod examine;
 mod files;
+mod free_heap;
 mod pack;
 mod pages;
 mod parking;

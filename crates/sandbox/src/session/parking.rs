@@ -28,6 +28,8 @@ pub(crate) struct Chain {
     pub(crate) whole: u64,
     /// Bytes of all packs.
     pub(crate) total: u64,
+    /// Pages of the largest state of the chain, as far as that is known.
+    pub(crate) most: u64,
     /// The pages of memory that differ from the image.
     pub(crate) memory: PageList,
     /// The pages of files that are not zero.
@@ -42,14 +44,21 @@ impl Chain {
         files: FilePages,
     ) -> Option<Self> {
         let first = packs.next()?;
-        let whole = first.size.as_u64();
-        let begun = Self { last: first.digest, length: 1, whole, total: whole, memory, files };
+        let (whole, most) = (first.size.as_u64(), first.pages);
+        let begun =
+            Self { last: first.digest, length: 1, whole, total: whole, most, memory, files };
         Some(packs.fold(begun, |chain, pack| Self {
             last: pack.digest,
             length: chain.length.saturating_add(1),
             total: chain.total.saturating_add(pack.size.as_u64()),
+            most: chain.most.max(pack.pages),
             ..chain
         }))
+    }
+
+    /// The number of pages of the state at its end.
+    pub(crate) fn pages(&self) -> u64 {
+        u64::try_from(self.memory.len().saturating_add(self.files.len())).unwrap_or(u64::MAX)
     }
 
     /// True if it can have another pack.
@@ -58,8 +67,10 @@ impl Chain {
     }
 
     /// True if most of it is dead: a whole pack takes less than these, or not much more. Whoever resumes
-    /// the guest has to hold the whole chain.
-    pub(crate) const fn is_mostly_dead(&self) -> bool {
-        self.length > 1 && self.total > self.whole.saturating_mul(2).saturating_add(SLACK)
+    /// the guest has to hold the whole chain. That is so after many changes, and once much was freed.
+    pub(crate) fn is_mostly_dead(&self) -> bool {
+        let has_changed = self.total > self.whole.saturating_mul(2).saturating_add(SLACK);
+        let has_shrunk = self.total > SLACK && self.most > self.pages().saturating_mul(2);
+        self.length > 1 && (has_changed || has_shrunk)
     }
 }

@@ -38,17 +38,7 @@ impl Service {
         if let Some(session) = params.session.take() {
             return Box::pin(self.run_cell(caller, params, session.into_order(), listener)).await;
         }
-        for (name, is_set) in [
-            ("tools", params.tools.is_some()),
-            ("answers", params.answers.is_some()),
-            ("abandon", params.abandon),
-        ] {
-            if is_set {
-                return Err(
-                    ParamsError::wrong(name, "left out without `session`", "a value").into()
-                );
-            }
-        }
+        refuse_what_sessions_have(&params)?;
         let pieces = CallPieces {
             method: "run_code",
             program: &params.code,
@@ -94,6 +84,19 @@ impl Service {
         let plan = plan.with_blobs(&params.input_blobs)?;
         let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, form).await
+    }
+}
+
+/// Refuses parameters that only a call with `session` can have.
+fn refuse_what_sessions_have(params: &RunCodeParams) -> Result<(), ParamsError> {
+    let set = [
+        ("tools", params.tools.is_some()),
+        ("answers", params.answers.is_some()),
+        ("abandon", params.abandon),
+    ];
+    match set.into_iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => Err(ParamsError::wrong(name, "left out without `session`", "a value")),
+        None => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::sessions::files::SessionFiles;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
@@ -38,6 +39,13 @@ pub trait SessionCalls: Send + Sync + 'static {
         caller: &Caller,
         id: &str,
     ) -> impl Future<Output = Result<InterruptView, ServiceError>> + Send;
+
+    /// The files of the sessions.
+    ///
+    /// # Errors
+    ///
+    /// The engine is not ready.
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError>;
 }
 
 impl SessionCalls for Service {
@@ -70,6 +78,10 @@ impl SessionCalls for Service {
         // It may have been answered meanwhile.
         self.sessions().interrupt(caller, id).await
     }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        Ok(SessionFiles::of(self))
+    }
 }
 
 impl<S: SessionCalls> SessionCalls for Arc<S> {
@@ -91,5 +103,9 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
         id: &str,
     ) -> impl Future<Output = Result<InterruptView, ServiceError>> + Send {
         S::interrupt_session(self, caller, id)
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        S::session_files(self)
     }
 }

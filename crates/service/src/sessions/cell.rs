@@ -25,6 +25,7 @@ use wardian_dispatch::{
 use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
+use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_sessions::{CellEnds, PackDescription, SessionTurn, SessionsError};
@@ -381,7 +382,11 @@ async fn leave(turn: SessionTurn, left: &LeftCell, result: &RunResult, reason: S
 
 /// Why a pack is not kept that would make its chain longer than `most` bytes. Chains of small packs are
 /// short.
-async fn too_long(turn: &SessionTurn, pack: &CheckedPack, most: ByteCount) -> Option<String> {
+pub(super) async fn too_long(
+    turn: &SessionTurn,
+    pack: &CheckedPack,
+    most: ByteCount,
+) -> Option<String> {
     let size = pack.facts.size.as_u64();
     if size <= LARGE_PACK {
         return None;
@@ -410,13 +415,7 @@ async fn keep(
     let asked = asked.map_err(|cause| cause.to_string())?;
     let CheckedPack { facts, bytes } = pack;
     let session = turn.session().clone();
-    let before = turn.state().map(|state| state.description.sequence);
-    let sequence = match (facts.base, before) {
-        (Some(_), Some(before)) => before.saturating_add(1),
-        _ => 0,
-    };
-    let (base, digest, size) = (facts.base, facts.digest, facts.size);
-    let description = PackDescription { sequence, base, digest, size };
+    let description = description_of(&turn, &facts);
     let kept = match asked {
         None => turn.commit(description, bytes, ends).await,
         Some(asked) => turn.park(description, bytes, ends, asked).await,
@@ -427,6 +426,17 @@ async fn keep(
         }
         cause.to_string()
     })
+}
+
+/// The facts of a pack that a turn ends with, as the store keeps them.
+pub(super) fn description_of(turn: &SessionTurn, facts: &PackFacts) -> PackDescription {
+    let before = turn.state().map(|state| state.description.sequence);
+    let sequence = match (facts.base, before) {
+        (Some(_), Some(before)) => before.saturating_add(1),
+        _ => 0,
+    };
+    let (base, digest, size) = (facts.base, facts.digest, facts.size);
+    PackDescription { sequence, base, digest, size }
 }
 
 fn warn_of(session: &SessionId, cause: &SessionsError) {

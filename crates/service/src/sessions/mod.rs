@@ -12,6 +12,7 @@ mod asked;
 pub(crate) mod calls;
 pub(crate) mod cell;
 mod earlier_parts;
+pub(crate) mod files;
 pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
 pub(crate) mod notebook;

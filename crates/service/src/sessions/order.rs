@@ -30,13 +30,15 @@ use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    InputBlob, KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
+    KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
+use wardian_vocabulary::units::ByteCount;
 
 /// The id that stands for a session that does not exist yet.
 pub(super) const NEW: &str = "new";
@@ -322,6 +324,19 @@ impl Service {
         self.plan_guest(caller, parts.code.clone(), &setup.skills, &setup.blobs, limits).await
     }
 
+    /// The plan of the guest of a session, for something that runs no program in it, and the layers that
+    /// the session began with.
+    pub(super) async fn plan_between(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+    ) -> Result<(Planned, Vec<Digest>), ServiceError> {
+        let setup = setup_of(session)?;
+        let limits = self.limits_of_cell(caller, session, &setup, RequestedLimits::default())?;
+        let planned = self.plan_guest(caller, String::new(), &setup.skills, &setup.blobs, limits);
+        Ok((planned.await?, setup.layers))
+    }
+
     /// The plan of a run in the guest of a session.
     async fn plan_guest(
         &self,
@@ -411,13 +426,18 @@ fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
     })
 }
 
+/// The bytes that the workspace of a session may have.
+pub(super) fn workspace_of(session: &StoredSession) -> Result<ByteCount, ServiceError> {
+    Ok(ByteCount::bytes(setup_of(session)?.workspace_bytes))
+}
+
 /// True for the error of a session that does not exist any more.
 const fn is_of_ended_session(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
 }
 
 /// The error for a session that cannot go on here, for this reason.
-fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
+pub(super) fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
     match session.head.clone() {
         Some(checkpoint) => ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() },
         None => SessionsError::NotFound { session: session.id.clone() }.into(),

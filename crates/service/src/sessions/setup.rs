@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::protocol::methods::execution::{InputBlob, RequestedLimits};
+use wardian_formats::protocol::methods::execution::RequestedLimits;
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_vocabulary::ids::Digest;
 
@@ -73,7 +74,7 @@ impl SessionSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wardian_formats::protocol::methods::execution::BlobAtPath;
+    use wardian_formats::protocol::methods::input_blob::BlobAtPath;
     use wardian_vocabulary::units::Fuel;
 
     fn setup(fuel: Option<Fuel>) -> SessionSetup {

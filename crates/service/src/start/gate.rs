@@ -13,6 +13,7 @@ use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
+use crate::sessions::files::SessionFiles;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
@@ -20,7 +21,7 @@ use crate::start::discovery::{Discovery, NotDiscovery};
 use crate::start::preparation::{Preparation, PreparationStep};
 use crate::status::Status;
 use crate::transfers::{BlobTransfers, Transfers};
-use wardian_formats::protocol::schema::LimitBounds;
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_vocabulary::ids::TenantId;
 
@@ -168,6 +169,10 @@ impl SessionCalls for Gate {
             // Nothing is running yet.
             None => self.discovery.sessions().interrupt(caller, id).await,
         }
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        self.service()?.session_files()
     }
 }
 

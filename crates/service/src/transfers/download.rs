@@ -73,11 +73,18 @@ pub struct BlobDownload {
     _pin: BlobPin,
 }
 
-/// Bytes of a blob. They are charged to the call until they are dropped.
+/// Bytes of a blob or file. They are charged to the call until they are dropped.
 #[derive(Debug)]
 pub struct BlobBytes {
     bytes: Vec<u8>,
     _memory: CallMemory,
+}
+
+impl BlobBytes {
+    /// Bytes that were read within what is charged to `memory`.
+    pub(crate) fn charged_to(memory: &CallMemory, bytes: Vec<u8>) -> Self {
+        Self { bytes, _memory: memory.clone() }
+    }
 }
 
 impl AsRef<[u8]> for BlobBytes {
@@ -173,6 +180,6 @@ impl BlobDownload {
         });
         let read = reading.await.map_err(ServiceError::Interrupted)?;
         let bytes = read.map_err(ServiceError::Unreadable)?;
-        Ok(BlobBytes { bytes, _memory: self.memory.clone() })
+        Ok(BlobBytes::charged_to(&self.memory, bytes))
     }
 }

@@ -46,7 +46,7 @@ pub struct BlobTransfers {
     lists: Arc<Semaphore>,
 }
 
-/// The right to transfer one blob. Operations of the transfer keep it too.
+/// The right to transfer one blob, or the content of a file. Operations of the transfer keep it too.
 pub(crate) type TransferPermit = Arc<OwnedSemaphorePermit>;
 
 impl BlobTransfers {
@@ -56,6 +56,16 @@ impl BlobTransfers {
         let permits = || Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
         let lists = Arc::new(Semaphore::new(LISTS));
         Self { blobs, uploads: permits(), downloads: permits(), lists }
+    }
+
+    /// Begins to send the content of something else, which counts among the downloads.
+    pub(crate) fn begin_other_download(&self) -> Result<TransferPermit, ServiceError> {
+        begin(&self.downloads)
+    }
+
+    /// Begins to take the content of something else, which counts among the uploads.
+    pub(crate) fn begin_other_upload(&self) -> Result<TransferPermit, ServiceError> {
+        begin(&self.uploads)
     }
 }
 

@@ -17,7 +17,7 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Memory of an upload: a buffer that collects a piece, and the client's bytes that do not fit into
 /// it any more.
-const UPLOAD_MEMORY: ByteCount = ByteCount::kibibytes(2 * (PIECE as u64 >> 10));
+pub(crate) const UPLOAD_MEMORY: ByteCount = ByteCount::kibibytes(2 * (PIECE as u64 >> 10));
 
 /// The description of content that a client is about to send.
 #[derive(Debug, Clone, Copy, Default)]

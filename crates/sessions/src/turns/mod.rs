@@ -1,6 +1,8 @@
-//! Cells: their turns, one at a time, and their waits.
+//! Cells: their turns, one at a time, and their waits; and looks between them.
 
 pub(crate) mod cell_ends;
+pub(crate) mod chain;
+pub(crate) mod look;
 pub(crate) mod turn;
 pub(crate) mod turn_table;
 mod waiting;

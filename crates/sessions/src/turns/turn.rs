@@ -9,23 +9,20 @@ use tracing::warn;
 
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey};
-use crate::pack_folder::ReadFault;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
 use crate::turns::cell_ends::CellEnds;
+use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
     Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
-    StoredCheckpoint, StoredPack,
+    RARE_USE_MS, SessionSync, StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
-
-/// Maximum number of packs in a chain.
-pub const MAX_CHAIN: u32 = 32;
 
 /// Longest program that is kept with a cell, in bytes.
 pub const MAX_SOURCE: usize = 1 << 20;
@@ -44,15 +41,6 @@ pub struct TurnRequest {
     pub wait: Duration,
 }
 
-/// A pack as it was stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnsealedPack {
-    /// Its facts.
-    pub description: PackDescription,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
 /// The turn of a cell in its session. No other cell begins while it exists.
 ///
 /// It ends with [`commit`](Self::commit), [`park`](Self::park) or [`roll_back`](Self::roll_back). Dropped
@@ -69,24 +57,36 @@ pub struct SessionTurn<D: Disk = LocalDisk> {
     permit: Option<TurnPermit>,
 }
 
+/// How a cell ends whose state is kept, or a part of it.
+#[derive(Debug)]
+struct Ending {
+    ends: CellEnds,
+    /// What it has asked, if it waits.
+    asked: Option<String>,
+    /// True if the next cell must reseed whatever this one has done.
+    must_reseed: bool,
+}
+
 impl<D: Disk> Sessions<D> {
     /// Begins the next cell of a session.
     ///
-    /// When this returns, it is durable that the state has been continued: whatever becomes of the cell, the
-    /// next one that begins at the same state is told to reseed.
+    /// When this returns, it is noted that the state has been continued: whatever becomes of the cell, the
+    /// next one that begins at the same state is told to reseed. So it is after a loss of power, in which
+    /// the note may be lost: then all sessions reseed that were used shortly before.
     ///
     /// # Errors
     ///
     /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::Busy`] if another cell is
     /// running and does not end in time, [`SessionsError::Conflict`] if the session is not at the expected
-    /// checkpoint, [`SessionsError::Full`], or the store fails.
+    /// checkpoint, [`SessionsError::MayHaveGoneBack`] once after a loss of power if the caller expects none,
+    /// [`SessionsError::Full`], or the store fails.
     pub async fn take_turn(
         &self,
         tenant: &TenantId,
         session: &SessionId,
         order: TurnRequest,
     ) -> Result<SessionTurn<D>, SessionsError> {
-        self.find(tenant, session).await?;
+        let used_ms = self.find(tenant, session).await?.used_ms;
         let permit = self.0.turns.take(session, order.wait).await;
         let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
         let inner = Arc::clone(&self.0);
@@ -95,11 +95,13 @@ impl<D: Disk> Sessions<D> {
             session: session.clone(),
             source: bounded(order.source, MAX_SOURCE),
             if_checkpoint: order.if_checkpoint,
+            is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
             now_ms: inner.now_ms(),
         };
         // A cell that has begun has a turn, which ends it, also if nobody waits for it any more.
         in_task(async move {
             let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
+            inner.note_change(None, Vec::new()).await?;
             SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
@@ -127,6 +129,7 @@ impl<D: Disk> SessionTurn<D> {
                 Err(SessionsError::Expired { session, at: Duration::from_millis(at_ms) })
             }
             Begun::Conflict { head } => Err(SessionsError::Conflict { head }),
+            Begun::MayHaveGoneBack { head } => Err(SessionsError::MayHaveGoneBack { head }),
             Begun::Full => Err(SessionsError::Full { limit: inner.config.max_parked }),
         }
     }
@@ -179,28 +182,7 @@ impl<D: Disk> SessionTurn<D> {
         let Some(head) = self.state().map(|state| &state.id.checkpoint) else {
             return Ok(Vec::new());
         };
-        let chain = self.inner.store.chain(&self.session, head).await?;
-        if !is_whole(&chain, head) {
-            return Err(SessionsError::Damaged { checkpoint: head.clone() });
-        }
-        let sizes = chain.iter().map(|pack| pack.stored_bytes);
-        memory.reserve(ByteCount::bytes(sizes.fold(0, u64::saturating_add)))?;
-        let keys = self.inner.keys_of_chain(&self.tenant, &self.session, head, &chain).await?;
-        let (folder, head) = (Arc::clone(&self.inner.folder), head.clone());
-        on_thread(move || {
-            let mut packs = Vec::with_capacity(chain.len());
-            for pack in chain {
-                let damaged = || SessionsError::Damaged { checkpoint: head.clone() };
-                let key = keys.get(&pack.id.origin).ok_or_else(damaged)?;
-                let bytes = folder.read(&pack, key).map_err(|fault| match fault {
-                    ReadFault::Damaged => damaged(),
-                    ReadFault::Failed(cause) => SessionsError::from_disk("read")(cause),
-                })?;
-                packs.push(UnsealedPack { description: pack.description, bytes });
-            }
-            Ok(packs)
-        })
-        .await
+        self.inner.packs_of((&self.tenant, &self.session), head, memory).await
     }
 
     /// Bytes of all packs that lead to the state that the cell begins or goes on in. Zero for a new guest.
@@ -214,8 +196,8 @@ impl<D: Disk> SessionTurn<D> {
         Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
     }
 
-    /// Ends the cell with the state after it. When this returns, the state is durable, and the session is at
-    /// the returned checkpoint. A result longer than [`MAX_RESULT`] is not kept.
+    /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
+    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than [`MAX_RESULT`] is not kept.
     ///
     /// # Errors
     ///
@@ -229,12 +211,31 @@ impl<D: Disk> SessionTurn<D> {
         bytes: Vec<u8>,
         end: impl Into<CellEnds>,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end.into(), None)).await
+        let ending = Ending { ends: end.into(), asked: None, must_reseed: false };
+        self.end_with(description, bytes, ending).await
+    }
+
+    /// As [`commit`](Self::commit), for a change of the state that ran no program: what was to be reseeded
+    /// before is to be reseeded still.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    pub async fn commit_change(
+        self,
+        description: PackDescription,
+        bytes: Vec<u8>,
+        end: CellEnd,
+    ) -> Result<CheckpointId, SessionsError> {
+        let must_reseed = self.must_reseed();
+        let ending = Ending { ends: end.into(), asked: None, must_reseed };
+        self.end_with(description, bytes, ending).await
     }
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
-    /// the caller of this understands. When this returns, the state is durable; the session is where it was
-    /// before the cell. Returns the name of the state.
+    /// the caller of this understands. When this returns, the state is kept as that of
+    /// [`commit`](Self::commit) is; the session is where it was before the cell. Returns the name of the
+    /// state.
     ///
     /// # Errors
     ///
@@ -246,18 +247,19 @@ impl<D: Disk> SessionTurn<D> {
         end: impl Into<CellEnds>,
         asked: String,
     ) -> Result<CheckpointId, SessionsError> {
-        self.end_with(description, bytes, (end.into(), Some(asked))).await
+        let ending = Ending { ends: end.into(), asked: Some(asked), must_reseed: false };
+        self.end_with(description, bytes, ending).await
     }
 
     async fn end_with(
         self,
         description: PackDescription,
         bytes: Vec<u8>,
-        (ends, asked): (CellEnds, Option<String>),
+        Ending { ends, asked, must_reseed }: Ending,
     ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
             let end = bounded_end(ends.end);
-            let committed = self.try_commit(description, bytes, (end, asked)).await;
+            let committed = self.try_commit(description, bytes, (end, asked, must_reseed)).await;
             match committed {
                 Ok(checkpoint) => {
                     self.give_turn_back();
@@ -286,7 +288,7 @@ impl<D: Disk> SessionTurn<D> {
             let rolled_back =
                 inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
             self.give_turn_back();
-            inner.remove_files(rolled_back?.unwrap_or_default()).await
+            inner.note_change(None, rolled_back?.unwrap_or_default()).await
         })
         .await
     }
@@ -295,7 +297,7 @@ impl<D: Disk> SessionTurn<D> {
         &self,
         description: PackDescription,
         bytes: Vec<u8>,
-        (end, asked): (CellEnd, Option<String>),
+        (end, asked, must_reseed): (CellEnd, Option<String>, bool),
     ) -> Result<CheckpointId, SessionsError> {
         let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let base = self.base_of(&description, &bytes)?;
@@ -314,7 +316,9 @@ impl<D: Disk> SessionTurn<D> {
             description,
             base,
             stored_bytes: stored,
+            is_settled: inner.config.sync == SessionSync::Always,
             end,
+            must_reseed,
             now_ms: inner.now_ms(),
         };
         // The file first, so that a row never is without its pack.
@@ -326,7 +330,7 @@ impl<D: Disk> SessionTurn<D> {
         let refusal = match committed {
             Ok(Committed::Done(removed)) => {
                 // The next start removes what stays.
-                if let Err(cause) = inner.remove_files(removed).await {
+                if let Err(cause) = inner.note_change(Some(pack), removed).await {
                     warn!(error = %CauseChain(&cause), "packs could not be removed");
                 }
                 return Ok(checkpoint);
@@ -336,7 +340,10 @@ impl<D: Disk> SessionTurn<D> {
             // The change may have been made nevertheless. If that cannot be found out, the file stays: the
             // next start removes it if there is no row.
             Err(cause) => match inner.store.chain(&self.session, &checkpoint).await {
-                Ok(chain) if !chain.is_empty() => return Ok(checkpoint),
+                Ok(chain) if !chain.is_empty() => {
+                    inner.note_change(Some(pack), Vec::new()).await?;
+                    return Ok(checkpoint);
+                }
                 Ok(_) => cause.into(),
                 Err(_) => return Err(cause.into()),
             },
@@ -443,25 +450,12 @@ async fn roll_back_quietly<D: Disk>(
     end: &CellEnd,
 ) {
     let rolled_back = match inner.store.roll_back_cell(session, number, end).await {
-        Ok(removed) => inner.remove_files(removed.unwrap_or_default()).await,
+        Ok(removed) => inner.note_change(None, removed.unwrap_or_default()).await,
         Err(cause) => Err(cause.into()),
     };
     if let Err(cause) = rolled_back {
         warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
     }
-}
-
-/// True if these packs lead from a whole one to the checkpoint, without a gap.
-fn is_whole(chain: &[StoredPack], checkpoint: &CheckpointId) -> bool {
-    let mut base = None;
-    for (pack, sequence) in chain.iter().zip(0..MAX_CHAIN) {
-        if pack.description.sequence != sequence || pack.description.base != base {
-            return false;
-        }
-        base = Some(pack.description.digest);
-    }
-    let is_short = u32::try_from(chain.len()).is_ok_and(|length| length <= MAX_CHAIN);
-    is_short && chain.last().is_some_and(|last| last.id.checkpoint == *checkpoint)
 }
 
 fn bounded(text: String, most: usize) -> Option<String> {

@@ -76,7 +76,7 @@ impl<D: Disk> Sessions<D> {
                 waiting.ok_or_else(|| SessionsError::NotWaiting { session: session.clone() })?;
             let removed = inner.store.roll_back_cell(&session, waiting.number, &end).await?;
             drop(permit);
-            inner.remove_files(removed.unwrap_or_default()).await?;
+            inner.note_change(None, removed.unwrap_or_default()).await?;
             Ok(waiting)
         })
         .await

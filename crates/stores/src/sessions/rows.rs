@@ -162,6 +162,8 @@ pub struct NewCell {
     pub source: Option<String>,
     /// The checkpoint that the session must be at, if the caller has said so.
     pub if_checkpoint: Option<CheckpointId>,
+    /// True if its beginning survives a loss of power when it has begun.
+    pub is_settled: bool,
     /// The time at which it begins.
     pub now_ms: u64,
 }

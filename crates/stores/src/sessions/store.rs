@@ -1,5 +1,5 @@
 //! What sessions need of a database: the statements, each of them one transaction, which is durable when
-//! it returns.
+//! it returns. Those of cells may survive a loss of power later (`sessions/losses.rs`).
 //!
 //! A database implements the traits below, which are [`SessionStore`] together. Each method fails if the
 //! database does. Statements that name no tenant are for sessions that their caller has found.
@@ -12,6 +12,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use crate::database_error::DatabaseError;
+use crate::sessions::losses::SessionLosses;
 use crate::sessions::rows::{
     AnsweredCell, CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, ParkedBytes,
     SessionPlace, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
@@ -30,7 +31,9 @@ pub const MAX_EXPIRED: u64 = 256;
 
 /// A database of sessions: all statements.
 #[async_trait]
-pub trait SessionStore: SessionRows + SessionCells + SessionCheckpoints + fmt::Debug {
+pub trait SessionStore:
+    SessionRows + SessionCells + SessionCheckpoints + SessionLosses + fmt::Debug
+{
     /// Closes the database.
     async fn close(&self);
 }
@@ -109,11 +112,13 @@ pub trait SessionCells: Send + Sync {
     /// running has been given up, and is rolled back.
     ///
     /// The session must reseed from now on, until a cell is committed: a second cell that begins at the
-    /// same checkpoint is told so.
+    /// same checkpoint is told so. That survives a loss of power if `cell` says so. It may otherwise survive
+    /// it later, because [`begin_life`](SessionLosses::begin_life) makes up for it.
     async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError>;
 
-    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. Changes nothing
-    /// if the tenant would have more than `max_bytes` then.
+    /// Ends a running cell with a checkpoint, and thins the session's checkpoints out. The session must
+    /// reseed from then on only if the commit says so. Changes nothing if the tenant would have more than
+    /// `max_bytes` then.
     async fn commit_cell(
         &self,
         commit: &CellCommit,
@@ -262,6 +267,11 @@ pub enum Begun {
         /// The checkpoint that it is at.
         head: Option<CheckpointId>,
     },
+    /// A loss of power may have undone cells of the session, or has. The next call begins a cell.
+    MayHaveGoneBack {
+        /// The checkpoint that it is at.
+        head: Option<CheckpointId>,
+    },
     /// The tenant has no room left.
     Full,
 }
@@ -304,8 +314,13 @@ pub struct CellCommit {
     pub base: Option<PackId>,
     /// Bytes of the pack's file.
     pub stored_bytes: u64,
+    /// True if that file survives a loss of power.
+    pub is_settled: bool,
     /// Its end.
     pub end: CellEnd,
+    /// True if the next cell that begins at the checkpoint must reseed, because this one was to and has
+    /// not: it was a change of files, which runs no program.
+    pub must_reseed: bool,
     /// The time of its end.
     pub now_ms: u64,
 }

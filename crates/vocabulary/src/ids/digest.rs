@@ -20,6 +20,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest of bytes that come in pieces.
+    #[must_use]
+    pub fn in_pieces() -> DigestInPieces {
+        DigestInPieces(Sha256::new())
+    }
+
     /// A given digest.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -41,6 +47,23 @@ impl Digest {
         let invalid = || InvalidId::new("digest", "must be 64 lowercase hexadecimal digits");
         let bytes = HEXLOWER.decode(text.as_bytes()).ok().ok_or_else(invalid)?;
         <[u8; 32]>::try_from(bytes).map(Self).ok().ok_or_else(invalid)
+    }
+}
+
+/// The digest of bytes, piece by piece.
+#[derive(Debug, Clone)]
+pub struct DigestInPieces(Sha256);
+
+impl DigestInPieces {
+    /// Adds the next piece.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of all pieces.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
     }
 }
 
@@ -78,5 +101,12 @@ mod tests {
         let digest = Digest::of(b"wardian");
         assert_eq!(Digest::parse(&digest.to_string()), Ok(digest));
         assert!(Digest::parse("abc").is_err());
+    }
+
+    #[test]
+    fn pieces_have_the_digest_of_the_whole() {
+        let mut pieces = Digest::in_pieces();
+        [&b"war"[..], b"", b"dian"].iter().for_each(|piece| pieces.add(piece));
+        assert_eq!(pieces.finish(), Digest::of(b"wardian"));
     }
 }

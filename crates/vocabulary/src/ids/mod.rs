@@ -59,7 +59,7 @@ mod tool;
 mod workspace_path;
 
 pub use crate::ids::blob::{BlobId, BlobName, MAX_BLOB_NAME, MAX_NAMES_OF_BLOB};
-pub use crate::ids::digest::Digest;
+pub use crate::ids::digest::{Digest, DigestInPieces};
 pub use crate::ids::run::RunId;
 pub use crate::ids::session::{CheckpointId, SessionId};
 pub use crate::ids::skill::{MAX_SKILL_NAME, MAX_VERSION, SkillName, SkillVersion};

@@ -22,7 +22,7 @@ use crate::cli::server_option::ServerOption;
 use wardian_config::Config;
 
 pub(crate) use crate::cli::commands::blobs::remote::Remote;
-pub(crate) use crate::cli::commands::blobs::transfer::put_file;
+pub(crate) use crate::cli::commands::blobs::transfer::{put_file, write_answer};
 
 pub(crate) use crate::cli::commands::blobs::local::{
     copy_blob, open_blob, read_blob, read_text_blob, store_file,

@@ -286,6 +286,43 @@ impl Remote {
         self.json(answer)
     }
 
+    /// The answer of JSON to a `PUT` of content of this size. As long as it `is_unread`, a busy server is asked
+    /// again.
+    pub(crate) fn put_content<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        size: u64,
+        content: &mut dyn Read,
+        is_unread: &dyn Fn() -> bool,
+    ) -> Result<T, Failed> {
+        if size == 0 {
+            return self.put_at(path);
+        }
+        let mut attempt = 1;
+        loop {
+            // A server that refuses does so before the content is sent.
+            let request = self.authorized(self.agent.put(format!("{}{path}", self.url)));
+            let request = request.header("expect", "100-continue");
+            let request = request.header("content-length", size.to_string());
+            let answer = request.send(SendBody::from_reader(content));
+            let answer = answer.map_err(|error| self.unreachable(&error))?;
+            if let Some(pause) = pause(&answer, attempt)
+                && is_unread()
+            {
+                thread::park_timeout(pause);
+                attempt = attempt.saturating_add(1);
+                continue;
+            }
+            return self.json(accepted(answer)?);
+        }
+    }
+
+    /// Opens the content at a path of the server. The answer has its length.
+    pub(crate) fn open_content(&self, path: &str) -> Result<Response<Body>, Failed> {
+        let address = format!("{}{path}", self.url);
+        self.repeated(|| self.authorized(self.agent.get(&address)).call())
+    }
+
     /// Deletes what is at a path of the server.
     pub(crate) fn delete_at(&self, path: &str) -> Result<(), Failed> {
         let address = format!("{}{path}", self.url);

@@ -194,6 +194,34 @@ pub(super) fn fetch(
     Ok(Exit::Done)
 }
 
+/// Prints the content of an answer, or writes it to a file, which is replaced once the content is complete.
+/// Returns its length.
+pub(crate) fn write_answer(
+    answer: ureq::http::Response<ureq::Body>,
+    to: Option<&Path>,
+) -> Result<u64, Failed> {
+    let size = header(&answer, "content-length").and_then(|size| size.parse::<u64>().ok());
+    let size = size.ok_or_else(|| {
+        Failed::because("the server did not send the length of the content".to_owned())
+    })?;
+    let mut output = Output::to(to)?;
+    let mut progress = TransferProgress::begin("reading", Some(size));
+    let (mut body, mut piece, mut done) = (body_of(answer), vec![0; CHUNK], 0_u64);
+    while done < size {
+        let count = match body.read(&mut piece) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => read,
+        };
+        let count = count.map_err(|fault| Failed::at("read the content to its end", &fault))?;
+        let read = piece.get(..count).unwrap_or_default();
+        output.write(read).map_err(|fault| Failed::at("write the content", &fault))?;
+        progress.advance(count);
+        done = done.saturating_add(ByteCount::from(count).as_u64());
+    }
+    output.finish()?;
+    Ok(done)
+}
+
 /// The folder that a path names: one that is there, or, because the path ends with a slash, one that
 /// is to be made. `None` for the path of a file.
 fn folder_named(path: &Path) -> Option<&Path> {

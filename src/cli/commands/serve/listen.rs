@@ -167,10 +167,8 @@ async fn listen(
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
     tasks.spawn(trim(Arc::clone(server.budget())));
-    let sessions = observed(sessions, &records, server.metrics());
-    if let Some((sessions, observer)) = sessions.clone() {
-        tasks.spawn(tend_sessions(sessions, observer));
-    }
+    let observed = observed(sessions.as_ref(), &records, server.metrics());
+    tasks.spawn(tend_sessions(observed.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -188,7 +186,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids, sessions), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, observed), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -198,6 +196,7 @@ async fn listen(
     keys.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    end_sessions(sessions).await;
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
@@ -266,16 +265,29 @@ async fn write_last_uses(authentication: &Authentication) {
 
 /// The sessions, and who is told of their events.
 fn observed(
-    sessions: Option<Sessions>,
+    sessions: Option<&Sessions>,
     records: &ServerJournal,
     metrics: &Arc<Metrics>,
 ) -> Option<(Sessions, SessionObserver)> {
     let observer = || SessionObserver::new(records.audit(), Arc::clone(metrics));
-    sessions.map(|sessions| (sessions, observer()))
+    sessions.map(|sessions| (sessions.clone(), observer()))
+}
+
+/// Makes what sessions have kept survive a loss of power.
+async fn end_sessions(sessions: Option<Sessions>) {
+    if let Some(sessions) = sessions
+        && let Err(cause) = sessions.shut_down().await
+    {
+        warn!(
+            "the last states of sessions may not survive a loss of power: {}",
+            CauseChain(&cause)
+        );
+    }
 }
 
 /// Ends sessions whose time is over, and counts the others, from time to time.
-async fn tend_sessions(sessions: Sessions, observer: SessionObserver) {
+async fn tend_sessions(observed: Option<(Sessions, SessionObserver)>) {
+    let Some((sessions, observer)) = observed else { return };
     let mut clock = tokio::time::interval(SESSION_CHECKS);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

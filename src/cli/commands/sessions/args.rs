@@ -68,6 +68,50 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         at: SessionServer,
     },
+    /// List the files of a session.
+    #[command(after_help = examples::SESSION_FILES)]
+    Files {
+        /// Id of the session.
+        id: String,
+        /// Folder to list, below the working folder [default: all files].
+        folder: Option<String>,
+        /// Print the list as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: SessionServer,
+    },
+    /// Print a file of a session, or write it to a file.
+    #[command(after_help = examples::GET_FILE)]
+    Get {
+        /// Id of the session.
+        id: String,
+        /// Path of the file, below the working folder.
+        path: String,
+        /// File to write [default: standard output].
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        at: SessionServer,
+    },
+    /// Write a file to the working folder of a session.
+    #[command(after_help = examples::PUT_FILE)]
+    Put {
+        /// Id of the session.
+        id: String,
+        /// File to send; `-` is standard input.
+        file: PathBuf,
+        /// Path of the file in the session, below the working folder [default: its name].
+        path: Option<String>,
+        /// Write only if the session is at this checkpoint.
+        #[arg(long, value_name = "CHECKPOINT")]
+        if_checkpoint: Option<String>,
+        /// Print what was written, and the new checkpoint, as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: SessionServer,
+    },
     /// Write the cells of a session, with their outputs, as a Jupyter notebook.
     #[command(after_help = examples::NOTEBOOK)]
     Notebook {
@@ -90,6 +134,9 @@ impl SessionsCommand {
             | Self::Fork { at, .. }
             | Self::Restore { at, .. }
             | Self::Close { at, .. }
+            | Self::Files { at, .. }
+            | Self::Get { at, .. }
+            | Self::Put { at, .. }
             | Self::Notebook { at, .. } => at,
         }
     }

@@ -1,6 +1,7 @@
 //! `wardian sessions`: the sessions of a running server.
 
 pub(crate) mod args;
+mod files;
 mod listed;
 mod server;
 mod views;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::sessions::args::SessionsCommand;
+use crate::cli::commands::sessions::files::{FilePlace, get_file, list_files, put_file};
 use crate::cli::commands::sessions::listed::{list, show};
 use crate::cli::commands::sessions::views::CheckpointsView;
 use crate::cli::commands::whole_file::write_whole;
@@ -53,6 +55,17 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
         }
         SessionsCommand::Close { ids, .. } => return close(server, ids),
+        SessionsCommand::Files { id, folder, json, .. } => {
+            list_files(server, &SessionId::parse(id)?, folder.as_deref(), *json)?;
+        }
+        SessionsCommand::Get { id, path, output, .. } => {
+            get_file(server, &SessionId::parse(id)?, path, output.as_deref())?;
+        }
+        SessionsCommand::Put { id, file, path, if_checkpoint, json, .. } => {
+            let place =
+                FilePlace { path: path.as_deref(), if_checkpoint: if_checkpoint.as_deref() };
+            put_file(server, &SessionId::parse(id)?, file, place, *json)?;
+        }
         SessionsCommand::Notebook { id, output, .. } => {
             let id = SessionId::parse(id)?;
             let notebook = server.find_text(&format!("{}/notebook", path(&id)))?;

@@ -11,6 +11,7 @@ from wardian import _calls, _wire
 from wardian._async.blobs import AsyncBlobs
 from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRunStream
+from wardian._async.session_files import AsyncSessionFiles
 from wardian._async.transport import AsyncTransport
 from wardian._async_io import outcomes_of
 from wardian._calls import Request
@@ -110,6 +111,11 @@ class AsyncSession:
         """Ends a cell that waits. It leaves no trace."""
         params, waits = self._cell("", {})
         return await self._sent({**params, "abandon": True}, waits)
+
+    @property
+    def files(self) -> AsyncSessionFiles:
+        """The files in the working folder of the session."""
+        return AsyncSessionFiles(self._sessions.transport, self.id, self._note_checkpoint)
 
     def stream(self, code: str, **options: Unpack[CellOptions]) -> AsyncRunStream:
         """Runs Python code as the next cell, and streams its output while it runs.
@@ -261,6 +267,9 @@ class AsyncSession:
 
     def _order(self, params: Mapping[str, Any]) -> AsyncOrder:
         return AsyncOrder(self._sessions.blobs, "run_code", params)
+
+    def _note_checkpoint(self, checkpoint: str | None) -> None:
+        self.checkpoint = checkpoint
 
     def _seen(self, result: RunResult) -> RunResult:
         """Notes where the session is after a cell."""

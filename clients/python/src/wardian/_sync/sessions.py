@@ -12,6 +12,7 @@ from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.runs import RunStream
+from wardian._sync.session_files import SessionFiles
 from wardian._sync.transport import Transport
 from wardian._sync_io import outcomes_of
 from wardian._calls import Request
@@ -111,6 +112,11 @@ class Session:
         """Ends a cell that waits. It leaves no trace."""
         params, waits = self._cell("", {})
         return self._sent({**params, "abandon": True}, waits)
+
+    @property
+    def files(self) -> SessionFiles:
+        """The files in the working folder of the session."""
+        return SessionFiles(self._sessions.transport, self.id, self._note_checkpoint)
 
     def stream(self, code: str, **options: Unpack[CellOptions]) -> RunStream:
         """Runs Python code as the next cell, and streams its output while it runs.
@@ -262,6 +268,9 @@ class Session:
 
     def _order(self, params: Mapping[str, Any]) -> Order:
         return Order(self._sessions.blobs, "run_code", params)
+
+    def _note_checkpoint(self, checkpoint: str | None) -> None:
+        self.checkpoint = checkpoint
 
     def _seen(self, result: RunResult) -> RunResult:
         """Notes where the session is after a cell."""

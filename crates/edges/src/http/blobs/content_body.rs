@@ -1,4 +1,4 @@
-//! The body of an answer with the content of a blob, read piece by piece while it is sent.
+//! The body of an answer with the content of a blob or a file, read piece by piece while it is sent.
 
 use std::future::Future;
 use std::io;
@@ -11,25 +11,47 @@ use axum::body::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tracing::error;
 
-use wardian_service::{BlobBytes, BlobDownload, PIECE, ServiceError};
+use wardian_service::{BlobBytes, BlobDownload, FileDownload, PIECE, ServiceError};
 use wardian_vocabulary::error::CauseChain;
 
 type Reading = Pin<Box<dyn Future<Output = Result<BlobBytes, ServiceError>> + Send>>;
 
-/// The bytes of a range of a blob.
+/// Content that is sent piece by piece.
+pub(crate) trait Downloadable: Send + Sync + 'static {
+    /// Reads `length` bytes at `offset`, at most [`PIECE`].
+    fn read_piece(
+        &self,
+        offset: u64,
+        length: usize,
+    ) -> impl Future<Output = Result<BlobBytes, ServiceError>> + Send;
+}
+
+impl Downloadable for BlobDownload {
+    async fn read_piece(&self, offset: u64, length: usize) -> Result<BlobBytes, ServiceError> {
+        self.read(offset, length).await
+    }
+}
+
+impl Downloadable for FileDownload {
+    async fn read_piece(&self, offset: u64, length: usize) -> Result<BlobBytes, ServiceError> {
+        self.read(offset, length).await
+    }
+}
+
+/// The bytes of a range of a content.
 ///
 /// The next piece is read when the connection asks for it, which it does once it has handed most of
 /// the last one to the system. A piece that cannot be read breaks the connection, so that no client
 /// takes the beginning for the whole.
-pub(crate) struct ContentBody {
-    download: Arc<BlobDownload>,
+pub(crate) struct ContentBody<C> {
+    download: Arc<C>,
     rest: Range<u64>,
     reading: Option<Reading>,
     request_id: String,
 }
 
-impl ContentBody {
-    pub(crate) fn new(download: BlobDownload, range: Range<u64>, request_id: String) -> Self {
+impl<C> ContentBody<C> {
+    pub(crate) fn new(download: C, range: Range<u64>, request_id: String) -> Self {
         Self { download: Arc::new(download), rest: range, reading: None, request_id }
     }
 
@@ -38,7 +60,7 @@ impl ContentBody {
     }
 }
 
-impl Body for ContentBody {
+impl<C: Downloadable> Body for ContentBody<C> {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -54,7 +76,7 @@ impl Body for ContentBody {
         let reading = this.reading.get_or_insert_with(|| {
             let download = Arc::clone(&this.download);
             let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            Box::pin(async move { download.read(offset, length).await })
+            Box::pin(async move { download.read_piece(offset, length).await })
         });
         let read = ready!(reading.as_mut().poll(cx));
         this.reading = None;
@@ -67,9 +89,9 @@ impl Body for ContentBody {
             }
             Err(fault) => {
                 let causes = CauseChain(&fault);
-                error!(request.id = this.request_id, "a blob could not be sent: {causes}");
+                error!(request.id = this.request_id, "a content could not be sent: {causes}");
                 this.rest.start = this.rest.end;
-                Poll::Ready(Some(Err(io::Error::other("the blob cannot be read"))))
+                Poll::Ready(Some(Err(io::Error::other("the content cannot be read"))))
             }
         }
     }

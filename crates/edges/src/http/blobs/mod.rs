@@ -8,6 +8,7 @@
 
 pub(super) mod catalogue;
 pub(super) mod conditions;
+pub(super) mod content_answer;
 pub(crate) mod content_body;
 pub(super) mod disposition;
 pub(super) mod download;
@@ -95,6 +96,7 @@ impl<'a> BlobRequest<'a> {
 pub(crate) const fn status_of(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::BlobNotFound
+        | ErrorKind::FileNotFound
         | ErrorKind::RunNotFound
         | ErrorKind::SkillNotFound
         | ErrorKind::VersionNotFound
@@ -110,7 +112,7 @@ pub(crate) const fn status_of(kind: ErrorKind) -> u16 {
 }
 
 /// The value of a header that may be given once; an error if it is given twice or is not ASCII.
-fn single(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, String> {
+pub(super) fn single(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, String> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),

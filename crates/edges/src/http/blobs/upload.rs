@@ -269,7 +269,7 @@ fn refuse_fault(blobs: &BlobRequest<'_>, fault: UploadFault) -> Response {
 }
 
 /// Reads some of a body that is refused, unless its client waits for permission to send it.
-async fn discard(body: &mut Body, waits: bool) {
+pub(crate) async fn discard(body: &mut Body, waits: bool) {
     if waits {
         return;
     }

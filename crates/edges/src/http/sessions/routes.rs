@@ -3,35 +3,21 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::http::blobs::query::Parameters;
-use crate::http::blobs::status_of;
 use crate::http::edge::Edge;
 use crate::http::sessions::notebook_body::NotebookBody;
-use crate::net::answer::Answer;
-use crate::net::audited::{PeerAddress, note_refusal};
-use crate::net::body::ReadBody;
-use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_body};
-use wardian_formats::protocol::request_id::RequestId;
-use wardian_service::{
-    Caller, CallerIdentity, Methods, NewSessionOrder, ServiceError, SessionCalls, SessionRoom,
-    Status, Transfers,
-};
-use wardian_vocabulary::budget::{BudgetExhausted, CallMemory, Charge};
+use crate::http::sessions::request::{Answered, Named, SessionRequest, Who, named, whole};
+use crate::net::respond::empty;
+use wardian_service::{Methods, NewSessionOrder, SessionCalls, Status, Transfers};
 
 /// Sessions or cells of one page, unless the request says how many.
 const DEFAULT_PAGE: u64 = 50;
-
-/// Longest body of a request about a session, in bytes.
-const MAX_ORDER: usize = 256 << 10;
 
 /// Which state is forked, and how often.
 #[derive(Debug, Default, Deserialize)]
@@ -56,95 +42,7 @@ struct NameOrder {
     name: String,
 }
 
-/// One request about sessions.
-struct SessionRequest<'a, M> {
-    edge: &'a Edge<M>,
-    methods: &'a M,
-    caller: Caller,
-    request_id: String,
-}
-
-/// An answer, or the refusal of the request.
-type Answered = Result<Response, Box<Response>>;
-
-/// The id in a path.
-type Named = Result<Path<String>, PathRejection>;
-
-/// The caller of a request, whom the router has found out.
-type Who = (Extension<CallerIdentity>, Option<Extension<PeerAddress>>);
-
-impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
-    /// Begins to answer a request of this caller, which counts as a call of its tenant.
-    fn begin(edge: &'a Edge<M>, who: Who) -> Result<Self, Box<Response>> {
-        let (Extension(identity), address) = who;
-        let request_id = edge.next_request_id();
-        let Some(methods) = edge.readiness.methods() else {
-            return Err(Box::new(edge.not_ready(&request_id)));
-        };
-        let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        let caller = caller.at(address.map(|Extension(PeerAddress(address))| address));
-        let request = Self { edge, methods, caller, request_id };
-        match methods.count_call(&request.caller.tenant) {
-            Ok(()) => Ok(request),
-            Err(error) => Err(request.failed(&error)),
-        }
-    }
-
-    fn room(&self) -> &SessionRoom {
-        self.methods.sessions()
-    }
-
-    fn failed(&self, error: &ServiceError) -> Box<Response> {
-        note_refusal(&self.edge.audit, &self.caller, error);
-        let mut failure = Failure::of(error, &self.request_id);
-        failure.status = status_of(error.kind());
-        Box::new(failure.into_response(RequestId::Null, &self.request_id))
-    }
-
-    fn refused(&self, message: &str) -> Box<Response> {
-        Box::new(refuse(StatusCode::BAD_REQUEST, message, &self.request_id))
-    }
-
-    fn parameters(&self, query: Option<&str>, known: &[&str]) -> Result<Parameters, Box<Response>> {
-        Parameters::parse(query, known).map_err(|fault| self.refused(&fault))
-    }
-
-    fn number(&self, parameters: &Parameters, name: &str) -> Result<Option<u64>, Box<Response>> {
-        let number = parameters.find(name).map(str::parse).transpose();
-        number.map_err(|_malformed| self.refused(&format!("`{name}` must be a number")))
-    }
-
-    /// The body as this order. An empty body is an order without members.
-    async fn order<T: DeserializeOwned>(&self, request: Request) -> Result<T, Box<Response>> {
-        let read = self.edge.bodies.read(request.into_body()).await;
-        let ReadBody { bytes, charge: _charge } = read.map_err(|fault| {
-            Box::new(refuse_body(fault, self.edge.bodies.largest(), &self.request_id))
-        })?;
-        if bytes.len() > MAX_ORDER {
-            return Err(self.refused(&format!("the body may have at most {MAX_ORDER} bytes")));
-        }
-        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        // An array would be read as the members in their order.
-        if !text.trim_ascii_start().starts_with(b"{") {
-            return Err(self.refused("the body must be a JSON object"));
-        }
-        serde_json::from_slice(text)
-            .map_err(|fault| self.refused(&format!("the body must be a JSON object: {fault}")))
-    }
-
-    /// The answer with this value.
-    fn json(&self, status: StatusCode, value: &impl Serialize) -> Answered {
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        let no_room = |_| self.failed(&BudgetExhausted.into());
-        answer.write_json(value).map_err(no_room)?;
-        Ok(json_bytes(status.as_u16(), answer.into_bytes(), &self.request_id))
-    }
-
-    /// The answer to an operation of the service.
-    fn answer(&self, status: StatusCode, done: Result<impl Serialize, ServiceError>) -> Answered {
-        self.json(status, &done.map_err(|error| self.failed(&error))?)
-    }
-
+impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
     async fn list(&self, query: Option<&str>) -> Answered {
         let parameters = self.parameters(query, &["limit", "cursor"])?;
         let limit = self.number(&parameters, "limit")?.unwrap_or(DEFAULT_PAGE);
@@ -201,12 +99,6 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
         let kind = HeaderValue::from_static("application/x-ipynb+json");
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(answer)
-    }
-
-    /// The answer without content to an operation of the service.
-    fn nothing(&self, done: Result<(), ServiceError>) -> Answered {
-        done.map_err(|error| self.failed(&error))?;
-        Ok(empty(StatusCode::NO_CONTENT, &self.request_id))
     }
 }
 
@@ -343,15 +235,4 @@ pub(crate) async fn notebook<M: Methods + Status + SessionCalls + Transfers>(
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
     whole(async { begun?.notebook(&named(id)).await }.await)
-}
-
-/// The answer, whether the request succeeded or not. A refused request may have a body that was not
-/// read.
-fn whole(answer: Answered) -> Response {
-    answer.unwrap_or_else(|answer| closing(*answer))
-}
-
-/// The id in a path. A path that is not UTF-8 names no session.
-fn named(id: Named) -> String {
-    id.map_or_else(|_malformed| String::new(), |Path(id)| id)
 }

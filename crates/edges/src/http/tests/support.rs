@@ -20,12 +20,12 @@ use crate::http::{HttpConfig, Readiness, router};
 use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::methods::blobs::{Encoding, ReadBlobResult};
 use wardian_formats::protocol::methods::bootstrap::GuideResult;
+use wardian_formats::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_formats::protocol::schema::{Bounds, LimitBounds};
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
     BlobTransfers, Caller, InterruptView, LogListener, Methods, NewSessionOrder, RunHistory, Runs,
-    ServiceError, SessionCalls, SessionRoom, SessionView, Status, Transfers,
+    ServiceError, SessionCalls, SessionFiles, SessionRoom, SessionView, Status, Transfers,
 };
 use wardian_stores::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::budget::CallMemory;
@@ -158,6 +158,10 @@ impl SessionCalls for Fake {
         id: &str,
     ) -> Result<InterruptView, ServiceError> {
         self.sessions.interrupt(caller, id).await
+    }
+
+    fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
+        Err(ServiceError::NoSessions)
     }
 }
 

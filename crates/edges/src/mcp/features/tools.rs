@@ -5,9 +5,10 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
+use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::openrpc::output_schema;
 use wardian_formats::protocol::schema::{
-    Fallback, Integer, LimitBounds, Parameter, Published, Shape, Text, Tool as ToolRow,
+    Fallback, Integer, Parameter, Published, Shape, Text, Tool as ToolRow,
 };
 use wardian_formats::protocol::tools::{TOOLS, ToolFormat, described};
 

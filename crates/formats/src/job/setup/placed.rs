@@ -41,6 +41,10 @@ pub enum PlacementError {
 /// # Errors
 ///
 /// The first path that is given twice, or that leads through a file.
+#[expect(
+    single_use_lifetimes,
+    reason = "the lifetime of an `impl Trait` in an argument cannot be elided"
+)]
 pub fn check_placement<'a>(
     paths: impl Iterator<Item = &'a WorkspacePath> + Clone,
 ) -> Result<(), PlacementError> {
@@ -60,6 +64,10 @@ pub fn check_placement<'a>(
 
 /// What files of these sizes take of an empty workspace: bytes, and entries with those of their folders.
 #[must_use]
+#[expect(
+    single_use_lifetimes,
+    reason = "the lifetime of an `impl Trait` in an argument cannot be elided"
+)]
 pub fn cost_of_placed<'a>(
     files: impl Iterator<Item = (&'a WorkspacePath, ByteCount)>,
 ) -> (ByteCount, u32) {

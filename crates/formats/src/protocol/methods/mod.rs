@@ -7,3 +7,5 @@ pub mod bootstrap;
 pub mod cells;
 pub mod discovery;
 pub mod execution;
+pub mod input_blob;
+pub mod limit_bounds;

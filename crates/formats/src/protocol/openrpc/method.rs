@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
+use crate::protocol::methods::limit_bounds::LimitBounds;
 use crate::protocol::openrpc::components::{OF_ALL, OF_RUNS, OF_SESSIONS, Reference};
-use crate::protocol::schema::{LimitBounds, Parameter, Presence, Published, Tool};
+use crate::protocol::schema::{Parameter, Presence, Published, Tool};
 use wardian_vocabulary::error::ErrorKind;
 
 /// Further kinds of errors of methods that store blobs.

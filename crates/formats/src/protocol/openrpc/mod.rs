@@ -15,9 +15,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use crate::protocol::error_codes::WireError;
+use crate::protocol::methods::limit_bounds::LimitBounds;
 use crate::protocol::openrpc::components::{Components, KindOfError};
 use crate::protocol::openrpc::method::Method;
-use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::TOOLS;
 
 pub use crate::protocol::openrpc::output_schema::output_schema;

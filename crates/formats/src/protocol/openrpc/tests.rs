@@ -17,9 +17,9 @@ use crate::protocol::methods::execution::{
     ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
     TruncatedOutput,
 };
+use crate::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use crate::protocol::openrpc::OpenRpcDocument;
 use crate::protocol::response::ErrorBody;
-use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::tools::{ToolFormat, described};
 use wardian_vocabulary::ids::{
     BlobId, BlobName, CheckpointId, Digest, RunId, SessionId, SkillName, SkillVersion,
@@ -227,13 +227,8 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         requests: fuel.map(|_| asked(true)).into_iter().collect(),
         session: fuel.map(|_| session_result(None)),
     };
-    let full = run(
-        RunStatus::Failed,
-        vec![full_file.clone()],
-        Some(raw()),
-        Some(1),
-        Some(error(Some(text()))),
-    );
+    let traced = Some(error(Some(text())));
+    let full = run(RunStatus::Failed, vec![full_file.clone()], Some(raw()), Some(1), traced);
     let truncated =
         TruncatedOutput { truncated: true, blob_id: blob_id(), size_bytes: 1, preview: text() };
     let mut all = session_samples();
@@ -245,8 +240,6 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         ("RunError", true, sample(error(Some(text())))),
         ("RunError", false, sample(error(None))),
         ("TruncatedOutput", true, sample(truncated)),
-        ("CallerRequest", true, sample(asked(true))),
-        ("CallerRequest", false, sample(asked(false))),
     ]);
     for status in [RunProgress::Queued, RunProgress::Running, RunProgress::Ended] {
         all.push(("DetachedRun", true, sample(DetachedRun { status, run_id: run_id() })));
@@ -256,9 +249,10 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
 
 fn session_samples() -> Vec<(&'static str, bool, Value)> {
     let reasons = [Some("text".to_owned()), None];
-    let samples =
+    let states =
         reasons.map(|reason| ("SessionState", reason.is_some(), sample(session_result(reason))));
-    samples.to_vec()
+    let requests = [true, false].map(|full| ("CallerRequest", full, sample(asked(full))));
+    [states, requests].concat()
 }
 
 fn displayed() -> DisplayedObject {

@@ -46,6 +46,11 @@ struct StoredPages {
 }
 
 impl FilePages {
+    /// The number of pages of all files.
+    pub(crate) fn len(&self) -> usize {
+        self.files.values().map(|stored| stored.pages.len()).sum()
+    }
+
     /// Adds the numbers and digests of all files to a digest.
     pub(crate) fn digest_into(&self, digest: &mut Sha256) {
         for (inode, StoredPages { digest: of_pages, .. }) in &self.files {

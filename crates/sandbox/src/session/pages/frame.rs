@@ -391,6 +391,20 @@ mod tests {
         Ok(found)
     }
 
+    #[test]
+    fn pages_of_zeros_have_no_bytes() {
+        let mut writer = FrameWriter::new();
+        for page in 0..500 {
+            writer.add(page, &ZEROS, Some(&[7; PAGE]));
+        }
+        for page in 500..1_000 {
+            writer.add(page, &ZEROS, None);
+        }
+        let (frames, pages) = writer.finish();
+        assert_eq!(pages, 1_000);
+        assert!(frames.len() < 1_100, "{} bytes for 1,000 pages", frames.len());
+    }
+
     proptest! {
         #[test]
         fn pages_come_back_as_they_were(pages in pages()) {

@@ -20,6 +20,11 @@ impl PageList {
         Self { pages }
     }
 
+    /// The number of the pages.
+    pub(crate) const fn len(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Adds the numbers and hashes of all pages below `end` to a digest.
     pub(crate) fn digest_into(&self, digest: &mut Sha256, end: u32) {
         let pages = self.pages.iter().take_while(|(page, _)| *page < end);

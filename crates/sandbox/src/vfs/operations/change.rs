@@ -164,7 +164,12 @@ impl FileSystem {
     }
 
     /// Removes a name and releases its charge.
-    fn remove_entry(&mut self, folder: NodeIndex, name: &str, now: Timestamp) -> Result<(), Errno> {
+    pub(super) fn remove_entry(
+        &mut self,
+        folder: NodeIndex,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<(), Errno> {
         let entry = self.names.nodes.folder_mut(folder)?.entries.remove(name);
         let Some(Place::Own(node)) = entry.map(|entry| entry.place) else {
             return Err(Errno::ReadOnly);

@@ -107,7 +107,7 @@ impl FileSystem {
     }
 
     /// True for an entry of a folder that is a further name of a blob.
-    fn is_unlisted(&self, folder: u32, name: &str, place: Place) -> Result<bool, Errno> {
+    pub(super) fn is_unlisted(&self, folder: u32, name: &str, place: Place) -> Result<bool, Errno> {
         match place {
             Place::Own(file) if self.workspace == Place::Own(folder) => {
                 let kind = &self.names.nodes.find(file)?.kind;

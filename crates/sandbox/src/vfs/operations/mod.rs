@@ -3,6 +3,7 @@
 pub(crate) mod change;
 pub(crate) mod duplicate;
 pub(crate) mod harvest;
+pub(crate) mod host_files;
 pub(crate) mod image;
 pub(crate) mod listing;
 pub(crate) mod open;

@@ -101,7 +101,7 @@ impl FileSystem {
 
     /// Gives a mounted file of the workspace bytes of its own before something is written to it.
     /// Descriptors that are open on it continue to read the mount.
-    fn make_own(&mut self, index: NodeIndex, how: OpenHow) -> Result<(), Errno> {
+    pub(super) fn make_own(&mut self, index: NodeIndex, how: OpenHow) -> Result<(), Errno> {
         let (nodes, quota) = (&mut self.names.nodes, &mut self.quota);
         let node = nodes.find(index)?;
         let NodeKind::Mounted { content, path, .. } = &node.kind else { return Ok(()) };

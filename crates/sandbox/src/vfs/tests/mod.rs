@@ -2,6 +2,7 @@
 
 mod duplicates;
 mod folders;
+mod host_files;
 mod mounts;
 mod names;
 pub(crate) mod operations;

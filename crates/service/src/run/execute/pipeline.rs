@@ -213,7 +213,7 @@ impl Service {
         admitted: Admitted,
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
-        let prepared = match self.prepare(caller, admitted).await? {
+        let prepared = match Box::pin(self.prepare(caller, admitted)).await? {
             ControlFlow::Continue(prepared) => prepared,
             ControlFlow::Break(kept) => return Ok(kept),
         };
@@ -280,16 +280,14 @@ impl Service {
         });
         let turn = Turn {
             id: run.id.clone(),
-            program: planned.program,
             entrypoint: planned.entrypoint,
-            args: planned.args,
             keep_files: planned.keep_files,
             strict_output: planned.strict_output,
             // Reports of progress are sent with them.
             stream_logs: planned.listener.is_some() || planned.detach.is_some(),
             profile: planned.profile,
             cell: planned.cell.as_mut().map(PlannedCell::order),
-            limits,
+            ..Turn::new(planned.program, planned.args, limits)
         };
         let guest = GuestSpec { setup, image, skills, layers: layers.contents, blobs: sources };
         let job = Job { guest, turn: Box::new(turn) };

@@ -27,8 +27,8 @@ use wardian_dispatch::{CheckedPayload, FinishedRun, GuestSpec, Job, RunHost, Ski
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
-use wardian_formats::job::{KeepFiles, Program, Setup, SkillMount, Turn};
-use wardian_vocabulary::ids::{BlobId, Digest, RunId};
+use wardian_formats::job::{Program, Setup, SkillMount, Turn};
+use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_vocabulary::units::ByteCount;
 
 /// The program that compiles.
@@ -123,20 +123,12 @@ impl Compiler {
             counts_fuel: false,
             limits,
         };
+        let (source, file_name) = (COMPILER.to_owned(), "compiler.py".to_owned());
+        let args = serde_json::value::to_raw_value(&arguments).unwrap_or_default();
         let turn = Turn {
-            id: RunId::generate(),
-            program: Program::Code {
-                source: COMPILER.to_owned(),
-                file_name: "compiler.py".to_owned(),
-            },
             entrypoint: Some("main".to_owned()),
-            args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
-            keep_files: KeepFiles::Nothing,
             strict_output: true,
-            stream_logs: false,
-            profile: None,
-            cell: None,
-            limits: turn_limits,
+            ..Turn::new(Program::Code { source, file_name }, args, turn_limits)
         };
         let (setup, skills) = (Box::new(setup), vec![Arc::clone(&skill.content)]);
         let guest = GuestSpec { setup, image, skills, layers: Vec::new(), blobs: Vec::new() };

@@ -30,10 +30,9 @@ use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job};
 use wardian_formats::job::attachment::PackedFile;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::RunFailure;
-use wardian_formats::job::{KeepFiles, LayerMount, Program, Setup, Turn};
+use wardian_formats::job::{LayerMount, Program, Setup, Turn};
 use wardian_vocabulary::clock::backoff::Backoff;
 use wardian_vocabulary::error::CauseChain;
-use wardian_vocabulary::ids::RunId;
 
 /// The program that compiles.
 const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(root, paths):\n    \
@@ -189,20 +188,12 @@ impl Compiler {
             counts_fuel: false,
             limits,
         };
+        let (source, file_name) = (COMPILER.to_owned(), "compiler.py".to_owned());
+        let args = serde_json::value::to_raw_value(&arguments).unwrap_or_default();
         let turn = Turn {
-            id: RunId::generate(),
-            program: Program::Code {
-                source: COMPILER.to_owned(),
-                file_name: "compiler.py".to_owned(),
-            },
             entrypoint: Some("main".to_owned()),
-            args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
-            keep_files: KeepFiles::Nothing,
             strict_output: true,
-            stream_logs: false,
-            profile: None,
-            cell: None,
-            limits: turn_limits,
+            ..Turn::new(Program::Code { source, file_name }, args, turn_limits)
         };
         let (setup, layers) = (Box::new(setup), vec![content]);
         let guest = GuestSpec { setup, image, skills: Vec::new(), layers, blobs: Vec::new() };

@@ -3,8 +3,9 @@
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use wardian_formats::protocol::methods::execution::{
-    BlobAtPath, InputBlob, KeepFilesParam, ReproducibleParam, RequestedLimits,
+    KeepFilesParam, ReproducibleParam, RequestedLimits,
 };
+use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_stores::records::RequestKey;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
@@ -151,35 +152,39 @@ mod tests {
     use super::*;
     use wardian_formats::protocol::methods::execution::TimeoutPlace;
 
-    #[test]
-    fn each_piece_makes_another_call() {
-        let (none, one): (&[String], _) = (&[], ["a".to_owned()]);
-        let two = ["a".to_owned(), "b".to_owned()];
-        let joined = ["a\n1 b".to_owned()];
-        let patterns = KeepFilesParam::Patterns(one.to_vec());
-        let all = KeepFilesParam::Flag(true);
-        let base = CallPieces {
+    fn base() -> CallPieces<'static> {
+        CallPieces {
             method: "run_code",
             program: "1",
             part: None,
             args: None,
-            mount_skills: none,
+            mount_skills: &[],
             input_blobs: &[],
             limits: RequestedLimits::default(),
             keep_files: None,
             strict_output: false,
             reproducible: None,
             label: None,
-        };
+        }
+    }
+
+    #[test]
+    fn each_piece_makes_another_call() {
+        let one = ["a".to_owned()];
+        let (two, joined) = (["a", "b"].map(str::to_owned), ["a\n1 b".to_owned()]);
+        let patterns = KeepFilesParam::Patterns(one.to_vec());
+        let all = KeepFilesParam::Flag(true);
+        let base = base();
         let limits = |change: fn(&mut RequestedLimits)| {
             let mut limits = RequestedLimits::default();
             change(&mut limits);
             CallPieces { limits, ..base }
         };
-        let placed = |blob: &str, path: &str| {
-            let (blob, path) = (blob.to_owned(), path.to_owned());
+        let placed = |[blob, path]: [&str; 2]| {
+            let [blob, path] = [blob, path].map(str::to_owned);
             InputBlob::AtPath(BlobAtPath { blob, path })
         };
+        let [a_at_b, a_at_c, b_at_c] = [["a", "b"], ["a", "c"], ["b", "c"]].map(|at| [placed(at)]);
         let inputs = |seed, epoch| ReproducibleParam::Inputs { seed, epoch, cache: false };
         let calls = [
             base,
@@ -192,9 +197,9 @@ mod tests {
             CallPieces { mount_skills: &two, ..base },
             CallPieces { mount_skills: &joined, ..base },
             CallPieces { input_blobs: &[InputBlob::Id("a".to_owned())], ..base },
-            CallPieces { input_blobs: &[placed("a", "b")], ..base },
-            CallPieces { input_blobs: &[placed("a", "c")], ..base },
-            CallPieces { input_blobs: &[placed("b", "c")], ..base },
+            CallPieces { input_blobs: &a_at_b, ..base },
+            CallPieces { input_blobs: &a_at_c, ..base },
+            CallPieces { input_blobs: &b_at_c, ..base },
             CallPieces { keep_files: Some(&all), ..base },
             CallPieces { keep_files: Some(&patterns), ..base },
             limits(|limits| limits.timeout_ms = Some(1)),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use wardian_formats::job::KeepBounds;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
+use wardian_formats::protocol::methods::limit_bounds::{Bounds, LimitBounds};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_formats::protocol::schema::{Bounds, LimitBounds};
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
 /// The limits that an operator sets.

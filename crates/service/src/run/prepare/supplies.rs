@@ -17,11 +17,11 @@ use crate::run::prepare::mounted_skill::{Contents, MountedSkill};
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::prepare::run_images::RunImages;
-use crate::sessions::cell::PlannedCell;
 use crate::start::Discovery;
 use wardian_formats::job::image::ImageContent;
 use wardian_skills::registry::SeenSkill;
 use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::Digest;
 
 /// The longest time that a reproducible run waits for its image, which is made in seconds, and for
 /// the batteries, which are fetched in seconds.
@@ -107,6 +107,19 @@ impl Supplies {
         Ok(layers)
     }
 
+    /// The layers of a session that began with these, as its cells have them.
+    pub(crate) async fn layers_of_session(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+        begun: &[Digest],
+    ) -> Result<RunLayers, ServiceError> {
+        let mut layers = self.packages.layers_of(caller, &planned.skills).await?;
+        layers.keep_those_of_session(begun)?;
+        layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
+        Ok(layers)
+    }
+
     /// The image that the run begins as. A reproducible run waits for its own, which has to be the
     /// same each time.
     pub(crate) async fn image_for(
@@ -118,19 +131,21 @@ impl Supplies {
             return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
         }
         if let Some(cell) = &planned.cell {
-            return self.image_of_session(caller, cell).await;
+            let unusable = |reason: &str| cell.unusable(reason);
+            return self.image_of_session(caller, cell.image, unusable).await;
         }
         let images = self.images.of(&caller.tenant);
         Ok(images.pick(planned.packages(), planned.limits.memory))
     }
 
-    /// The image that a session began as. If it is not in memory, it is loaded from the disk.
-    async fn image_of_session(
+    /// The image that a session began as. If it is not in memory, it is loaded from the disk. Without it,
+    /// the session is `unusable` for a reason.
+    pub(crate) async fn image_of_session(
         &self,
         caller: &Caller,
-        cell: &PlannedCell,
+        digest: Digest,
+        unusable: impl Fn(&str) -> ServiceError,
     ) -> Result<Arc<ImageContent>, ServiceError> {
-        let digest = cell.image;
         if let Some(present) = self.images.of(&caller.tenant).find_present(digest) {
             return Ok(present);
         }
@@ -138,10 +153,10 @@ impl Supplies {
         let loaded = caller.memory.on_thread(move || images.of(&tenant).find(digest)).await;
         match loaded.map_err(ServiceError::Interrupted)? {
             Ok(Some(image)) => Ok(image),
-            Ok(None) => Err(cell.unusable("the memory image that it began as was replaced")),
+            Ok(None) => Err(unusable("the memory image that it began as was replaced")),
             Err(fault) => {
                 warn!("an image cannot be loaded: {}", CauseChain(&*fault));
-                Err(cell.unusable("the memory image that it began as cannot be read"))
+                Err(unusable("the memory image that it began as cannot be read"))
             }
         }
     }

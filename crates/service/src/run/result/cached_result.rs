@@ -269,7 +269,7 @@ mod tests {
             |i| i.epoch = 2,
         ];
         let made_by = MadeBy { wardian: "1".into(), wasmtime: "2".into() };
-        let acme = TenantId::parse("acme").unwrap();
+        let [acme, other] = ["acme", "other"].map(|id| TenantId::parse(id).unwrap());
         let key = |inputs: RunInputs| key_of(&acme, &made_by, inputs).unwrap();
         let mut keys = BTreeSet::from([key(inputs())]);
         for (number, change) in changes.iter().enumerate() {
@@ -277,7 +277,6 @@ mod tests {
             change(&mut changed);
             assert!(keys.insert(key(changed)), "change {number} has the key of another one");
         }
-        let other = TenantId::parse("other").unwrap();
         assert!(keys.insert(key_of(&other, &made_by, inputs()).unwrap()));
         for (wardian, wasmtime) in [("2", "2"), ("1", "3"), ("12", "")] {
             let made_by = MadeBy { wardian: wardian.into(), wasmtime: wasmtime.into() };

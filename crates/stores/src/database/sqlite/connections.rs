@@ -41,23 +41,7 @@ impl SqliteFile {
     pub(super) async fn open(path: &Path, schema: &Schema) -> Result<Self, DatabaseError> {
         let unusable = |cause| DatabaseError::Unusable { path: path.to_owned(), cause };
         file::prepare(path).map_err(unusable)?;
-        // Keys are among what is deleted where changes survive a loss of power: they are overwritten.
-        let secure_delete = match schema.durability {
-            Durability::SurvivesKill => "OFF",
-            Durability::SurvivesPowerLoss => "ON",
-        };
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(false)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(match schema.durability {
-                Durability::SurvivesKill => SqliteSynchronous::Normal,
-                Durability::SurvivesPowerLoss => SqliteSynchronous::Full,
-            })
-            .pragma("journal_size_limit", MAX_LOG)
-            .pragma("secure_delete", secure_delete)
-            .busy_timeout(BUSY_TIMEOUT)
-            .disable_statement_logging();
+        let options = options(path, schema, schema.durability);
         let failed = |cause| error::of_file(path, schema.content, cause);
         let (file, found) = connect(options, schema).await.map_err(failed)?;
         if found > schema.version() {
@@ -65,6 +49,14 @@ impl SqliteFile {
             return Err(DatabaseError::NewerSchema { path, found, known });
         }
         Ok(file)
+    }
+
+    /// One more connection to a file that is open, for changes that survive a loss of power later: with the
+    /// next change that another connection makes, or once the log is synced.
+    pub(super) async fn open_unsynced(path: &Path, schema: &Schema) -> Result<Self, DatabaseError> {
+        let options = options(path, schema, Durability::SurvivesKill);
+        let pool = pool_of(1).connect_with(options).await;
+        Ok(Self { pool: pool.map_err(|cause| error::of_file(path, schema.content, cause))? })
     }
 
     /// Opens all connections, by taking them all at one time.
@@ -118,19 +110,43 @@ async fn connect_once(
     options: SqliteConnectOptions,
     schema: &Schema,
 ) -> Result<(SqliteFile, i64), sqlx::Error> {
-    // All connections are opened now and kept, so that a server holds the same number of files and
-    // threads from its start to its end.
-    let pool = SqlitePoolOptions::new()
-        .max_connections(CONNECTIONS)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        .after_release(|connection, _| Box::pin(settle(connection)));
-    let file = SqliteFile { pool: pool.connect_with(options).await? };
+    let file = SqliteFile { pool: pool_of(CONNECTIONS).connect_with(options).await? };
     let found = schema::update(&file.pool, schema).await?;
     if found <= schema.version() {
         file.open_all().await?;
     }
     Ok((file, found))
+}
+
+/// How connections to this file are opened, and how durable their changes are.
+fn options(path: &Path, schema: &Schema, durability: Durability) -> SqliteConnectOptions {
+    // Keys are among what is deleted where changes survive a loss of power: they are overwritten.
+    let secure_delete = match schema.durability {
+        Durability::SurvivesKill => "OFF",
+        Durability::SurvivesPowerLoss => "ON",
+    };
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(match durability {
+            Durability::SurvivesKill => SqliteSynchronous::Normal,
+            Durability::SurvivesPowerLoss => SqliteSynchronous::Full,
+        })
+        .pragma("journal_size_limit", MAX_LOG)
+        .pragma("secure_delete", secure_delete)
+        .busy_timeout(BUSY_TIMEOUT)
+        .disable_statement_logging()
+}
+
+/// All connections are opened at once and kept, so that a server holds the same number of files and threads
+/// from its start to its end.
+fn pool_of(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_release(|connection, _| Box::pin(settle(connection)))
 }
 
 /// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the

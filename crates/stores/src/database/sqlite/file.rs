@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wardian_vocabulary::files::private_file::{
     PRIVATE, create_folder, folder_of, give_to_owner_of, restrict,
@@ -25,4 +25,19 @@ pub(super) fn prepare(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => restrict(path),
         Err(error) => Err(error),
     }
+}
+
+/// The write-ahead log of the file at `path`, which exists while a connection is open.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+/// Makes the changes in this log survive a loss of power. No transaction waits meanwhile, as each would for
+/// one that is synced. SQLite itself syncs what it folds into the file.
+///
+/// SQLite has no locks on its log that closing another descriptor would drop.
+pub(super) fn sync_log(log: &Path) -> io::Result<()> {
+    File::open(log)?.sync_data()
 }

@@ -1,7 +1,8 @@
 //! SQLite: the files in the data folder, and all statements on their tables.
 //!
 //! INVARIANT(committed-is-durable): a change that was committed survives a kill of any process that
-//! has the file open. In the databases of keys and of sessions it survives a loss of power too.
+//! has the file open. In the databases of keys and of sessions it survives a loss of power too; changes of
+//! cells may do so up to a second later, as the order of sessions says.
 //!
 //! INVARIANT(newer-schema-is-refused): a file whose schema is newer than this program is refused
 //! and not changed.
@@ -33,7 +34,7 @@ use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::tenant_keys::SqliteTenantKeys;
 use crate::database_error::DatabaseError;
 use crate::records::RecordTable;
-use crate::sessions::{SessionStore, TenantSessionKeys};
+use crate::sessions::{SessionStore, SessionSync, TenantSessionKeys};
 use crate::tenants::KeyTable;
 use wardian_vocabulary::clock::Clock;
 
@@ -88,14 +89,17 @@ pub async fn open_records(path: &Path) -> Result<RecordTable, DatabaseError> {
     Ok(RecordTable::new(Arc::new(SqliteRecords::new(file, Clock::System))))
 }
 
-/// Opens the database of sessions at `path`, which is made if it does not exist.
+/// Opens the database of sessions at `path`, which is made if it does not exist. Ends of cells survive a
+/// loss of power when `sync` says.
 ///
 /// # Errors
 ///
 /// As [`open_key_database`].
-pub async fn open_sessions(path: &Path) -> Result<Arc<dyn SessionStore>, DatabaseError> {
-    let file = SqliteFile::open(path, &schema::SESSIONS).await?;
-    Ok(Arc::new(SqliteSessions::new(file)))
+pub async fn open_sessions(
+    path: &Path,
+    sync: SessionSync,
+) -> Result<Arc<dyn SessionStore>, DatabaseError> {
+    Ok(Arc::new(SqliteSessions::open(path, sync).await?))
 }
 
 #[cfg(test)]

@@ -42,10 +42,10 @@ pub(super) const RECORDS: Schema = Schema {
     durability: Durability::SurvivesKill,
 };
 
-/// The schema of the database of sessions. The state after a cell is durable before its caller is
-/// answered.
+/// The schema of the database of sessions. Its cells may be written through a connection that waits for
+/// the disk later.
 pub(super) const SESSIONS: Schema = Schema {
-    scripts: &[include_str!("sessions/schema.sql")],
+    scripts: &[include_str!("sessions/schema.sql"), include_str!("sessions/schema_2.sql")],
     content: "sessions",
     durability: Durability::SurvivesPowerLoss,
 };

@@ -9,8 +9,9 @@ use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 
 use crate::database::sqlite::connections::{CONNECTIONS, SqliteFile};
+use crate::database::sqlite::file::{log_of, sync_log};
 use crate::database::sqlite::open_records;
-use crate::database::sqlite::schema::{KEYS, RECORDS};
+use crate::database::sqlite::schema::{KEYS, RECORDS, SESSIONS};
 use crate::database_error::DatabaseError;
 use wardian_vocabulary::error::CauseChain;
 
@@ -106,6 +107,29 @@ async fn each_connection_waits_for_the_disk() {
         assert_eq!(level, 2, "FULL");
         held.push(connection);
     }
+}
+
+/// The connection for the ends of cells waits for nothing, and syncing the log makes up for it. All others of
+/// the file wait.
+#[tokio::test]
+async fn one_connection_to_sessions_does_not_wait_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let file = SqliteFile::open(&path, &SESSIONS).await.unwrap();
+    let unsynced = SqliteFile::open_unsynced(&path, &SESSIONS).await.unwrap();
+    for (file, expected) in [(&file, 2), (&unsynced, 1)] {
+        let pragma = sqlx::query_scalar("PRAGMA synchronous");
+        let level: i64 = pragma.fetch_one(file.connections()).await.unwrap();
+        assert_eq!(level, expected);
+    }
+    let mut written = unsynced.begin().await.unwrap();
+    let insert = "INSERT INTO session_totals (tenant, bytes) VALUES ('acme', 7)";
+    sqlx::query(insert).execute(&mut *written).await.unwrap();
+    written.commit().await.unwrap();
+    sync_log(&log_of(&path)).unwrap();
+    let bytes = sqlx::query_scalar("SELECT bytes FROM session_totals");
+    let bytes: i64 = bytes.fetch_one(file.connections()).await.unwrap();
+    assert_eq!(bytes, 7);
 }
 
 #[tokio::test]

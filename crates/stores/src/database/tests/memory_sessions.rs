@@ -20,6 +20,7 @@ pub(super) struct MemorySessions(Arc<Mutex<Tables>>);
 struct Tables {
     sessions: BTreeMap<SessionId, Session>,
     packs: BTreeMap<PackId, Pack>,
+    life: Option<ServerLife>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,6 +30,7 @@ struct Session {
     idle_ms: u64,
     max_age_ms: u64,
     must_reseed: bool,
+    may_have_gone_back: bool,
     keys: BTreeMap<SessionId, String>,
     cells: BTreeMap<u32, StoredCell>,
     /// The state in which a cell waits, or has waited until now.
@@ -48,6 +50,7 @@ struct Pack {
     tenant: TenantId,
     row: StoredPack,
     base: Option<PackId>,
+    is_settled: bool,
 }
 
 impl Session {
@@ -122,6 +125,22 @@ impl Session {
     fn waiting(&self) -> Option<&WaitingCell> {
         let cell = self.parked.as_ref().map(|parked| &parked.cell)?;
         (self.cells.get(&cell.number)?.state == CellState::Waiting).then_some(cell)
+    }
+
+    /// The checkpoint to go back to; `None` if there is none, and not even a beginning.
+    fn way_back(&self, lost: &BTreeSet<PackId>) -> Option<Option<CheckpointId>> {
+        let mut at = self.row.head.clone();
+        while let Some(one) = at.as_ref().and_then(|id| self.checkpoint(id)) {
+            if !lost.contains(&one.pack.id) {
+                return Some(at);
+            }
+            if one.parent.is_none() && one.pack.id.origin != self.row.id {
+                return None;
+            }
+            at.clone_from(&one.parent);
+        }
+        let newest = || self.checkpoints.values().rev().find(|one| !lost.contains(&one.pack.id));
+        if at.is_none() { Some(None) } else { newest().map(|one| Some(one.id.clone())) }
     }
 
     fn head(&self) -> Option<StoredCheckpoint> {
@@ -227,6 +246,7 @@ impl SessionRows for MemorySessions {
             idle_ms: new.idle_ms,
             max_age_ms: new.max_age_ms,
             must_reseed: false,
+            may_have_gone_back: false,
             keys: [(new.id.clone(), new.key.clone())].into(),
             cells: BTreeMap::new(),
             parked: None,
@@ -440,10 +460,15 @@ impl SessionCells for MemorySessions {
         if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
             return Ok(Begun::Conflict { head });
         }
+        if session.may_have_gone_back && cell.if_checkpoint.is_none() {
+            session.may_have_gone_back = false;
+            return Ok(Begun::MayHaveGoneBack { head });
+        }
         if is_full {
             return Ok(Begun::Full);
         }
         session.end_running();
+        session.may_have_gone_back = false;
         session.row.cells += 1;
         let begun = StoredCell {
             number: session.row.cells,
@@ -491,7 +516,8 @@ impl SessionCells for MemorySessions {
             description: commit.description.clone(),
             stored_bytes: commit.stored_bytes,
         };
-        tables.packs.insert(id, Pack { tenant: tenant.clone(), row, base: commit.base.clone() });
+        let (base, is_settled) = (commit.base.clone(), commit.is_settled);
+        tables.packs.insert(id, Pack { tenant: tenant.clone(), row, base, is_settled });
         let removed = tables.collect();
         if tables.bytes(&tenant) > max_bytes {
             (tables.sessions, tables.packs) = (all_sessions, all_packs);
@@ -524,6 +550,7 @@ impl SessionCells for MemorySessions {
         let number = answered.cell.number;
         session.cells.get_mut(&number).unwrap().state = CellState::Running;
         session.use_at(answered.now_ms);
+        session.may_have_gone_back = false;
         let parked = session.parked.as_ref().map(|parked| packs[&parked.pack].row.clone());
         let head = session.head();
         Ok(Begun::Cell(Box::new(BegunCell { number, head, must_reseed: false, parked })))
@@ -561,14 +588,14 @@ impl SessionCells for MemorySessions {
         };
         session.checkpoints.insert(commit.checkpoint.cell(), made);
         session.row.head = Some(commit.checkpoint.clone());
-        session.must_reseed = false;
+        session.must_reseed = commit.must_reseed;
         session.use_at(commit.now_ms);
         session.thin_out();
         let tenant = session.tenant.clone();
         let (all_sessions, all_packs) = (tables.sessions.clone(), tables.packs.clone());
         tables.sessions.insert(commit.session.clone(), session);
-        let made = Pack { tenant: tenant.clone(), row: pack, base: commit.base.clone() };
-        tables.packs.insert(id, made);
+        let (base, is_settled) = (commit.base.clone(), commit.is_settled);
+        tables.packs.insert(id, Pack { tenant: tenant.clone(), row: pack, base, is_settled });
         let removed = tables.collect();
         if tables.bytes(&tenant) > max_bytes {
             (tables.sessions, tables.packs) = (all_sessions, all_packs);
@@ -703,7 +730,7 @@ impl SessionCheckpoints for MemorySessions {
             return Ok(false);
         };
         session.row.head = Some(checkpoint.clone());
-        session.must_reseed = true;
+        (session.must_reseed, session.may_have_gone_back) = (true, false);
         session.use_at(now_ms);
         Ok(true)
     }
@@ -711,5 +738,91 @@ impl SessionCheckpoints for MemorySessions {
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError> {
         let tables = self.0.lock();
         Ok(packs.iter().filter(|pack| tables.packs.contains_key(pack)).cloned().collect())
+    }
+}
+
+#[async_trait]
+impl SessionLosses for MemorySessions {
+    async fn begin_life(&self, life: &ServerLife) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let former = tables.life.replace(life.clone());
+        let Some(lost) = former.filter(|one| one.boot.is_none() || one.boot != life.boot) else {
+            return Ok(false);
+        };
+        let open = || tables.sessions.values().filter(|one| one.is_open());
+        let last = open().map(|one| one.row.used_ms).max().unwrap_or(0);
+        for session in tables.sessions.values_mut().filter(|one| one.is_open()) {
+            if session.row.used_ms + 2 * RARE_USE_MS >= last {
+                session.must_reseed = true;
+                session.may_have_gone_back |= lost.sync == SessionSync::Second;
+            }
+        }
+        Ok(true)
+    }
+
+    async fn end_life(&self) -> Result<(), DatabaseError> {
+        self.0.lock().life = None;
+        Ok(())
+    }
+
+    async fn sync(&self) -> Result<(), DatabaseError> {
+        Ok(())
+    }
+
+    async fn unsettled_packs(&self) -> Result<Vec<(TenantId, StoredPack)>, DatabaseError> {
+        let tables = self.0.lock();
+        let unsettled = tables.packs.values().filter(|pack| !pack.is_settled);
+        Ok(unsettled.map(|pack| (pack.tenant.clone(), pack.row.clone())).collect())
+    }
+
+    async fn settle_packs(&self, packs: &[PackId]) -> Result<(), DatabaseError> {
+        let mut tables = self.0.lock();
+        for pack in packs {
+            if let Some(found) = tables.packs.get_mut(pack) {
+                found.is_settled = true;
+            }
+        }
+        Ok(())
+    }
+
+    async fn lose_pack(&self, pack: &PackId) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let mut lost = BTreeSet::new();
+        let mut next = vec![pack.clone()];
+        while let Some(pack) = next.pop().filter(|pack| tables.packs.contains_key(pack)) {
+            let continuing =
+                tables.packs.iter().filter(|(_, one)| one.base.as_ref() == Some(&pack));
+            next.extend(continuing.map(|(id, _)| id.clone()));
+            lost.insert(pack);
+        }
+        let is_lost = |one: &Session| {
+            let mut made = one.checkpoints.values().map(|made| &made.pack.id);
+            let parked = one.parked.as_ref().map(|parked| &parked.pack);
+            made.any(|pack| lost.contains(pack)) || parked.is_some_and(|pack| lost.contains(pack))
+        };
+        let sessions = tables.sessions.values().filter(|one| is_lost(one));
+        let ways = sessions.map(|one| Some((one.row.id.clone(), one.way_back(&lost)?)));
+        let Some(ways) = ways.collect::<Option<Vec<_>>>() else { return Ok(false) };
+        for (id, head) in ways {
+            let session = tables.sessions.get_mut(&id).unwrap();
+            session.row.head = head;
+            (session.must_reseed, session.may_have_gone_back) = (true, true);
+            session.checkpoints.retain(|_, one| !lost.contains(&one.pack.id));
+            for cell in session.cells.values_mut() {
+                let checkpoint = cell
+                    .checkpoint
+                    .clone()
+                    .map(|checkpoint| PackId { origin: id.clone(), checkpoint });
+                if checkpoint.is_some_and(|pack| lost.contains(&pack)) {
+                    (cell.state, cell.checkpoint) = (CellState::RolledBack, None);
+                }
+            }
+            let parked = session.parked.as_ref().filter(|parked| lost.contains(&parked.pack));
+            if let Some(number) = parked.map(|parked| parked.cell.number) {
+                session.end_cell(number, CellState::RolledBack, &CellEnd::default());
+            }
+        }
+        tables.collect();
+        Ok(true)
     }
 }

@@ -29,6 +29,10 @@ enum Step {
     Close { tenant: u8, session: u8 },
     Expire { session: u8 },
     ForgetExpired { ago: u64 },
+    Lose { pack: usize },
+    Settle { pack: usize },
+    BeginLife { boot: u8, sync: SessionSync },
+    EndLife,
     Pass { milliseconds: u64 },
     List { tenant: u8, behind: Option<(u64, u8)>, limit: u64 },
 }
@@ -73,6 +77,11 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(tenant, session)| Step::Close { tenant, session }),
         1 => session.clone().prop_map(|session| Step::Expire { session }),
         1 => (0_u64..3_000).prop_map(|ago| Step::ForgetExpired { ago }),
+        3 => (0_usize..40).prop_map(|pack| Step::Lose { pack }),
+        1 => (0_usize..40).prop_map(|pack| Step::Settle { pack }),
+        2 => (0_u8..3, prop_oneof![Just(SessionSync::Second), Just(SessionSync::Always)])
+            .prop_map(|(boot, sync)| Step::BeginLife { boot, sync }),
+        1 => Just(Step::EndLife),
         1 => (0_u64..400).prop_map(|milliseconds| Step::Pass { milliseconds }),
         1 => (tenant, prop::option::of((0_u64..3_000, session)), 0_u64..4)
             .prop_map(|(tenant, behind, limit)| Step::List { tenant, behind, limit }),
@@ -106,12 +115,18 @@ impl Known {
         CellCommit { checkpoint: CheckpointId::new(cell.number, &made), description, ..commit }
     }
 
+    fn pack(&self, number: usize) -> PackId {
+        let none = || PackId { origin: session_id(0), checkpoint: self.checkpoint(number) };
+        let place = number.checked_rem(self.packs.len());
+        place.map_or_else(none, |place| self.packs[place].clone())
+    }
+
     fn asked(&self) -> String {
         format!("request {}", self.packs.len())
     }
 
     fn checkpoint(&self, number: usize) -> CheckpointId {
-        let none = || CheckpointId::new(1, &crate::database::tests::sessions::digest("none"));
+        let none = || CheckpointId::new(1, &digest("none"));
         let place = number.checked_rem(self.made.len());
         place.map_or_else(none, |place| self.made[place].clone())
     }
@@ -234,6 +249,22 @@ async fn answer_of_rest(store: &dyn SessionStore, known: &Known, step: Step) -> 
             let listed = store.list(&tenant(owner(of)), behind.as_ref(), now, limit).await;
             format!("{:?}", listed.unwrap())
         }
+        other => answer_of_losses(store, known, other).await,
+    }
+}
+
+async fn answer_of_losses(store: &dyn SessionStore, known: &Known, step: Step) -> String {
+    match step {
+        Step::Lose { pack } => format!("{:?}", store.lose_pack(&known.pack(pack)).await.unwrap()),
+        Step::Settle { pack } => {
+            let packs = [known.pack(pack)];
+            format!("{:?}", store.settle_packs(&packs).await.unwrap())
+        }
+        Step::BeginLife { boot, sync } => {
+            let boot = (boot > 0).then(|| format!("boot {boot}"));
+            format!("{:?}", store.begin_life(&ServerLife { boot, sync }).await.unwrap())
+        }
+        Step::EndLife => format!("{:?}", store.end_life().await.unwrap()),
         _ => String::new(),
     }
 }
@@ -266,6 +297,9 @@ async fn all_that_is_seen(store: &dyn SessionStore, known: &Known) -> String {
         let chain = store.chain(&pack.origin, &pack.checkpoint).await.unwrap();
         seen.push(format!("{chain:?}"));
     }
+    let mut unsettled = store.unsettled_packs().await.unwrap();
+    unsettled.sort_by_key(|(_, pack)| pack.id.clone());
+    seen.push(format!("{unsettled:?}"));
     if !known.packs.is_empty() {
         seen.push(format!("{:?}", sorted(store.known_packs(&known.packs).await.unwrap())));
     }

@@ -19,7 +19,8 @@ const ROOM: u64 = 1 << 40;
 /// An empty database of each kind.
 pub(super) async fn stores() -> [(&'static str, Arc<dyn SessionStore>, Option<TempDir>); 2] {
     let folder = tempfile::tempdir().unwrap();
-    let sqlite = open_sessions(&folder.path().join("sessions.db")).await.unwrap();
+    let path = folder.path().join("sessions.db");
+    let sqlite = open_sessions(&path, SessionSync::Second).await.unwrap();
     let memory = Arc::new(MemorySessions::default());
     [("SQLite", sqlite, Some(folder)), ("the test double", memory, None)]
 }
@@ -52,6 +53,7 @@ pub(super) fn new_cell(owner: &str, number: u8, now_ms: u64) -> NewCell {
         session: session_id(number),
         source: Some("x = 1".to_owned()),
         if_checkpoint: None,
+        is_settled: number.is_multiple_of(2),
         now_ms,
     }
 }
@@ -73,7 +75,9 @@ pub(super) fn commit(session: u8, cell: &BegunCell, is_delta: bool, now_ms: u64)
         },
         base: base.map(|base| base.id.clone()),
         stored_bytes: 1_000,
+        is_settled: cell.number.is_multiple_of(2),
         end: CellEnd { result: Some("done".to_owned()), fuel: Some(7) },
+        must_reseed: false,
         now_ms,
     }
 }
@@ -213,7 +217,15 @@ async fn continued_once_is_told_of_every_state() {
         assert_eq!((restored.number, restored.must_reseed), (6, true), "{name}");
         assert_eq!(restored.head.unwrap().id, end.checkpoint, "{name}");
         assert_eq!(store.roll_back_running().await.unwrap(), 3, "{name}");
-        assert!(begin(&*store, &cell).await.must_reseed, "{name}");
+        let told = begin(&*store, &cell).await;
+        assert!(told.must_reseed, "{name}");
+        // A change of files reseeds nothing.
+        let change = CellCommit { must_reseed: told.must_reseed, ..commit(1, &told, true, NOW) };
+        store.commit_cell(&change, ROOM).await.unwrap();
+        let next = begin(&*store, &cell).await;
+        assert!(next.must_reseed, "{name}");
+        store.commit_cell(&commit(1, &next, true, NOW), ROOM).await.unwrap();
+        assert!(!begin(&*store, &cell).await.must_reseed, "{name}");
     }
 }
 
@@ -502,5 +514,101 @@ async fn only_so_many_expired_sessions_are_remembered() {
         }
         assert_eq!(store.find(&acme, &id(0)).await.unwrap(), None, "{name}");
         assert!(store.find(&acme, &id(1)).await.unwrap().is_some(), "{name}");
+    }
+}
+
+/// What may be lost is what was used last, and each session's caller is told so once, unless it knows.
+#[tokio::test]
+async fn the_callers_of_sessions_that_may_have_gone_back_are_told_once() {
+    let life = |boot: &str, sync| ServerLife { boot: Some(boot.to_owned()), sync };
+    for (name, store, _folder) in stores().await {
+        assert!(!store.begin_life(&life("one", SessionSync::Second)).await.unwrap(), "{name}");
+        let long = |number, now_ms| NewSession {
+            idle_ms: 9 * RARE_USE_MS,
+            max_age_ms: 9 * RARE_USE_MS,
+            ..new_session("acme", number, now_ms)
+        };
+        let later = NOW + 3 * RARE_USE_MS;
+        for (number, now_ms) in [(1, NOW), (2, later), (3, later), (4, later)] {
+            assert!(store.create(&long(number, now_ms), 9).await.unwrap(), "{name}");
+            run(&*store, number, false).await;
+            restored(&*store, number, now_ms).await;
+        }
+        assert!(!store.begin_life(&life("one", SessionSync::Second)).await.unwrap(), "{name}");
+        assert!(store.begin_life(&life("two", SessionSync::Second)).await.unwrap(), "{name}");
+        let head = |number| CheckpointId::new(1, &digest(&format!("{number} 1")));
+        let cell = |number| NewCell { now_ms: later, ..new_cell("acme", number, later) };
+        begin(&*store, &cell(1)).await;
+        let told = store.begin_cell(&cell(2), ROOM).await.unwrap();
+        assert_eq!(told, Begun::MayHaveGoneBack { head: Some(head(2)) }, "{name}");
+        begin(&*store, &cell(2)).await;
+        begin(&*store, &NewCell { if_checkpoint: Some(head(3)), ..cell(3) }).await;
+        // One that is restored or forked.
+        let fork = (&session_id(4), &head(4));
+        store.fork(&tenant("acme"), fork, &[fork_of(4, 5)], later, 9).await.unwrap();
+        let told = store.begin_cell(&cell(5), ROOM).await.unwrap();
+        assert_eq!(told, Begun::MayHaveGoneBack { head: Some(head(4)) }, "{name}");
+        restored(&*store, 4, later).await;
+        begin(&*store, &cell(4)).await;
+        // A server that has ended, or whose answers are durable, has lost nothing.
+        store.end_life().await.unwrap();
+        assert!(!store.begin_life(&life("three", SessionSync::Always)).await.unwrap(), "{name}");
+        assert!(store.begin_life(&life("four", SessionSync::Second)).await.unwrap(), "{name}");
+        assert!(begin(&*store, &cell(3)).await.must_reseed, "{name}");
+    }
+}
+
+async fn restored(store: &dyn SessionStore, session: u8, now_ms: u64) {
+    let head = CheckpointId::new(1, &digest(&format!("{session} 1")));
+    assert!(store.restore(&session_id(session), &head, now_ms).await.unwrap());
+}
+
+/// A session goes back along the checkpoints that it came by, and not to one of another way.
+#[tokio::test]
+async fn a_session_goes_back_to_the_last_checkpoint_that_is_not_lost() {
+    for (name, store, _folder) in stores().await {
+        store.create(&new_session("acme", 1, NOW), 2).await.unwrap();
+        let (first, _) = run(&*store, 1, false).await;
+        run(&*store, 1, true).await;
+        assert!(store.restore(&session_id(1), &first, NOW).await.unwrap());
+        let (third, _) = run(&*store, 1, true).await;
+        run(&*store, 1, true).await;
+        let pack = |checkpoint| PackId { origin: session_id(1), checkpoint };
+        let unsettled = store.unsettled_packs().await.unwrap();
+        let cells = unsettled.iter().map(|(_, pack)| pack.id.checkpoint.cell());
+        assert_eq!(cells.collect::<Vec<_>>(), [1, 3], "{name}");
+        store.settle_packs(&[pack(first.clone())]).await.unwrap();
+        assert_eq!(store.unsettled_packs().await.unwrap().len(), 1, "{name}");
+        assert!(store.lose_pack(&pack(third)).await.unwrap(), "{name}");
+        assert_eq!(kept(&*store, 1).await, [1, 2], "{name}");
+        let cells = store.cells(&session_id(1), 0, 9).await.unwrap();
+        let states: Vec<_> = cells.iter().map(|cell| cell.state).collect();
+        let (kept_one, gone) = (CellState::Kept, CellState::RolledBack);
+        assert_eq!(states, [kept_one, kept_one, gone, gone], "{name}");
+        let told = store.begin_cell(&new_cell("acme", 1, NOW), ROOM).await.unwrap();
+        assert_eq!(told, Begun::MayHaveGoneBack { head: Some(first.clone()) }, "{name}");
+        let next = begin(&*store, &new_cell("acme", 1, NOW)).await;
+        assert!(next.must_reseed && next.number == 5, "{name}");
+        // The first pack is needed by all.
+        assert!(store.lose_pack(&pack(first)).await.unwrap(), "{name}");
+        assert_eq!(kept(&*store, 1).await, [0_u32; 0], "{name}");
+        assert_eq!(store.usage(&tenant("acme"), NOW).await.unwrap().sessions, 1);
+        let found = store.find(&tenant("acme"), &session_id(1)).await.unwrap().unwrap();
+        assert_eq!(found.head, None, "{name}");
+    }
+}
+
+/// A fork of a checkpoint that is lost would be an empty interpreter: it is left to be found damaged.
+#[tokio::test]
+async fn a_pack_stays_without_which_a_fork_has_no_state() {
+    for (name, store, _folder) in stores().await {
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        let (first, _) = run(&*store, 1, false).await;
+        let from = (&session_id(1), &first);
+        store.fork(&tenant("acme"), from, &[fork_of(1, 2)], NOW, 9).await.unwrap();
+        let pack = PackId { origin: session_id(1), checkpoint: first.clone() };
+        assert!(!store.lose_pack(&pack).await.unwrap(), "{name}");
+        assert_eq!(store.chain(&session_id(2), &first).await.unwrap().len(), 1, "{name}");
+        assert_eq!(kept(&*store, 1).await, [1], "{name}");
     }
 }

@@ -7,7 +7,7 @@ use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::sessions::columns::{self, PackColumns, pack_columns, pack_id, small};
 use crate::database::sqlite::sessions::packs::release;
 use crate::database::sqlite::sessions::parts::{
-    add_bytes, find_checkpoint, owner_and_head, use_session,
+    add_bytes, find_checkpoint, forget_loss, owner_and_head, use_session,
 };
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
@@ -52,6 +52,7 @@ pub(super) async fn add_cell(
         .bind(i64::from(next))
         .execute(&mut **transaction)
         .await?;
+    forget_loss(transaction, &cell.session).await?;
     use_session(transaction, &cell.session, cell.now_ms).await
 }
 
@@ -197,7 +198,8 @@ pub(super) async fn add_pack(
 ) -> Result<(), DatabaseError> {
     sqlx::query(
         "INSERT INTO session_packs (origin, checkpoint, tenant, base_origin, base_checkpoint, \
-         sequence, base_digest, digest, size, stored) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+         sequence, base_digest, digest, size, stored, is_settled) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(commit.session.to_string())
     .bind(commit.checkpoint.to_string())
@@ -209,6 +211,7 @@ pub(super) async fn add_pack(
     .bind(commit.description.digest.to_string())
     .bind(number(commit.description.size.as_u64()))
     .bind(number(commit.stored_bytes))
+    .bind(i64::from(commit.is_settled))
     .execute(&mut **transaction)
     .await?;
     add_bytes(transaction, tenant, number(commit.stored_bytes)).await

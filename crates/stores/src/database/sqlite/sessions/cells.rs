@@ -12,7 +12,9 @@ use crate::database::sqlite::sessions::columns::{
     self, CellColumns, OPEN, checkpoint_id, parsed, small,
 };
 use crate::database::sqlite::sessions::packs::{release, thin_out};
-use crate::database::sqlite::sessions::parts::{bytes_of, owner_and_head, use_session};
+use crate::database::sqlite::sessions::parts::{
+    bytes_of, forget_loss, owner_and_head, use_session,
+};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     AnsweredCell, CellEnd, CellState, NewCell, PackId, StoredCell, WaitingCell,
@@ -23,16 +25,17 @@ use wardian_vocabulary::ids::SessionId;
 #[async_trait]
 impl SessionCells for SqliteSessions {
     async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError> {
-        let mut transaction = self.file.begin().await?;
-        let found: Option<(String, i64, i64, Option<String>, i64)> = sqlx::query_as(
-            "SELECT state, expires_ms, cells, head, must_reseed FROM sessions \
+        let file = if cell.is_settled { &self.file } else { &self.unsynced };
+        let mut transaction = file.begin().await?;
+        let found: Option<(String, i64, i64, Option<String>, i64, i64)> = sqlx::query_as(
+            "SELECT state, expires_ms, cells, head, must_reseed, may_have_gone_back FROM sessions \
              WHERE session_id = $1 AND tenant = $2",
         )
         .bind(cell.session.to_string())
         .bind(cell.tenant.to_string())
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some((state, expires, cells, head, must_reseed)) = found else {
+        let Some((state, expires, cells, head, must_reseed, has_gone_back)) = found else {
             return Ok(Begun::NotFound);
         };
         if state != OPEN || expires <= number(cell.now_ms) {
@@ -44,6 +47,11 @@ impl SessionCells for SqliteSessions {
         let head = checkpoint_id(head.as_deref())?;
         if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
             return Ok(Begun::Conflict { head });
+        }
+        if has_gone_back != 0 && cell.if_checkpoint.is_none() {
+            forget_loss(&mut transaction, &cell.session).await?;
+            transaction.commit().await?;
+            return Ok(Begun::MayHaveGoneBack { head });
         }
         if bytes_of(&mut transaction, cell.tenant.as_str()).await? > number(max_bytes) {
             return Ok(Begun::Full);
@@ -62,7 +70,7 @@ impl SessionCells for SqliteSessions {
         max_bytes: u64,
     ) -> Result<Committed, DatabaseError> {
         // What is dropped before the commit changes nothing.
-        let mut transaction = self.file.begin().await?;
+        let mut transaction = self.for_ends().begin().await?;
         let Some((tenant, head)) = owner_and_head(&mut transaction, &commit.session).await? else {
             return Ok(Committed::Gone);
         };
@@ -77,9 +85,10 @@ impl SessionCells for SqliteSessions {
         let session = &commit.session;
         add_pack(&mut transaction, tenant.as_str(), commit).await?;
         add_checkpoint(&mut transaction, commit).await?;
-        sqlx::query("UPDATE sessions SET head = $2, must_reseed = 0 WHERE session_id = $1")
+        sqlx::query("UPDATE sessions SET head = $2, must_reseed = $3 WHERE session_id = $1")
             .bind(session.to_string())
             .bind(commit.checkpoint.to_string())
+            .bind(i64::from(commit.must_reseed))
             .execute(&mut *transaction)
             .await?;
         use_session(&mut transaction, session, commit.now_ms).await?;
@@ -100,7 +109,7 @@ impl SessionCells for SqliteSessions {
         asked: &str,
         max_bytes: u64,
     ) -> Result<Committed, DatabaseError> {
-        let mut transaction = self.file.begin().await?;
+        let mut transaction = self.for_ends().begin().await?;
         let Some((tenant, head)) = owner_and_head(&mut transaction, &commit.session).await? else {
             return Ok(Committed::Gone);
         };
@@ -161,6 +170,7 @@ impl SessionCells for SqliteSessions {
         .execute(&mut *transaction)
         .await?;
         use_session(&mut transaction, session, *now_ms).await?;
+        forget_loss(&mut transaction, session).await?;
         let head = checkpoint_id(head.as_deref())?;
         let head = find_head(&mut transaction, session, head.as_ref()).await?;
         let parked = find_parked(&mut transaction, session, cell.number).await?;
@@ -184,7 +194,7 @@ impl SessionCells for SqliteSessions {
         let suspended = sqlx::query(suspended)
             .bind(session.to_string())
             .bind(i64::from(number_of_cell))
-            .execute(self.file.connections())
+            .execute(self.for_ends().connections())
             .await?;
         Ok(suspended.rows_affected() == 1)
     }
@@ -195,7 +205,7 @@ impl SessionCells for SqliteSessions {
         number_of_cell: u32,
         end: &CellEnd,
     ) -> Result<Option<Vec<PackId>>, DatabaseError> {
-        let mut transaction = self.file.begin().await?;
+        let mut transaction = self.for_ends().begin().await?;
         let Some((tenant, _)) = owner_and_head(&mut transaction, session).await? else {
             return Ok(None);
         };

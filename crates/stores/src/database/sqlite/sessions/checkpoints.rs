@@ -117,7 +117,7 @@ impl SessionCheckpoints for SqliteSessions {
         now_ms: u64,
     ) -> Result<bool, DatabaseError> {
         let mut transaction = self.file.begin().await?;
-        let restored = "UPDATE sessions SET head = $2, must_reseed = 1 \
+        let restored = "UPDATE sessions SET head = $2, must_reseed = 1, may_have_gone_back = 0 \
                         WHERE session_id = $1 AND state = 'open' AND EXISTS \
                         (SELECT 1 FROM session_checkpoints \
                          WHERE session_id = $1 AND checkpoint = $2)";

@@ -80,6 +80,18 @@ pub(super) async fn use_session(
     Ok(())
 }
 
+/// Notes that the caller of a session knows what a loss of power may have undone.
+pub(super) async fn forget_loss(
+    transaction: &mut Writing,
+    session: &SessionId,
+) -> Result<(), DatabaseError> {
+    sqlx::query("UPDATE sessions SET may_have_gone_back = 0 WHERE session_id = $1")
+        .bind(session.to_string())
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}
+
 /// A checkpoint of a session.
 pub(super) async fn find_checkpoint(
     connection: impl SqliteExecutor<'_>,

@@ -23,8 +23,9 @@ use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 /// the checkpoint `$5`.
 const FORK: &str = "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
      used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes, forked_session, \
-     forked_checkpoint) SELECT $1, tenant, label, image, setup, state, $4, $4, idle_ms, max_age_ms, \
-     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes, $2, $5 FROM sessions WHERE session_id = $2 \
+     forked_checkpoint, may_have_gone_back) \
+     SELECT $1, tenant, label, image, setup, state, $4, $4, idle_ms, max_age_ms, \
+     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes, $2, $5, may_have_gone_back FROM sessions WHERE session_id = $2 \
      RETURNING bytes";
 
 const FORK_CHECKPOINT: &str = "INSERT INTO session_checkpoints \

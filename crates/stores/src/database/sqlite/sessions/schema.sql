@@ -22,10 +22,7 @@ CREATE TABLE sessions (
     -- 1 if the state at that checkpoint has been continued, or may be elsewhere.
     must_reseed BIGINT NOT NULL,
     -- Bytes of the label and the setup.
-    bytes       BIGINT NOT NULL,
-    -- The session and the checkpoint that it was forked from.
-    forked_session TEXT,
-    forked_checkpoint TEXT
+    bytes       BIGINT NOT NULL
 );
 CREATE INDEX sessions_of_tenants ON sessions (tenant, state, created_ms, session_id);
 CREATE INDEX sessions_by_end ON sessions (state, expires_ms);
@@ -49,17 +46,12 @@ CREATE TABLE session_cells (
     result      TEXT,
     fuel        BIGINT,
     checkpoint  TEXT,
-    -- The state in which it waits for its caller, or has waited until now, and what it has asked, as JSON.
-    parked      TEXT,
-    asked       TEXT,
     began_ms    BIGINT NOT NULL,
     -- What it counts in the quota of its tenant.
     bytes       BIGINT NOT NULL,
     PRIMARY KEY (session_id, number)
 );
 CREATE INDEX session_cells_running ON session_cells (session_id) WHERE state = 'running';
-CREATE INDEX session_cells_waiting ON session_cells (session_id) WHERE state = 'waiting';
-CREATE INDEX session_cells_of_packs ON session_cells (session_id, parked) WHERE parked IS NOT NULL;
 
 -- The states after cells. A fork has the one that it was made of, with the pack of its origin.
 CREATE TABLE session_checkpoints (
@@ -79,7 +71,7 @@ CREATE INDEX session_checkpoints_to_thin ON session_checkpoints (session_id, cel
     WHERE name IS NULL AND cell % 10 <> 0;
 
 -- The packs, named by the checkpoint that made each. A delta continues the pack that it is based on. A
--- pack stays while a checkpoint, a cell that waits, or a pack that stays, needs it.
+-- pack stays while a checkpoint, or a pack that stays, needs it.
 CREATE TABLE session_packs (
     origin      TEXT   NOT NULL,
     checkpoint  TEXT   NOT NULL,
