@@ -372,7 +372,7 @@ fn an_interrupt_is_raised_where_a_cell_waits() {
     assert_eq!(session.value("x"), 2);
     // Parked, and the program asks for something else then.
     session.waits(
-        "try:\n    await tools.mail()\nexcept KeyboardInterrupt:\n    await ainput('Why? ')",
+        "try:\n    await tools.mail()\nexcept KeyboardInterrupt:\n    why = await ainput('Why? ')\nwhy",
     );
     assert!(interrupt());
     let cell = last();
