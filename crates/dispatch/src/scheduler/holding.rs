@@ -21,6 +21,7 @@
 //!
 //! [`HeldBounds`]: crate::scheduler::growth::HeldBounds
 
+use std::cmp::Reverse;
 use std::time::Instant;
 
 use crate::isolation::WorkerOwner;
@@ -29,6 +30,9 @@ use crate::scheduler::claim::{Admission, Claim, GuestKey, Pending, Purpose, Tick
 use crate::scheduler::held::{FormerGuest, KeepsGuests, QueuedTurn};
 use crate::worker::id::WorkerId;
 use wardian_formats::job::message::GuestNumber;
+
+/// Guests of a worker that are few: another one for their owner would cost more memory than they take.
+const FEW_GUESTS: usize = 8;
 
 impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// The number of guests that workers keep, in a turn or between two.
@@ -141,7 +145,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         for number in self.held.doomed_of(id) {
             close(self, worker, number);
         }
-        if let Some(ended) = ended.filter(|_| self.phase != Phase::Open) {
+        if let Some(ended) = ended.filter(|one| self.phase != Phase::Open && worker.keeps(*one)) {
             // It will have no further turn, and waiting runs can have its worker.
             close(self, worker, ended);
         }
@@ -195,34 +199,41 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// Takes out the worker for a run: that of its guest if one is kept, otherwise an idle one of its
     /// owner, or a fresh one. Fresh workers that are promised are left.
     ///
-    /// A guest that is to be kept goes to a worker that keeps others already and has room for it. A run
-    /// leaves those to turns of their guests, if another worker has what it needs.
+    /// A guest that is to be kept goes to a worker that keeps others already and has room for it, but as
+    /// soon as these are not few, those of one owner are spread over as many workers as can compute at once.
+    /// A run leaves workers with guests to their turns, if it can have another one.
     pub(super) fn take_worker(
         &mut self,
         run: &Pending<G>,
         fits: impl Fn(&W) -> bool,
     ) -> Option<(WorkerId, W)> {
-        let (held, most) = (&mut self.held, self.growth.capacity.held.of_one);
         let is_for_guest = match run.purpose {
             Purpose::Turn(key) => {
-                let reserved = held.begin_turn(key.number);
+                let reserved = self.held.begin_turn(key.number);
                 let worker = reserved.or_else(|| self.idle.remove(key.worker))?;
                 return Some((key.worker, worker));
             }
             Purpose::Guest => true,
             Purpose::Run => false,
         };
-        let rank = |id: WorkerId, worker: &W| {
-            let (is_better, fits) = (held.has_worker(id) == is_for_guest, fits(worker));
-            if is_for_guest { (is_better, fits) } else { (fits, is_better) }
+        let is_spread = is_for_guest && self.keepers_of(&run.owner) >= self.growth.capacity.cores;
+        let (held, most) = (&self.held, self.growth.capacity.held.of_one);
+        let few = if is_spread { most } else { FEW_GUESTS.min(most) };
+        let is_shared = run.owner == WorkerOwner::Everyone;
+        let is_welcome = |id| match is_for_guest {
+            true => held.count_of(id) < few,
+            false => !(is_shared && held.has_worker(id)),
         };
-        let roomy = |id: WorkerId, worker: &W| {
-            (!is_for_guest || held.count_of(id) < most).then(|| rank(id, worker))
+        let rank = |id, worker: &W| {
+            (held.has_worker(id) == is_for_guest, Reverse(held.count_of(id)), fits(worker))
         };
-        let own = self.idle.take_of(&run.owner, roomy);
+        let own = self.idle.take_of(&run.owner, |id, one| is_welcome(id).then(|| rank(id, one)));
         let fresh = || self.promised.is_empty().then(|| self.idle.take_fresh(&fits)).flatten();
-        let roomy = own.or_else(fresh);
-        roomy.or_else(|| self.idle.take_of(&run.owner, |id, worker| Some(rank(id, worker))))
+        if let Some(found) = own.or_else(fresh) {
+            return Some(found);
+        }
+        let has_room = |id| !is_for_guest || held.count_of(id) < most;
+        self.idle.take_of(&run.owner, |id, one| Some((has_room(id), rank(id, one))))
     }
 
     /// Gives up guests for a run that would begin if it had the memory.
@@ -300,6 +311,14 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         let owner = self.roster.records().get(&id).and_then(|record| record.owner.as_ref());
         let is_full = self.held.count_of(id) >= self.growth.capacity.held.of_one;
         owner != Some(&WorkerOwner::Everyone) || self.held.is_reserved(id) || is_full
+    }
+
+    /// The number of workers of this owner that keep guests.
+    fn keepers_of(&self, owner: &WorkerOwner) -> usize {
+        let is_it = |id: &WorkerId| {
+            self.roster.records().get(id).and_then(|record| record.owner.as_ref()) == Some(owner)
+        };
+        self.held.workers().iter().filter(|id| is_it(id)).count()
     }
 
     fn keepers_at_hand(&self) -> usize {

@@ -37,9 +37,9 @@ impl KeepsGuests for Stub {
         self.open.contains(&guest)
     }
 
-    /// Each third worker keeps little.
+    /// Some workers keep little.
     fn is_crowded(&self) -> bool {
-        self.id.0.is_multiple_of(3) && self.open.len() > 1
+        self.id.0 % 7 == 6 && self.open.len() > 1
     }
 
     fn holds_cell(&self) -> bool {
@@ -248,7 +248,7 @@ impl Simulation {
 
     /// Notes what was given up.
     fn note_ends(&mut self, may_lose: bool) {
-        self.dying.extend(self.state.take_given_up());
+        self.dying.extend(self.state.take_given_up().into_iter().map(|worker| worker.id));
         for number in self.state.take_lost() {
             assert!(may_lose, "a turn was lost while it waited");
             assert!(self.waiting.remove(&number).is_some(), "a turn was told twice");
@@ -899,11 +899,37 @@ fn guests_of_one_owner_share_a_worker_as_far_as_it_has_room() {
     pool.arrive(2, Kind::Run, 1);
     assert!(pool.kept().all(|guest| !pool.is_busy(guest.key.worker)));
     pool.finish(0, Left::Nothing);
-    // Where all are full, the guest that was used longest ago gives way.
-    pool.state.growth.capacity.held.keepers = 2;
-    pool.close(other);
-    let fifth = pool.keep(0, 1);
-    assert!(pool.guests[&first].is_gone || worker(&pool, fifth) != worker(&pool, first));
+}
+
+#[test]
+fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
+    let held = HeldBounds { guests: 9, of_one: 2, keepers: 2, memory: None };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
+    let mut pool = Simulation::new(capacity, 20, false);
+    let guests = [0, 0, 1, 1, 2].map(|who| pool.keep(who, 1));
+    let is_gone = guests.map(|opened| pool.guests[&opened].is_gone);
+    assert_eq!(is_gone, [true, true, false, false, false]);
+    assert_eq!(pool.state.counters.guests_given_up, 2);
+    // One that can keep no further guest gives up its own if there is no other worker.
+    let next = pool.keep(1, 1);
+    assert!(!pool.guests[&next].is_gone);
+    pool.check();
+}
+
+#[test]
+fn many_guests_of_one_owner_are_spread_over_as_many_workers_as_can_compute() {
+    let held = HeldBounds { guests: 99, of_one: 50, keepers: 9, memory: None };
+    let capacity = Capacity { cores: 2, most: 4, spares: 1, fresh: 0, newcomers: 0, held };
+    for is_shared in [false, true] {
+        let mut pool = Simulation::new(capacity, 200, is_shared);
+        pool.start_workers();
+        let guests: Vec<u64> = (0..40).map(|_| pool.keep(0, 1)).collect();
+        let mut counts = BTreeMap::<WorkerId, usize>::new();
+        for opened in &guests {
+            *counts.entry(pool.guests[opened].key.worker).or_default() += 1;
+        }
+        assert_eq!(counts.values().copied().collect::<Vec<_>>(), [20, 20], "{is_shared}");
+    }
 }
 
 #[test]
