@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 use crate::isolation::WorkerOwner;
 use crate::report::Counters;
 use crate::scheduler::claim::{
-    Admission, Claim, Closing, Offered, OutOfTime, Pending, Purpose, QueueBounds, RunRefusal,
-    Ticket,
+    Admission, Claim, Closing, Offered, OutOfTime, Pending, QueueBounds, RunRefusal, Ticket,
+    WorkerUse,
 };
 use crate::scheduler::growth::{Capacity, Growth};
 use crate::scheduler::held::{HeldGuests, KeepsGuests};
@@ -471,8 +471,8 @@ fn has_worker<W, G>(
     serves_anybody: bool,
 ) -> bool {
     match run.purpose {
-        Purpose::Turn(key) => held.is_at_hand(key.worker),
-        Purpose::Run | Purpose::Guest => serves_anybody || idle.has_of(&run.owner),
+        WorkerUse::Turn(key) => held.is_at_hand(key.worker),
+        WorkerUse::Run | WorkerUse::Guest => serves_anybody || idle.has_of(&run.owner),
     }
 }
 

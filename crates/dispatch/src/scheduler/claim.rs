@@ -108,12 +108,12 @@ pub(crate) struct Closing<W, G> {
 pub(crate) struct Pending<G> {
     pub(crate) grant: G,
     pub owner: WorkerOwner,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: WorkerUse,
 }
 
 /// What a run needs its worker for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum WorkerUse {
     /// A guest that is closed at its end.
     Run,
     /// A guest that is to be kept.
@@ -125,15 +125,15 @@ pub(crate) enum Purpose {
 impl<G> Pending<G> {
     /// A run that is not a turn of a guest that is kept.
     pub(super) fn new(grant: G, claim: &Claim) -> Self {
-        let purpose = if claim.opens_guest { Purpose::Guest } else { Purpose::Run };
+        let purpose = if claim.opens_guest { WorkerUse::Guest } else { WorkerUse::Run };
         Self { grant, owner: claim.owner.clone(), purpose }
     }
 
     /// The guest whose turn it is, if it is one of a guest that is kept.
     pub(super) const fn guest(&self) -> Option<GuestKey> {
         match self.purpose {
-            Purpose::Turn(guest) => Some(guest),
-            Purpose::Run | Purpose::Guest => None,
+            WorkerUse::Turn(guest) => Some(guest),
+            WorkerUse::Run | WorkerUse::Guest => None,
         }
     }
 }

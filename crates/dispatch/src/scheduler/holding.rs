@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use crate::isolation::WorkerOwner;
 use crate::scheduler::assignment::{Phase, SchedulerState};
-use crate::scheduler::claim::{Admission, Claim, GuestKey, Pending, Purpose, Ticket};
+use crate::scheduler::claim::{Admission, Claim, GuestKey, Pending, Ticket, WorkerUse};
 use crate::scheduler::held::{FormerGuest, KeepsGuests, QueuedTurn};
 use crate::worker::id::WorkerId;
 use wardian_formats::job::message::GuestNumber;
@@ -65,7 +65,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Some(Admission::ShuttingDown);
         }
-        let pending = Pending { grant, owner: claim.owner.clone(), purpose: Purpose::Turn(key) };
+        let pending = Pending { grant, owner: claim.owner.clone(), purpose: WorkerUse::Turn(key) };
         let admission = self.offer(claim, pending, |_| false, now);
         if let Admission::Queued { ticket, .. } = admission {
             let turn = QueuedTurn { tenant: claim.tenant.clone(), ticket };
@@ -208,13 +208,13 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         fits: impl Fn(&W) -> bool,
     ) -> Option<(WorkerId, W)> {
         let is_for_guest = match run.purpose {
-            Purpose::Turn(key) => {
+            WorkerUse::Turn(key) => {
                 let reserved = self.held.begin_turn(key.number);
                 let worker = reserved.or_else(|| self.idle.remove(key.worker))?;
                 return Some((key.worker, worker));
             }
-            Purpose::Guest => true,
-            Purpose::Run => false,
+            WorkerUse::Guest => true,
+            WorkerUse::Run => false,
         };
         let is_spread = is_for_guest && self.keepers_of(&run.owner) >= self.growth.capacity.cores;
         let (held, most) = (&self.held, self.growth.capacity.held.of_one);
