@@ -1,10 +1,11 @@
-//! What the metrics show of the workers, the images, the skills, the records and the keys of tokens.
+//! What the metrics show of the workers, the images, the skills, the records, the sessions and the keys of
+//! tokens.
 
 use std::sync::Arc;
 
 use wardian_dispatch::{Counters, Pool};
 use wardian_images::{ImageCache, ImageRenewals};
-use wardian_service::Authentication;
+use wardian_service::{Authentication, Discovery, SessionReport};
 use wardian_skills::registry::Registry;
 use wardian_stores::audit::AuditLog;
 use wardian_stores::records::Recorder;
@@ -76,6 +77,35 @@ impl MetricSource for TokenKeysState {
                 "wardian_token_keys_age_seconds",
                 "Time since the keys for tokens were last read; 0 if never",
                 age,
+            ),
+        ]
+    }
+}
+
+/// What the metrics show of sessions.
+#[derive(Debug)]
+pub struct SessionsState(pub Arc<Discovery>);
+
+impl MetricSource for SessionsState {
+    fn read(&self) -> Vec<MetricReading> {
+        let SessionReport { open, waiting, parked, guests } = self.0.sessions().report();
+        let bytes = number_of(parked.as_u64());
+        vec![
+            MetricReading::gauge("wardian_sessions", "Sessions that are open", number_of(open)),
+            MetricReading::gauge(
+                "wardian_sessions_waiting",
+                "Sessions of which a cell waits for its caller",
+                number_of(waiting),
+            ),
+            MetricReading::gauge(
+                "wardian_session_guests",
+                "Interpreters of sessions that workers keep",
+                number_of(guests),
+            ),
+            MetricReading::gauge(
+                "wardian_session_parked_bytes",
+                "Bytes of sessions on the disk",
+                bytes,
             ),
         ]
     }

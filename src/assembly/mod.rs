@@ -17,7 +17,7 @@ pub use crate::assembly::engine::{
     MeteredCode, has_images_of_tenants, images_made, install_engine, open_engine,
 };
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
-pub use crate::assembly::metrics::{JournalState, TokenKeysState};
+pub use crate::assembly::metrics::{JournalState, SessionsState, TokenKeysState};
 pub use crate::assembly::packages::{
     BatteriesReport, batteries, batteries_are_compiled, clean_layers, guest_of, install_batteries,
     layer_store, layers_of, wheel_source,

@@ -96,6 +96,25 @@ fn audit_without_secrets_has_each_event() {
     let host = audited.line("host_denied", "denied.example");
     assert_eq!((&host["tenant"], &host["run_id"]), (&json!("acme"), &result["run_id"]));
 
+    let first = client.run_with("x = 1", json!({"session": "new"}));
+    let session = first["session"]["id"].as_str().unwrap().to_owned();
+    let checkpoint = first["session"]["checkpoint"].as_str().unwrap();
+    let path = format!("/v1/sessions/{session}");
+    let forks = client.post_json(&format!("{path}/fork"), &json!({})).json();
+    let fork = forks["forks"][0]["id"].as_str().unwrap();
+    client.post_json(&format!("{path}/restore"), &json!({"checkpoint": checkpoint}));
+    client.delete(&path);
+    for (event, about) in [
+        ("session_created", session.clone()),
+        ("session_forked", format!("{fork} of {session}")),
+        ("session_restored", format!("{session} to {checkpoint}")),
+        ("session_closed", session.clone()),
+    ] {
+        let line = audited.line(event, &about);
+        assert_eq!((&line["tenant"], &line["key"]), (&json!("acme"), &json!(prefix)), "{line}");
+        assert!(line["request_id"].is_string(), "{line}");
+    }
+
     audited.keys(&["revoke", prefix]);
     assert_eq!(audited.line("key_revoked", "")["key"], prefix);
     let Audited { server, place: _place, file } = audited;

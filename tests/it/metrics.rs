@@ -126,6 +126,37 @@ fn an_address_for_operators_that_is_taken_is_named() {
     assert!(!place.folder().join("data").try_exists().unwrap());
 }
 
+#[test]
+fn sessions_are_counted_by_their_events_and_what_they_take() {
+    let (server, admin) = measured(&[]);
+    let client = server.client();
+    let run = |code: &str, session: &str| client.run_with(code, json!({"session": session}));
+    let id = run("x = 1", "new")["session"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/sessions/{id}");
+    let forks = client.post_json(&format!("{path}/fork"), &json!({"count": 2})).json();
+    let fork = forks["forks"][0]["id"].as_str().unwrap();
+    run("x", fork);
+    client.delete(&format!("/v1/sessions/{fork}"));
+    run("await ainput()", &id);
+    let found = eventually(Duration::from_secs(60), || {
+        let found = metrics(&admin);
+        // The sums are read from time to time.
+        (found["wardian_sessions_waiting"] == 1.0).then_some(found)
+    });
+    for (name, value) in [
+        ("wardian_session_events_total{event=\"created\"}", 1.0),
+        ("wardian_session_events_total{event=\"forked\"}", 2.0),
+        ("wardian_session_events_total{event=\"closed\"}", 1.0),
+        ("wardian_session_events_total{event=\"damaged\"}", 0.0),
+        ("wardian_session_resume_seconds_count", 1.0),
+        ("wardian_sessions", 2.0),
+    ] {
+        assert_eq!(found.get(name), Some(&value), "{name}: {found:#?}");
+    }
+    assert!(found["wardian_session_resume_seconds_sum"] > 0.0);
+    assert!(found["wardian_session_parked_bytes"] > 10_000.0, "{found:#?}");
+}
+
 /// The names of metrics in a text.
 fn names_in(text: &str) -> BTreeSet<String> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';

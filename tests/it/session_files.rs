@@ -102,7 +102,7 @@ fn files_are_written_before_the_first_cell_and_read_after_it() {
 }
 
 #[test]
-fn a_read_changes_nothing_and_leaves_the_guest_warm() {
+fn reads_change_nothing_and_leave_the_guest_warm() {
     let server = TestServer::start(&[]);
     let files = Files::of_new(&server);
     files.cell("x = 5\nopen('a', 'w').write('1')");
@@ -184,7 +184,7 @@ fn wrong_orders_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn the_workspace_and_the_session_bound_what_is_written() {
+fn only_whole_writes_are_kept_within_the_bounds_of_a_session() {
     let server = TestServer::start(&[]);
     let made = json!({"limits": {"workspace_bytes": 65_536}});
     let made = server.client().post_json("/v1/sessions", &made).json();

@@ -47,11 +47,12 @@ pub use crate::sessions::files::SessionFiles;
 pub use crate::sessions::files::read::{FileDownload, FileListOrder, SessionFileList};
 pub use crate::sessions::files::write::{ChangeOrder, FileChange, FileUpload};
 pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
+pub use crate::sessions::observed::SessionObserver;
 pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
     CellPage, CellView, CheckpointView, ForkView, ForkedFromView, Forks, InterruptView,
-    SessionDetail, SessionList, SessionUsageView, SessionView,
+    SessionDetail, SessionList, SessionReport, SessionUsageView, SessionView,
 };
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};
 pub use crate::status::Status;

@@ -74,6 +74,6 @@ pub use crate::turns::look::SessionLook;
 pub use crate::turns::turn::{MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
     CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
-    SessionState, SessionSync, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
-    StoredSession, WaitingCell,
+    SessionState, SessionSync, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint,
+    StoredPack, StoredSession, WaitingCell,
 };

@@ -15,7 +15,7 @@ use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::database::DatabaseError;
 use wardian_stores::sessions::{
     NewSession, PackId, ParkedBytes, Removal, SessionPlace, SessionState, SessionStore,
-    SessionUsage, StoredCell, StoredSession, TenantSessionKeys,
+    SessionTotals, SessionUsage, StoredCell, StoredSession, TenantSessionKeys,
 };
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
@@ -213,6 +213,15 @@ impl<D: Disk> Sessions<D> {
         Ok(self.0.store.usage(tenant, self.0.now_ms()).await?)
     }
 
+    /// The sums over the sessions of all tenants.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn totals(&self) -> Result<SessionTotals, SessionsError> {
+        Ok(self.0.store.totals(self.0.now_ms()).await?)
+    }
+
     /// What each of these sessions keeps, unless it keeps nothing.
     ///
     /// # Errors
@@ -264,15 +273,15 @@ impl<D: Disk> Sessions<D> {
     }
 
     /// Ends sessions whose time is over and that are not running a cell, and forgets those that have
-    /// ended long ago. Returns the number of those that were ended, at most 1,000 in one pass.
+    /// ended long ago. Returns those that were ended, at most 1,000 in one pass.
     ///
     /// # Errors
     ///
     /// The store fails.
-    pub async fn end_expired(&self) -> Result<u64, SessionsError> {
+    pub async fn end_expired(&self) -> Result<Vec<(TenantId, SessionId)>, SessionsError> {
         let inner = Arc::clone(&self.0);
         in_task(async move {
-            let (now_ms, mut ended) = (inner.now_ms(), 0_u64);
+            let (now_ms, mut ended) = (inner.now_ms(), Vec::new());
             for (tenant, session) in inner.store.due(now_ms, MAX_ENDED).await? {
                 let Some(_permit) = inner.turns.take(&session, Duration::ZERO).await else {
                     continue;
@@ -280,7 +289,7 @@ impl<D: Disk> Sessions<D> {
                 let removal = Removal::Expired { now_ms };
                 if let Some(removed) = inner.store.remove(&tenant, &session, removal).await? {
                     inner.remove_files(removed).await?;
-                    ended = ended.saturating_add(1);
+                    ended.push((tenant, session));
                 }
             }
             let before_ms = now_ms.saturating_sub(milliseconds(REMEMBERED));

@@ -557,7 +557,7 @@ async fn sessions_expire_and_say_when() {
         format!("the session `{short}` expired at 2026-09-21T15:13:20.000Z; begin a new one");
     assert_eq!(error.to_string(), text);
     assert_eq!(sessions.list(&acme(), None, 9).await.unwrap().sessions.len(), 1);
-    assert_eq!(sessions.end_expired().await.unwrap(), 1);
+    assert_eq!(sessions.end_expired().await.unwrap().len(), 1);
     assert_eq!(sessions.find(&acme(), &short).await.unwrap_err().to_string(), text);
     // Each use gives it another day, up to its age. One that runs a cell is not ended.
     sessions.run(&id, b"state").await;
@@ -567,9 +567,9 @@ async fn sessions_expire_and_say_when() {
     }
     let turn = sessions.turn(&id).await.unwrap();
     place.pass(DAY);
-    assert_eq!(sessions.end_expired().await.unwrap(), 0);
+    assert_eq!(sessions.end_expired().await.unwrap(), []);
     turn.roll_back(CellEnd::default()).await.unwrap();
-    assert_eq!(sessions.end_expired().await.unwrap(), 1);
+    assert_eq!(sessions.end_expired().await.unwrap().len(), 1);
     assert!(matches!(sessions.find(&acme(), &id).await, Err(SessionsError::Expired { .. })));
     assert!(matches!(sessions.close(&acme(), &id).await, Err(SessionsError::Expired { .. })));
     assert_eq!(place.files(), Vec::<String>::new());

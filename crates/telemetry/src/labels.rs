@@ -48,6 +48,11 @@ pub(super) struct RouteLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct EventLabels {
+    pub(super) event: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct DirectionLabels {
     pub(super) direction: &'static str,
 }

@@ -15,8 +15,8 @@ use prometheus_client::registry::Registry;
 
 use crate::history::{History, Overview, PhaseSummary, SAMPLE_INTERVAL, ServerSample};
 use crate::labels::{
-    CallLabels, DirectionLabels, OwnerLabels, PhaseLabels, RequestLabels, RouteLabels, RunLabels,
-    TenantLabels,
+    CallLabels, DirectionLabels, EventLabels, OwnerLabels, PhaseLabels, RequestLabels, RouteLabels,
+    RunLabels, TenantLabels,
 };
 use crate::process::ThisProcess;
 use crate::quantiles::{self, RELATIVE_ERROR};
@@ -56,6 +56,8 @@ pub struct Metrics {
     egress_requests: Counter,
     egress_refusals: Counter,
     egress_bytes: Family<DirectionLabels, Counter>,
+    sessions: Family<EventLabels, Counter>,
+    session_resumes: Histogram,
 }
 
 /// Counts over all tenants and methods.
@@ -140,6 +142,8 @@ impl Metrics {
             egress_requests: Counter::default(),
             egress_refusals: Counter::default(),
             egress_bytes: Family::default(),
+            sessions: Family::default(),
+            session_resumes: durations(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -184,6 +188,12 @@ impl Metrics {
             "wardian_egress_bytes",
             "Bytes that runs sent to other servers and received from them",
             self.egress_bytes.clone(),
+        );
+        registry.register("wardian_session_events", "Events of sessions", self.sessions.clone());
+        registry.register(
+            "wardian_session_resume_seconds",
+            "Time to make the interpreter of a session from its states on the disk",
+            self.session_resumes.clone(),
         );
         registry.register_collector(Box::new(SourceCollector(ThisProcess)));
     }
@@ -280,6 +290,23 @@ impl Metrics {
         for (direction, bytes) in [("sent", sent), ("received", received)] {
             self.egress_bytes.get_or_create(&DirectionLabels { direction }).inc_by(bytes);
         }
+    }
+
+    /// Counts an event of a session. `event` is from a fixed set.
+    pub fn count_session(&self, event: &'static str) {
+        self.sessions.get_or_create(&EventLabels { event }).inc();
+    }
+
+    /// Lets these events of sessions be shown also before the first one.
+    pub fn show_session_events(&self, events: impl IntoIterator<Item = &'static str>) {
+        for event in events {
+            self.sessions.get_or_create(&EventLabels { event }).inc_by(0);
+        }
+    }
+
+    /// Counts an interpreter of a session that was made from its states, which took this time.
+    pub fn count_session_resume(&self, time: Duration) {
+        self.session_resumes.observe(time.as_secs_f64());
     }
 
     /// Counts a call of a method. `result` is `ok`, or the kind of its error.
@@ -390,6 +417,10 @@ mod tests {
         metrics.count_call("run_code", "ok");
         metrics.count_request("/rpc", 200, time(1));
         metrics.count_traffic(RunTraffic { requests: 2, refusals: 1, sent: 10, received: 20 });
+        metrics.show_session_events(["created", "expired"]);
+        metrics.count_session("created");
+        metrics.count_session("created");
+        metrics.count_session_resume(Duration::from_micros(600));
         let open = metrics.open_connection();
         let text = metrics.text().unwrap();
         for line in [
@@ -405,6 +436,9 @@ mod tests {
             "wardian_http_requests_total{route=\"/rpc\",status=\"200\"} 1",
             "wardian_http_request_seconds_count{route=\"/rpc\"} 1",
             "wardian_egress_bytes_total{direction=\"received\"} 20",
+            "wardian_session_events_total{event=\"created\"} 2",
+            "wardian_session_events_total{event=\"expired\"} 0",
+            "wardian_session_resume_seconds_bucket{le=\"0.001\"} 1",
             "wardian_http_connections 1",
             "x_now 1.5",
             "x_events_total{kind=\"a\\\"\\n\"} 2.0",

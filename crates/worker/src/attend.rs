@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem::take;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,19 @@ use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
 
-/// A guest that is open, or the reason why it could not be resumed.
-type Opened<G> = Result<G, PackError>;
+/// A guest that is open.
+struct Opened<G> {
+    /// The guest, or the reason why it could not be resumed.
+    guest: Result<G, PackError>,
+    /// How long it took to make it from its packs, until its first turn says so.
+    resumed: Option<Duration>,
+}
+
+impl<G> Opened<G> {
+    const fn new(guest: Result<G, PackError>) -> Self {
+        Self { guest, resumed: None }
+    }
+}
 
 /// The guests that are open, without the one that has a turn.
 struct OpenGuests<G>(RefCell<BTreeMap<GuestNumber, Opened<G>>>);
@@ -65,6 +77,15 @@ impl<G> CloseGuests for OpenGuests<G> {
     }
 }
 
+/// What came before a turn, and how long it took.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    /// The reset after the last guest that was closed, if no other turn has said so.
+    last_reset: Option<Duration>,
+    /// The guest was made from its packs, and this is its first turn.
+    resumed: Option<Duration>,
+}
+
 /// Carries out the gateway's messages until the gateway closes its end.
 ///
 /// # Errors
@@ -90,12 +111,14 @@ pub fn attend<R: Runner>(channel: Channel, runner: &mut R) -> Result<(), WorkerE
             ToWorker::Content if content.is_none() && packs.is_empty() => content = Some(payload),
             ToWorker::Open(number, setup) if packs.is_empty() && guests.is_free(number) => {
                 let guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
-                guests.put(number, Ok(guest));
+                guests.put(number, Opened::new(Ok(guest)));
             }
             ToWorker::Pack if packs.len() < MOST_IN_CHAIN => packs.push(payload),
             ToWorker::Resume(number, setup) if guests.is_free(number) => {
-                let resumed = runner.resume((*setup).into(), std::mem::take(&mut packs));
-                guests.put(number, resumed.map_err(WorkerError::Sandbox)?);
+                let begun = Instant::now();
+                let resumed = runner.resume((*setup).into(), take(&mut packs));
+                let guest = resumed.map_err(WorkerError::Sandbox)?;
+                guests.put(number, Opened { guest, resumed: Some(begun.elapsed()) });
             }
             ToWorker::Turn(number, turn) if packs.is_empty() => {
                 let turn = (*turn, content.take());
@@ -108,7 +131,8 @@ pub fn attend<R: Runner>(channel: Channel, runner: &mut R) -> Result<(), WorkerE
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
                 let order = (&mut guest, (*turn, None), ChannelHost::new(&channel));
-                perform(&channel, runner, order, (watch, last_reset.take()))?;
+                let before = Before { last_reset: last_reset.take(), resumed: None };
+                perform(&channel, runner, order, (watch, before))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
                 last_reset = Some(close(&channel, runner, guest)?);
             }
@@ -147,11 +171,12 @@ fn give_turn<R: Runner>(
 ) -> Result<(), WorkerError> {
     let watch = Stopwatch::start();
     let (is_cell, saves_state) = (turn.0.cell.is_some(), turn.0.saves_state());
-    let mut guest = match guests.take(number)? {
+    let Opened { guest, resumed } = guests.take(number)?;
+    let mut guest = match guest {
         Ok(guest) => guest,
         Err(refused) => {
             let reason = CauseChain(&refused).to_string();
-            guests.put(number, Err(refused));
+            guests.put(number, Opened::new(Err(refused)));
             return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
         }
     };
@@ -159,7 +184,8 @@ fn give_turn<R: Runner>(
     let others = Rc::<OpenGuests<R::Guest>>::clone(guests);
     let host = if is_cell { host.of_cell(number, others) } else { host };
     let order = (&mut guest, turn, host);
-    let performed = perform(channel, runner, order, (watch, last_reset.take()))?;
+    let before = Before { last_reset: last_reset.take(), resumed };
+    let performed = perform(channel, runner, order, (watch, before))?;
     let Some(can_go_on) = performed else {
         *last_reset = Some(close(channel, runner, guest)?);
         return Ok(());
@@ -167,17 +193,17 @@ fn give_turn<R: Runner>(
     if saves_state && can_go_on {
         park(&mut channel.borrow_mut(), runner, &mut guest)?;
     }
-    guests.put(number, Ok(guest));
+    guests.put(number, Opened::new(Ok(guest)));
     Ok(())
 }
 
-/// Performs a turn and sends its outcome, which says how long the last reset before it took. Returns
+/// Performs a turn and sends its outcome, which says how long what came before it took. Returns
 /// whether the guest can have another turn; `None` if it was closed while it was held, and nothing was sent.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
     (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
-    (watch, last_reset): (Stopwatch, Option<Duration>),
+    (watch, before): (Stopwatch, Before),
 ) -> Result<Option<bool>, WorkerError> {
     let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
     if writes != content.is_some() {
@@ -195,7 +221,7 @@ fn perform<R: Runner>(
         return Ok(None);
     }
     let TurnEnd { mut outcome, output, can_go_on } = end;
-    outcome.usage.last_reset = last_reset;
+    (outcome.usage.last_reset, outcome.usage.resumed) = (before.last_reset, before.resumed);
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
     Ok(Some(can_go_on))
@@ -229,7 +255,7 @@ fn close_open<R: Runner>(
     runner: &mut R,
     open: Opened<R::Guest>,
 ) -> Result<Option<Duration>, WorkerError> {
-    match open {
+    match open.guest {
         Ok(guest) => close(channel, runner, guest).map(Some),
         Err(_not_resumed) => Ok(None),
     }
@@ -703,6 +729,32 @@ mod tests {
             let last_reset = gateway.outcome().0.usage.last_reset;
             assert_eq!(last_reset.is_some(), number > 0, "{number}: {last_reset:?}");
         }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn an_outcome_says_how_long_it_took_to_make_its_guest_from_packs() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
+        let pack = gateway.cell("keep 1").2;
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
+        gateway.give(&pack);
+        gateway.resume();
+        // Other guests and runs had nothing of it.
+        for (guest, is_first) in [(TWO, false), (ONE, true), (ONE, false)] {
+            gateway.run("return {}");
+            assert_eq!(gateway.outcome().0.usage.resumed, None);
+            gateway.tell(&cell_in(guest, "kept"));
+            let (FromWorker::Done { outcome, .. }, _) = gateway.hear() else {
+                panic!("said something else");
+            };
+            assert_eq!(outcome.usage.resumed.is_some(), is_first);
+            assert!(matches!(gateway.hear().0, FromWorker::Parked(_)));
+        }
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.run("return {}");
+        assert_eq!(gateway.outcome().0.usage.resumed, None);
         assert!(gateway.close().is_ok());
     }
 

@@ -87,20 +87,17 @@ impl Scheduler {
         let state = SchedulerState::new(Capacity::of(config), bounds);
         let registered = BTreeMap::new();
         let shared = Mutex::new(Shared { state, registered, failure: None, lasting_failures: 0 });
-        let (status, demand) = (watch::Sender::default(), watch::Sender::default());
-        let hopeless = watch::Sender::default();
-        let (next_guest, measures_guests) = (AtomicU64::new(1), config.held_memory.is_some());
         Self {
             shared,
-            status,
-            demand,
-            hopeless,
+            status: watch::Sender::default(),
+            demand: watch::Sender::default(),
+            hopeless: watch::Sender::default(),
             runtime,
             queue_wait,
             first_wait,
             grace,
-            next_guest,
-            measures_guests,
+            next_guest: AtomicU64::new(1),
+            measures_guests: config.held_memory.is_some(),
         }
     }
 
@@ -116,10 +113,9 @@ impl Scheduler {
         wanted: &[AttachmentKey],
         grant: Grant,
     ) -> Admission<Worker, Grant> {
-        let fits = |worker: &Worker| worker.has_all(wanted);
         let (admission, has_freed) = self.change(|shared| {
             let before = shared.state.counters.guests_given_up;
-            let admission = shared.state.admit(claim, fits, grant, now());
+            let admission = shared.state.admit(claim, |one| one.has_all(wanted), grant, now());
             (admission, shared.state.counters.guests_given_up > before)
         });
         self.serve_after(admission, has_freed)
@@ -207,8 +203,7 @@ impl Scheduler {
 
     /// Ends the wait of a run.
     pub(crate) fn abandon(&self, tenant: &TenantId, ticket: Ticket) {
-        let grant = self.change(|shared| shared.state.abandon(tenant, ticket));
-        if grant.is_some() {
+        if self.change(|shared| shared.state.abandon(tenant, ticket)).is_some() {
             // Other runs may have waited for the memory that this one was promised.
             self.serve_queue();
         }

@@ -78,6 +78,7 @@ pub fn check_outcome(
         memory_peak: usage.memory_peak.min(memory),
         host_calls: usage.host_calls.min(limits.host_calls),
         last_reset: usage.last_reset.zip(since_last).map(|(time, since)| time.min(since)),
+        resumed: usage.resumed.map(|time| time.min(elapsed)),
     };
     Ok(outcome)
 }
@@ -193,6 +194,7 @@ mod tests {
             wall_time: claimed,
             cpu_time: Some(claimed),
             last_reset: Some(claimed),
+            resumed: Some(claimed),
             ..RunUsage::default()
         };
         let (logs, files) = (Logs::default(), LeftFiles::default());

@@ -411,6 +411,9 @@ pub struct RunUsage {
     /// An outcome is sent before the reset that follows it.
     #[serde(default)]
     pub last_reset: Option<Duration>,
+    /// How long the worker took to make the guest from its packs, if this is its first turn since then.
+    #[serde(default)]
+    pub resumed: Option<Duration>,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::run::ending::failure_of;
 use crate::run::guest::open::OpenGuest;
 use crate::run::stopwatch::Stopwatch;
 use crate::run::turn::TurnEnd;
-use crate::vfs::{Errno, FileKind, FileSystem, FoundFile, ListBounds, Timestamp};
+use crate::vfs::{Errno, FileKind, FileSystem, HostFile, ListBounds, Timestamp};
 use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::{RunLimits, TurnLimits};
 use wardian_formats::job::message::INLINE_MAX;
@@ -119,7 +119,7 @@ fn listed(files: &FileSystem, page: &FilesPage) -> Result<ListedFiles, Errno> {
     })
 }
 
-fn listed_file(FoundFile { path, kind, size, modified }: FoundFile) -> ListedFile {
+fn listed_file(HostFile { path, kind, size, modified }: HostFile) -> ListedFile {
     let kind = match kind {
         FileKind::Folder => WorkspaceFileKind::Folder,
         FileKind::Link => WorkspaceFileKind::Link,

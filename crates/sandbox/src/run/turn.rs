@@ -305,7 +305,8 @@ fn finish(
     guest.standing = standing;
     let cpu_time = Some(watch.cpu_time());
     let last_reset = None;
-    let usage = RunUsage { wall_time, cpu_time, fuel, memory_peak, host_calls, last_reset };
+    let usage =
+        RunUsage { wall_time, cpu_time, fuel, memory_peak, host_calls, last_reset, resumed: None };
     let outcome = RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell };
     Ok(TurnEnd { outcome, output, can_go_on })
 }

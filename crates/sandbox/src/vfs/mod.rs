@@ -45,7 +45,7 @@ pub(crate) use crate::vfs::limits::MAX_PATH;
 pub use crate::vfs::limits::{MAX_DEPTH, MAX_LINKS, MAX_NAME};
 pub use crate::vfs::operations::duplicate::Usage;
 pub(crate) use crate::vfs::operations::harvest::{Harvest, OpenedFile, WorkspaceFile};
-pub(crate) use crate::vfs::operations::host_files::{FoundFile, ListBounds};
+pub(crate) use crate::vfs::operations::host_files::{HostFile, ListBounds};
 pub use crate::vfs::operations::image::ImageDescriptors;
 #[cfg(test)]
 pub(crate) use crate::vfs::operations::image::OpenDescriptor;

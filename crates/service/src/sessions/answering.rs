@@ -12,7 +12,7 @@ use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::order::{CellParts, NEW, refuse_what_first_cells_set};
-use crate::sessions::room::{checkpoint_id, session_id};
+use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
@@ -42,14 +42,15 @@ impl Service {
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
         let turn = if let Some((taken, answers)) = held {
             parts.go_on_in_call(&taken, answers)?;
-            CellTurn::Held(taken)
+            CellTurn::Held(Box::new(taken))
         } else {
             let waiting = store.waiting(&caller.tenant, &session.id).await?;
             let asked = asked_by(&session, &waiting)?;
             parts.tools = asked.tools_with(params.tools.as_deref())?;
             parts.answers = Some(asked.answered(waiting.number, answers)?);
             parts.earlier.clone_from(&waiting.result);
-            CellTurn::Own(store.resume_turn(&caller.tenant, &session.id, waiting).await?)
+            let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
+            CellTurn::Own(Box::new(turn))
         };
         let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await;
         self.close_after(caller, &session, &order, answered?).await
@@ -71,7 +72,7 @@ impl Service {
         let turn =
             if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {
                 parts.go_on_in_call(&taken, interrupt)?;
-                CellTurn::Held(taken)
+                CellTurn::Held(Box::new(taken))
             } else {
                 let waiting = match store.waiting(&caller.tenant, &session.id).await {
                     Err(SessionsError::NotWaiting { .. }) => return Ok(false),
@@ -86,7 +87,7 @@ impl Service {
                     Err(SessionsError::Busy { .. } | SessionsError::NotWaiting { .. }) => {
                         return Ok(false);
                     }
-                    turn => CellTurn::Own(turn?),
+                    turn => CellTurn::Own(Box::new(turn?)),
                 }
             };
         self.run_planned_cell(caller, (&session, planned), parts, turn).await.map(|_ended| true)

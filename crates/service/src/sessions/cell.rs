@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::mem::take;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tracing::{debug, warn};
 
@@ -39,9 +40,9 @@ const LARGE_PACK: u64 = 4 << 20;
 #[derive(Debug)]
 pub(crate) enum CellTurn {
     /// It begins, or goes on in the state that it was parked in.
-    Own(SessionTurn),
+    Own(Box<SessionTurn>),
     /// It goes on in the middle of a call.
-    Held(TakenCell),
+    Held(Box<TakenCell>),
 }
 
 impl CellTurn {
@@ -146,7 +147,7 @@ impl PlannedCell {
         let Self { facts, turn, run, tools, earlier, .. } = self;
         let running = run.map(|run| room.note_running(facts.session.clone(), run));
         let turn = match turn {
-            CellTurn::Own(turn) => turn,
+            CellTurn::Own(turn) => *turn,
             CellTurn::Held(mut taken) => {
                 let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
                 let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
@@ -193,10 +194,15 @@ impl PlannedCell {
                 }
             }
         }
+        let begun = Instant::now();
         let mut guest = guest_at(turn, pool, caller, spec).await?;
+        let read = begun.elapsed();
         running.iter().for_each(|running| running.can_interrupt(&guest));
         let begun = guest.turn(&order, host).await;
         let finished = begun.map_err(|error| not_resumed(error, head))?;
+        if let Some(resumed) = finished.outcome.usage.resumed.filter(|_| head.is_some()) {
+            room.observer().count_resume(read.saturating_add(resumed));
+        }
         Ok((finished, guest))
     }
 

@@ -71,6 +71,9 @@ struct HeldTable<G, T> {
     waits: u64,
 }
 
+/// A cell that was taken to go on, the end of its wait, and what its guest is told.
+type Taken<G, T> = (HeldCell<G, T>, Instant, JsonText);
+
 #[derive(Debug)]
 struct Wait<G, T> {
     /// The number of the wait.
@@ -127,7 +130,7 @@ impl<G, T> HeldCells<G, T> {
         &self,
         session: &SessionId,
         answers: impl FnOnce(u32, &AskedCell) -> Result<JsonText, ServiceError>,
-    ) -> Result<Option<(HeldCell<G, T>, Instant, JsonText)>, ServiceError> {
+    ) -> Result<Option<Taken<G, T>>, ServiceError> {
         let mut table = self.0.lock();
         let Some(wait) = table.cells.get(session) else { return Ok(None) };
         let answers = answers(wait.cell.number, &wait.cell.asked)?;

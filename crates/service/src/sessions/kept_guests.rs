@@ -70,6 +70,11 @@ impl<G> KeptGuests<G> {
         drop(kept);
     }
 
+    /// The number of guests that are not lost, as far as `is_kept` can tell.
+    pub(crate) fn count(&self, is_kept: impl Fn(&G) -> bool) -> usize {
+        self.0.lock().guests.values().filter(|kept| is_kept(&kept.guest)).count()
+    }
+
     /// The memory of the guest of a session, if one was kept at this checkpoint and is not lost, as far as
     /// `is_kept` can tell.
     pub(crate) fn memory_of(
@@ -132,6 +137,7 @@ mod tests {
         }
         let has = |number| kept.memory_of(&session(number), &checkpoint(1), |()| true).is_some();
         assert!(!has(0));
+        assert_eq!((kept.count(|()| true), kept.count(|()| false)), (MOST, 0));
         assert!((1..=most).all(has));
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod files;
 pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
 pub(crate) mod notebook;
+pub(crate) mod observed;
 pub(crate) mod order;
 pub(crate) mod room;
 mod setup;

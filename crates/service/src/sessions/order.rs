@@ -20,8 +20,10 @@ use crate::service::Service;
 use crate::sessions::asked::CalledTools;
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::earlier_parts::rolled_back;
-use crate::sessions::room::{checkpoint_id, session_id, wait_of};
+use crate::sessions::observed::{SessionEvent, SessionObserver};
+use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::SessionSetup;
+use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::session::asking::JsonText;
@@ -196,7 +198,8 @@ impl Service {
             }
         };
         // The caller learns the id of a new session from the answer alone.
-        let unknown = is_new.then(|| UnknownSession::of(store, caller, &session));
+        let unknown =
+            is_new.then(|| UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id));
         let begun = async {
             let turn = TurnRequest {
                 source: parts.code.clone(),
@@ -205,10 +208,10 @@ impl Service {
             };
             self.ensure_not_held(&session.id)?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
-            let turn = CellTurn::Own(turn);
+            let turn = CellTurn::Own(Box::new(turn));
             self.run_planned_cell(caller, (&session, planned), parts, turn).await
         };
-        let answered = begun.await;
+        let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }
@@ -292,7 +295,10 @@ impl Service {
             cell: Some(cell),
             ..planned
         };
-        let mut result = self.perform(caller, planned).await?.result;
+        let performed = self.perform(caller, planned).await;
+        let performed =
+            performed.map_err(|error| self.sessions().note_damage(caller, &session.id, error));
+        let mut result = performed?.result;
         if result.session.is_none() {
             // It was stopped before its end.
             let reason = result.summary.clone();
@@ -375,17 +381,19 @@ impl Service {
         let setup = SessionSetup::of(skills.collect(), blobs, layers, &planned.limits);
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
-        Ok(self.sessions().store()?.create(&caller.tenant, order).await?)
+        let made = self.sessions().store()?.create(&caller.tenant, order).await?;
+        self.sessions().observer().note(SessionEvent::Created, caller, made.id.as_str());
+        Ok(made)
     }
 }
 
 /// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
 #[derive(Debug)]
-struct UnknownSession(Option<(Sessions, TenantId, SessionId)>);
+struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
 
 impl UnknownSession {
-    fn of(store: &Sessions, caller: &Caller, session: &StoredSession) -> Self {
-        Self(Some((store.clone(), caller.tenant.clone(), session.id.clone())))
+    fn of(room: &SessionRoom, store: &Sessions, owner: &TenantId, session: &SessionId) -> Self {
+        Self(Some((store.clone(), room.observer(), owner.clone(), session.clone())))
     }
 
     /// The answer names the session.
@@ -397,10 +405,14 @@ impl UnknownSession {
 impl Drop for UnknownSession {
     fn drop(&mut self) {
         // Without a runtime the server is ending, and the session expires.
-        if let (Some((store, tenant, id)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+        if let (Some(unknown), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            let (store, observer, tenant, id) = unknown;
             runtime.spawn(async move {
-                if let Err(cause) = store.close(&tenant, &id).await {
-                    debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
+                match store.close(&tenant, &id).await {
+                    Ok(()) => observer.note_alone(SessionEvent::Closed, &tenant, &id),
+                    Err(cause) => {
+                        debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
+                    }
                 }
             });
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -14,16 +13,18 @@ use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
+use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::views::{
     CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
-    SessionList, SessionUsageView, SessionView,
+    SessionList, SessionReport, SessionUsageView, SessionView, checkpoint_id, place_of, session_id,
 };
 use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{MAX_FORKS, SessionPlace, Sessions, StoredCell, StoredSession};
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
 use wardian_stores::tenants::Right;
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::SessionId;
 use wardian_vocabulary::units::ByteCount;
 
 /// Sessions of one page at most.
@@ -62,6 +63,7 @@ const MAX_NAME: usize = 200;
 #[derive(Debug, Default)]
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
+    observer: OnceLock<SessionObserver>,
     guests: KeptGuests,
     held: Arc<HeldCells>,
     running: Mutex<BTreeMap<SessionId, Running>>,
@@ -83,9 +85,29 @@ pub(crate) struct RunningCell<'a> {
 }
 
 impl SessionRoom {
-    /// Lets sessions be made from now on. Only the first call has an effect.
-    pub fn open(&self, store: Sessions) {
+    /// Lets sessions be made from now on, whose events are told to the observer. Only the first call has an
+    /// effect.
+    pub fn open(&self, store: Sessions, observer: SessionObserver) {
+        self.observer.set(observer).ok();
         self.store.set(store).ok();
+    }
+
+    /// Takes the events of sessions.
+    pub(crate) fn observer(&self) -> SessionObserver {
+        self.observer.get().cloned().unwrap_or_default()
+    }
+
+    /// What all sessions take at present.
+    #[must_use]
+    pub fn report(&self) -> SessionReport {
+        let SessionTotals { sessions, waiting, bytes } = self.observer().totals();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        SessionReport {
+            open: sessions,
+            waiting: waiting.saturating_add(count(self.held.count())),
+            parked: ByteCount::bytes(bytes),
+            guests: count(self.guests.count(HeldGuest::is_kept)),
+        }
     }
 
     /// True if sessions can be made: their store is open.
@@ -235,12 +257,15 @@ impl SessionRoom {
             let expected = format!("a number from 1 to {MAX_FORKS}");
             return Err(ParamsError::wrong("count", expected, count.to_string()).into());
         };
-        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await?;
+        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await;
+        let made = made.map_err(|cause| self.note_damage(caller, &id, cause.into()))?;
         let mut forks = Vec::with_capacity(made.len());
         for fork in made {
             forks.push(match fork {
-                Ok(id) => {
-                    let fork = store.find(&caller.tenant, &id).await?;
+                Ok(fork) => {
+                    let about = format!("{fork} of {id}");
+                    self.observer().note(SessionEvent::Forked, caller, &about);
+                    let fork = store.find(&caller.tenant, &fork).await?;
                     ForkView::Made(self.view(&fork).await?)
                 }
                 Err(refused) => ForkView::Refused { error: refused.to_string() },
@@ -263,6 +288,7 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
+        self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
         self.guests.close(&id);
         self.view(&store.find(&caller.tenant, &id).await?).await
     }
@@ -348,6 +374,7 @@ impl SessionRoom {
     pub async fn close(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
+        self.observer().note(SessionEvent::Closed, caller, id.as_str());
         self.guests.close(&id);
         drop(self.held.take(&id));
         if let Some(running) = self.running.lock().get(&id) {
@@ -356,13 +383,17 @@ impl SessionRoom {
         Ok(())
     }
 
-    /// Ends sessions whose time is over. Returns their number.
-    ///
-    /// # Errors
-    ///
-    /// The store fails.
-    pub async fn end_expired(&self) -> Result<u64, ServiceError> {
-        Ok(self.store()?.end_expired().await?)
+    /// Notes that a state of a session cannot be used, if this error says so.
+    pub(crate) fn note_damage(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        error: ServiceError,
+    ) -> ServiceError {
+        if error.kind() == ErrorKind::SessionDamaged {
+            self.observer().note(SessionEvent::Damaged, caller, session.as_str());
+        }
+        error
     }
 
     /// What callers see of a session.
@@ -451,32 +482,4 @@ fn text_length(cell: &StoredCell) -> u64 {
     let texts = [cell.source.as_ref(), cell.result.as_ref()];
     let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
     ByteCount::from(length).as_u64()
-}
-
-/// The id of a session. A text that is none names no session.
-pub(crate) fn session_id(text: &str) -> Result<SessionId, ServiceError> {
-    SessionId::parse(text).map_err(|_malformed| ServiceError::NoSuchSession { id: text.to_owned() })
-}
-
-/// The id of a checkpoint. A text that is none names no checkpoint.
-pub(crate) fn checkpoint_id(text: &str) -> Result<CheckpointId, ServiceError> {
-    CheckpointId::parse(text)
-        .map_err(|_malformed| ServiceError::NoSuchCheckpoint { id: text.to_owned() })
-}
-
-/// The place that a cursor names.
-fn place_of(cursor: &str) -> Result<SessionPlace, ParamsError> {
-    let read = || {
-        let (created, id) = cursor.split_once('-')?;
-        let (created_ms, id) = (created.parse().ok()?, SessionId::parse(id).ok()?);
-        Some(SessionPlace { created_ms, id })
-    };
-    read().ok_or_else(|| {
-        ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
-    })
-}
-
-/// How long a call waits for its turn in a session.
-pub(crate) fn wait_of(wait_ms: Option<u64>) -> Duration {
-    Duration::from_millis(wait_ms.unwrap_or_default())
 }

@@ -1,10 +1,16 @@
-//! What callers see of sessions. Times are milliseconds since the Unix epoch.
+//! What callers see of sessions, and how they name them. Times are milliseconds since the Unix epoch.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::error::ServiceError;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_sessions::{CellState, ParkedBytes, StoredCell, StoredCheckpoint, StoredSession};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_sessions::{
+    CellState, ParkedBytes, SessionPlace, StoredCell, StoredCheckpoint, StoredSession,
+};
 use wardian_vocabulary::ids::{CheckpointId, RunId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -85,6 +91,19 @@ impl SessionView {
             run_id: live.run_id,
         }
     }
+}
+
+/// What all sessions of a server take at present.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionReport {
+    /// Sessions that are open, when they were last counted.
+    pub open: u64,
+    /// Sessions of which a cell waits for its caller.
+    pub waiting: u64,
+    /// Bytes of their states and texts on the disk, when they were last counted.
+    pub parked: ByteCount,
+    /// Interpreters that workers keep.
+    pub guests: u64,
 }
 
 /// A page of the sessions of a tenant, newest first.
@@ -240,6 +259,34 @@ fn with_session(id: &SessionId, cell: &StoredCell, mut result: String) -> String
         result.push_str(&format!("{comma}\"session\":{session}}}"));
     }
     result
+}
+
+/// The id of a session. A text that is none names no session.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, ServiceError> {
+    SessionId::parse(text).map_err(|_malformed| ServiceError::NoSuchSession { id: text.to_owned() })
+}
+
+/// The id of a checkpoint. A text that is none names no checkpoint.
+pub(crate) fn checkpoint_id(text: &str) -> Result<CheckpointId, ServiceError> {
+    CheckpointId::parse(text)
+        .map_err(|_malformed| ServiceError::NoSuchCheckpoint { id: text.to_owned() })
+}
+
+/// The place that a cursor names.
+pub(crate) fn place_of(cursor: &str) -> Result<SessionPlace, ParamsError> {
+    let read = || {
+        let (created, id) = cursor.split_once('-')?;
+        let (created_ms, id) = (created.parse().ok()?, SessionId::parse(id).ok()?);
+        Some(SessionPlace { created_ms, id })
+    };
+    read().ok_or_else(|| {
+        ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
+    })
+}
+
+/// How long a call waits for its turn in a session.
+pub(crate) fn wait_of(wait_ms: Option<u64>) -> Duration {
+    Duration::from_millis(wait_ms.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -35,6 +35,18 @@ pub enum AuditKind {
     SkillUnpublished,
     /// A run asked for a host that it may not reach.
     HostDenied,
+    /// A caller made a session.
+    SessionCreated,
+    /// A caller made a session of a checkpoint of another one.
+    SessionForked,
+    /// A caller let a session go back to a checkpoint.
+    SessionRestored,
+    /// A caller closed a session.
+    SessionClosed,
+    /// The time of a session was over.
+    SessionExpired,
+    /// A call found that the state of a session cannot be used.
+    SessionDamaged,
 }
 
 impl AuditKind {
@@ -46,6 +58,19 @@ impl AuditKind {
             Self::SkillPublished | Self::SkillUnpublished => Duration::ZERO,
             _ => Duration::from_secs(60),
         }
+    }
+
+    /// True for events of sessions, of which a busy client makes many.
+    pub(super) const fn is_of_sessions(self) -> bool {
+        matches!(
+            self,
+            Self::SessionCreated
+                | Self::SessionForked
+                | Self::SessionRestored
+                | Self::SessionClosed
+                | Self::SessionExpired
+                | Self::SessionDamaged
+        )
     }
 }
 
@@ -64,7 +89,7 @@ pub struct AuditEvent<'a> {
     pub request_id: Option<&'a str>,
     /// The run.
     pub run_id: Option<&'a str>,
-    /// The scope, the limit or the host that the event is about.
+    /// The scope, the limit, the host or the session that the event is about.
     pub about: Option<&'a str>,
     /// The number of events that the line stands for, besides the one that was written before.
     pub repeats: Option<u64>,

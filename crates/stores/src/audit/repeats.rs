@@ -11,6 +11,9 @@ use crate::audit::event::{AuditEvent, AuditKind};
 /// Most events that are remembered. Others are counted together for each sort.
 const MAX_REMEMBERED: usize = 1_024;
 
+/// Most of them that are events of sessions, so that these leave room for refusals.
+const MAX_OF_SESSIONS: usize = 256;
+
 /// Events of the last time, by a hash of what they are about.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
@@ -50,7 +53,8 @@ impl Repeats {
     pub(super) fn is_first(&mut self, event: &AuditEvent<'_>, now: Duration) -> bool {
         let mut hasher = self.state.build_hasher();
         event.identify(&mut hasher);
-        let is_full = self.remembered.len() >= MAX_REMEMBERED;
+        let is_full = self.remembered.len() >= MAX_REMEMBERED
+            || event.kind.is_of_sessions() && self.of_sessions() >= MAX_OF_SESSIONS;
         match self.remembered.entry(hasher.finish()) {
             Entry::Occupied(mut known) => {
                 let known = known.get_mut();
@@ -75,6 +79,10 @@ impl Repeats {
                 true
             }
         }
+    }
+
+    fn of_sessions(&self) -> usize {
+        self.remembered.values().filter(|known| known.kind.is_of_sessions()).count()
     }
 
     /// Forgets the events whose time is over, or all of them at the end. Calls `write` with the
@@ -146,6 +154,22 @@ mod tests {
         }
         assert_eq!((written, repeats.remembered.len()), (MAX_REMEMBERED, MAX_REMEMBERED));
         let others = 100_000 - u64::try_from(MAX_REMEMBERED).unwrap();
+        assert_eq!(counted(&mut repeats, 60, false), [("(others)".to_owned(), others)]);
+    }
+
+    #[test]
+    fn events_of_sessions_leave_room_for_refusals() {
+        let mut repeats = Repeats::default();
+        let mut written = 0;
+        for number in 0..2_000 {
+            let about = format!("ses_{number}");
+            let event = AuditEvent::new(AuditKind::SessionCreated).about(&about);
+            written += usize::from(repeats.is_first(&event, Duration::ZERO));
+        }
+        assert_eq!(written, MAX_OF_SESSIONS);
+        let refused = AuditEvent::new(AuditKind::Forbidden).about("code");
+        assert!(repeats.is_first(&refused, Duration::ZERO));
+        let others = 2_000 - u64::try_from(MAX_OF_SESSIONS).unwrap();
         assert_eq!(counted(&mut repeats, 60, false), [("(others)".to_owned(), others)]);
     }
 }

@@ -140,6 +140,17 @@ pub struct SessionUsage {
     pub bytes: u64,
 }
 
+/// The sums over all sessions of a database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionTotals {
+    /// Sessions that are open.
+    pub sessions: u64,
+    /// Sessions of which a cell waits for its caller, parked.
+    pub waiting: u64,
+    /// Bytes of sealed packs and of texts.
+    pub bytes: u64,
+}
+
 /// A cell to begin.
 #[derive(Debug, Clone)]
 pub struct NewCell {

@@ -15,8 +15,8 @@ use crate::database_error::DatabaseError;
 use crate::sessions::losses::SessionLosses;
 use crate::sessions::rows::{
     AnsweredCell, CellEnd, NewCell, NewFork, NewSession, PackDescription, PackId, ParkedBytes,
-    SessionPlace, SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession,
-    WaitingCell, WrappedKey,
+    SessionPlace, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
+    StoredSession, WaitingCell, WrappedKey,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -73,6 +73,9 @@ pub trait SessionRows: Send + Sync {
 
     /// The sums over a tenant's sessions.
     async fn usage(&self, tenant: &TenantId, now_ms: u64) -> Result<SessionUsage, DatabaseError>;
+
+    /// The sums over all sessions.
+    async fn totals(&self, now_ms: u64) -> Result<SessionTotals, DatabaseError>;
 
     /// The bytes of the packs of each of these sessions, in the order of their ids. Sessions without packs are
     /// left out.

@@ -24,7 +24,7 @@ use crate::cli::terminal::output::note;
 use wardian_config::Config;
 use wardian_edges::mcp::{StdioLimits, serve_lines};
 use wardian_engine::progress::StepReport;
-use wardian_service::{Gate, Preparation};
+use wardian_service::{Gate, Preparation, SessionObserver};
 use wardian_telemetry::Metrics;
 
 /// The pause after the first attempt to prepare the engine that fails.
@@ -57,7 +57,7 @@ pub(crate) fn mcp(
         let stores = Stores::open(&config, SkillsRead::Once)?.read()?;
         // Several of these processes share a data folder, and a client begins its own sessions.
         if let Some(sessions) = assembly::open_own_sessions(&config, folder.path()).await? {
-            stores.discovery.sessions().open(sessions);
+            stores.discovery.sessions().open(sessions, SessionObserver::default());
         }
         let gate = Gate::closed(Arc::clone(&stores.discovery), Preparation::of("the engine"));
         let input = io::BufReader::new(io::stdin());

@@ -27,7 +27,9 @@ use wardian_edges::console;
 use wardian_edges::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals};
 use wardian_edges::mcp;
 use wardian_engine::progress::StepReport;
-use wardian_service::{Authentication, Discovery, Gate, Journal, Preparation, Runs as _};
+use wardian_service::{
+    Authentication, Discovery, Gate, Journal, Preparation, Runs as _, SessionObserver,
+};
 use wardian_sessions::Sessions;
 use wardian_stores::blobs::BlobIdKeyTable;
 use wardian_stores::database::KeyDatabase;
@@ -55,8 +57,8 @@ fn warn_of_long_turns(config: &Config) {
 /// The interval of checking for memory to release to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The interval of looking for sessions whose time is over.
-const EXPIRY_CHECKS: Duration = Duration::from_secs(60);
+/// The interval of counting sessions, and of looking for those whose time is over.
+const SESSION_CHECKS: Duration = Duration::from_secs(15);
 
 /// The least freed memory that is released to the system.
 const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
@@ -165,7 +167,10 @@ async fn listen(
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
     tasks.spawn(trim(Arc::clone(server.budget())));
-    tasks.spawn(end_expired(sessions.clone()));
+    let sessions = observed(sessions, &records, server.metrics());
+    if let Some((sessions, observer)) = sessions.clone() {
+        tasks.spawn(tend_sessions(sessions, observer));
+    }
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -272,14 +277,23 @@ async fn end_sessions(sessions: Option<Sessions>) {
     }
 }
 
-/// Ends sessions whose time is over, from time to time.
-async fn end_expired(sessions: Option<Sessions>) {
-    let Some(sessions) = sessions else { return };
-    let mut clock = tokio::time::interval(EXPIRY_CHECKS);
+/// The sessions, and who is told of their events.
+fn observed(
+    sessions: Option<Sessions>,
+    records: &ServerJournal,
+    metrics: &Arc<Metrics>,
+) -> Option<(Sessions, SessionObserver)> {
+    let observer = || SessionObserver::new(records.audit(), Arc::clone(metrics));
+    sessions.map(|sessions| (sessions, observer()))
+}
+
+/// Ends sessions whose time is over, and counts the others, from time to time.
+async fn tend_sessions(sessions: Sessions, observer: SessionObserver) {
+    let mut clock = tokio::time::interval(SESSION_CHECKS);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         clock.tick().await;
-        match sessions.end_expired().await {
+        match observer.tend(&sessions).await {
             Ok(0) => {}
             Ok(count) => info!(count, "sessions expired: {count}"),
             Err(cause) => warn!("expired sessions cannot be removed: {}", CauseChain(&cause)),
@@ -308,7 +322,7 @@ async fn start(
         &Config,
         Option<SkillsLock>,
         BlobIdKeyTable,
-        Option<Sessions>,
+        Option<(Sessions, SessionObserver)>,
     ),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
@@ -321,10 +335,12 @@ async fn start(
     let lock = Arc::new(lock);
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
     let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal(), sessions);
+    let shown = Arc::clone(&metrics);
     let stores = Stores::open_with(config, blob_ids, skills, move |discovery| {
         let (announced, lock, journal, sessions) = opening;
-        if let Some(sessions) = sessions {
-            discovery.sessions().open(sessions);
+        if let Some((sessions, observer)) = sessions {
+            discovery.sessions().open(sessions, observer);
+            shown.add(assembly::SessionsState(Arc::clone(discovery)));
         }
         open_discovery(discovery, &announced, lock.as_ref().as_ref(), journal);
     })?;

@@ -15,7 +15,7 @@ use crate::http::blobs::content_body::ContentBody;
 use crate::http::blobs::query::Parameters;
 use crate::http::edge::Edge;
 use crate::http::sessions::file_upload::receive;
-use crate::http::sessions::request::{Answered, Named, SessionRequest, Who, named, whole};
+use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
 use wardian_service::{ChangeOrder, FileListOrder, Methods, SessionCalls, SessionFiles, Status};
 
 /// Files of one page, unless the request says how many.
@@ -77,7 +77,7 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         Ok(wait)
     }
 
-    async fn list_files(&self, id: &str, query: Option<&str>) -> Answered {
+    async fn list_files(&self, id: &str, query: Option<&str>) -> RequestAnswer {
         let parameters = self.parameters(query, &["folder", "cursor", "limit", "wait_ms"])?;
         let order = FileListOrder {
             folder: parameters.find("folder").filter(|folder| !folder.is_empty()),
@@ -94,7 +94,7 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         (id, path): (&str, &str),
         query: Option<&str>,
         headers: &HeaderMap,
-    ) -> Answered {
+    ) -> RequestAnswer {
         let parameters = self.parameters(query, &["wait_ms"])?;
         let wait = self.wait(&parameters)?;
         let read = self.files()?.read(&self.caller, id, path, wait).await;
@@ -107,7 +107,7 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         Ok(answer)
     }
 
-    async fn write_file(&self, (id, path): (&str, &str), request: Request) -> Answered {
+    async fn write_file(&self, (id, path): (&str, &str), request: Request) -> RequestAnswer {
         let change = receive(self, (id, path), request).await?;
         let status = if change.replaced { StatusCode::OK } else { StatusCode::CREATED };
         self.json(status, &change)
@@ -118,7 +118,7 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         (id, path): (&str, &str),
         query: Option<&str>,
         headers: &HeaderMap,
-    ) -> Answered {
+    ) -> RequestAnswer {
         let conditions = self.conditions(query, headers)?;
         let removed = self.files()?.remove(&self.caller, id, path, conditions.order()).await;
         self.answer(StatusCode::OK, removed)

@@ -33,7 +33,7 @@ pub(super) struct SessionRequest<'a, M> {
 }
 
 /// An answer, or the refusal of the request.
-pub(super) type Answered = Result<Response, Box<Response>>;
+pub(super) type RequestAnswer = Result<Response, Box<Response>>;
 
 /// The id in a path.
 pub(crate) type Named = Result<Path<String>, PathRejection>;
@@ -112,7 +112,7 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
     }
 
     /// The answer with this value.
-    pub(super) fn json(&self, status: StatusCode, value: &impl Serialize) -> Answered {
+    pub(super) fn json(&self, status: StatusCode, value: &impl Serialize) -> RequestAnswer {
         let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
         let no_room = |_| self.failed(&BudgetExhausted.into());
         answer.write_json(value).map_err(no_room)?;
@@ -124,12 +124,12 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
         &self,
         status: StatusCode,
         done: Result<impl Serialize, ServiceError>,
-    ) -> Answered {
+    ) -> RequestAnswer {
         self.json(status, &done.map_err(|error| self.failed(&error))?)
     }
 
     /// The answer without content to an operation of the service.
-    pub(super) fn nothing(&self, done: Result<(), ServiceError>) -> Answered {
+    pub(super) fn nothing(&self, done: Result<(), ServiceError>) -> RequestAnswer {
         done.map_err(|error| self.failed(&error))?;
         Ok(empty(StatusCode::NO_CONTENT, &self.request_id))
     }
@@ -137,7 +137,7 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
 
 /// The answer, whether the request succeeded or not. A refused request may have a body that was not
 /// read.
-pub(super) fn whole(answer: Answered) -> Response {
+pub(super) fn whole(answer: RequestAnswer) -> Response {
     answer.unwrap_or_else(|answer| closing(*answer))
 }
 

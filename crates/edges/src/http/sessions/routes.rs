@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::http::edge::Edge;
 use crate::http::sessions::notebook_body::NotebookBody;
-use crate::http::sessions::request::{Answered, Named, SessionRequest, Who, named, whole};
+use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
 use crate::net::respond::empty;
 use wardian_service::{Methods, NewSessionOrder, SessionCalls, Status, Transfers};
 
@@ -43,14 +43,14 @@ struct NameOrder {
 }
 
 impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
-    async fn list(&self, query: Option<&str>) -> Answered {
+    async fn list(&self, query: Option<&str>) -> RequestAnswer {
         let parameters = self.parameters(query, &["limit", "cursor"])?;
         let limit = self.number(&parameters, "limit")?.unwrap_or(DEFAULT_PAGE);
         let page = self.room().list(&self.caller, parameters.find("cursor"), limit).await;
         self.answer(StatusCode::OK, page)
     }
 
-    async fn create(&self, request: Request) -> Answered {
+    async fn create(&self, request: Request) -> RequestAnswer {
         let order: NewSessionOrder = self.order(request).await?;
         let made = self.methods.create_session(&self.caller, order).await;
         let made = made.map_err(|error| self.failed(&error))?;
@@ -61,7 +61,7 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         Ok(answer)
     }
 
-    async fn cells(&self, id: &str, query: Option<&str>) -> Answered {
+    async fn cells(&self, id: &str, query: Option<&str>) -> RequestAnswer {
         let parameters = self.parameters(query, &["after", "limit"])?;
         let after = self.number(&parameters, "after")?.unwrap_or(0);
         let after =
@@ -70,24 +70,24 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         self.answer(StatusCode::OK, self.room().cells(&self.caller, id, after, limit).await)
     }
 
-    async fn fork(&self, id: &str, request: Request) -> Answered {
+    async fn fork(&self, id: &str, request: Request) -> RequestAnswer {
         let ForkOrder { checkpoint, count } = self.order(request).await?;
         let forks = self.room().fork(&self.caller, id, checkpoint.as_deref(), count).await;
         self.answer(StatusCode::CREATED, forks)
     }
 
-    async fn restore(&self, id: &str, request: Request) -> Answered {
+    async fn restore(&self, id: &str, request: Request) -> RequestAnswer {
         let RestoreOrder { checkpoint } = self.order(request).await?;
         self.answer(StatusCode::OK, self.room().restore(&self.caller, id, &checkpoint).await)
     }
 
-    async fn name_checkpoint(&self, id: &str, request: Request) -> Answered {
+    async fn name_checkpoint(&self, id: &str, request: Request) -> RequestAnswer {
         let NameOrder { checkpoint, name } = self.order(request).await?;
         let named = self.room().name_checkpoint(&self.caller, id, checkpoint.as_deref(), &name);
         self.answer(StatusCode::OK, named.await)
     }
 
-    async fn notebook(&self, id: &str) -> Answered
+    async fn notebook(&self, id: &str) -> RequestAnswer
     where
         M: Transfers,
     {

@@ -65,6 +65,7 @@ fn outcome_of(
         memory_peak,
         host_calls: state.account.calls(),
         last_reset: None,
+        resumed: None,
     };
     RunOutcome {
         end: Ok(()),

@@ -18,7 +18,7 @@ use crate::vfs::tree::storage::Storage;
 
 /// A file, folder or link of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoundFile {
+pub(crate) struct HostFile {
     /// Path below the workspace.
     pub(crate) path: String,
     pub(crate) kind: FileKind,
@@ -29,8 +29,8 @@ pub(crate) struct FoundFile {
 
 /// Some of the files of the workspace, in the order of their paths.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct FoundFiles {
-    pub(crate) files: Vec<FoundFile>,
+pub(crate) struct HostFiles {
+    pub(crate) files: Vec<HostFile>,
     /// True if others follow.
     pub(crate) has_more: bool,
     /// Those that were left out because of their long paths, without what lies below them.
@@ -69,7 +69,7 @@ impl FileSystem {
         folder: Option<&str>,
         after: Option<&str>,
         bounds: ListBounds,
-    ) -> Result<FoundFiles, Errno> {
+    ) -> Result<HostFiles, Errno> {
         let root = match folder {
             None => self.workspace,
             Some(path) => self.names.resolve(self.workspace, path, LastLink::Follow)?,
@@ -79,7 +79,7 @@ impl FileSystem {
         let prefix = folder.map_or_else(String::new, |path| format!("{path}/"));
         let mut listings = vec![Listing { prefix, folder: root, after: None }];
         self.skip_to(after.unwrap_or_default(), &mut listings);
-        let (mut found, mut bytes) = (FoundFiles::default(), 0_usize);
+        let (mut found, mut bytes) = (HostFiles::default(), 0_usize);
         while let Some(listing) = listings.last_mut() {
             let entries = &self.names.nodes.folder(listing.folder)?.entries;
             let behind = listing.after.as_deref().map_or(Unbounded, Excluded);
@@ -226,10 +226,10 @@ impl FileSystem {
     }
 }
 
-fn found_file(path: String, node: &Node) -> FoundFile {
+fn found_file(path: String, node: &Node) -> HostFile {
     let size = match &node.kind {
         NodeKind::Link(target) => u64::try_from(target.len()).unwrap_or(u64::MAX),
         kind => kind.size(),
     };
-    FoundFile { path, kind: node.file_kind(), size, modified: node.times.modified }
+    HostFile { path, kind: node.file_kind(), size, modified: node.times.modified }
 }

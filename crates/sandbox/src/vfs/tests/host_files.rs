@@ -1,16 +1,16 @@
 //! Files that the host lists, writes and removes.
 
 use super::*;
-use crate::vfs::operations::host_files::FoundFiles;
+use crate::vfs::operations::host_files::HostFiles;
 use crate::vfs::{FileKind, LastLink, ListBounds};
 
 const ALL: ListBounds = ListBounds { count: 100, path: 200, paths: 10_000 };
 
-fn list(files: &FileSystem, folder: Option<&str>) -> Result<FoundFiles, Errno> {
+fn list(files: &FileSystem, folder: Option<&str>) -> Result<HostFiles, Errno> {
     files.files_below(folder, None, ALL)
 }
 
-fn paths(found: &FoundFiles) -> Vec<&str> {
+fn paths(found: &HostFiles) -> Vec<&str> {
     found.files.iter().map(|file| file.path.as_str()).collect()
 }
 

@@ -32,12 +32,12 @@ const COPIES: u64 = 4;
 
 /// The place in a session at which its files are looked at or changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum TakenTurn<'a> {
     Look(&'a SessionLook),
     Turn(&'a SessionTurn),
 }
 
-impl Place<'_> {
+impl TakenTurn<'_> {
     fn head(&self) -> Option<&CheckpointId> {
         match self {
             Self::Look(look) => look.head(),
@@ -73,7 +73,7 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: Place<'_>,
+        place: TakenTurn<'_>,
         (order, content): (FilesOrder, Option<&SealedContent>),
     ) -> Result<CarriedOut, ServiceError> {
         let mut host = FilesHost::of(&caller.memory);
@@ -81,7 +81,8 @@ impl Service {
         let kept = place.head().and_then(|head| self.sessions().guests().take(&session.id, head));
         if let Some(mut guest) = kept {
             match guest.turn_with(&turn, content, &mut host).await {
-                Err(DispatchError::GuestLost) => {}
+                // What its worker has sent is no answer.
+                Err(DispatchError::GuestLost) => host = FilesHost::of(&caller.memory),
                 begun => return finished(caller, &turn, begun?, guest, host).await,
             }
         }
@@ -101,7 +102,7 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: Place<'_>,
+        place: TakenTurn<'_>,
     ) -> Result<(HeldGuest, Held), ServiceError> {
         let (spec, held) = self.spec_of(caller, session).await?;
         let packs = place.packs(caller).await?;

@@ -9,7 +9,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
-use crate::sessions::files::guest::{CarriedOut, Place};
+use crate::sessions::files::guest::{CarriedOut, TakenTurn};
 use crate::sessions::order::workspace_of;
 use crate::sessions::room::wait_of;
 use crate::transfers::TransferPermit;
@@ -160,11 +160,12 @@ impl SessionFiles<'_> {
         let session = self.find(caller, id).await?;
         let room = self.0.sessions();
         let look = room.store()?.look(&caller.tenant, &session.id, wait_of(wait_ms)).await?;
-        let place = Place::Look(&look);
+        let place = TakenTurn::Look(&look);
         let mut done = self.0.order_files(caller, &session, place, (order, None)).await?;
         let guest: Option<HeldGuest> = done.guest.take();
         if let (Some(guest), Some(head)) = (guest, look.head()) {
-            room.guests().put(session.id.clone(), head.clone(), guest);
+            let memory = done.finished.outcome.usage.memory_peak;
+            room.guests().put(session.id.clone(), head.clone(), guest, memory);
         }
         Ok((look, done))
     }

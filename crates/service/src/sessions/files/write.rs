@@ -8,7 +8,7 @@ use crate::error::ServiceError;
 use crate::sessions::cell::{description_of, too_long};
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
-use crate::sessions::files::guest::{CarriedOut, Place};
+use crate::sessions::files::guest::{CarriedOut, TakenTurn};
 use crate::sessions::files::read::refused;
 use crate::sessions::order::workspace_of;
 use crate::sessions::room::{checkpoint_id, wait_of};
@@ -152,7 +152,7 @@ impl SessionFiles<'_> {
         let turn = room.store()?.take_turn(&caller.tenant, &session.id, request).await?;
         let (cell, size) = (turn.number(), content.as_ref().map(SealedContent::size));
         let order = (files, content.as_ref());
-        let done = self.0.order_files(caller, session, Place::Turn(&turn), order).await;
+        let done = self.0.order_files(caller, session, TakenTurn::Turn(&turn), order).await;
         let (replaced, done) = match done {
             Ok(CarriedOut { answer: FilesAnswer::Written { replaced }, .. }) => (replaced, done?),
             Ok(CarriedOut { answer: FilesAnswer::Removed, .. }) => (true, done?),
@@ -169,7 +169,8 @@ impl SessionFiles<'_> {
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
         let at = keep(turn, finished.pack.take(), most).await?;
         if let Some(guest) = guest {
-            room.guests().put(session.id.clone(), at.clone(), guest);
+            let memory = finished.outcome.usage.memory_peak;
+            room.guests().put(session.id.clone(), at.clone(), guest, memory);
         }
         let (checkpoint, state, reason) = (Some(at), CellFate::Kept, None);
         let session = SessionResult { id: session.id.clone(), cell, checkpoint, state, reason };

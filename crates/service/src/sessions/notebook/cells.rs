@@ -1,6 +1,7 @@
 //! The cells of a session as the JSON of a notebook.
 
 use std::collections::BTreeMap;
+use std::slice::Iter;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -144,11 +145,7 @@ fn shown_result(result: Option<&RawValue>) -> ShownResult {
 }
 
 /// What a cell printed, displayed, returned and raised.
-fn outputs_of(
-    cell: &ShownCell,
-    fates: &mut impl Iterator<Item = &BlobFate>,
-    mark: &str,
-) -> Vec<NotebookOutput> {
+fn outputs_of(cell: &ShownCell, fates: &mut Iter<'_, BlobFate>, mark: &str) -> Vec<NotebookOutput> {
     let ShownResult { output, logs_preview, display, error } = &cell.result;
     let mut outputs = Vec::new();
     if !logs_preview.is_empty() {
@@ -182,7 +179,7 @@ fn outputs_of(
 fn add_displayed(
     outputs: &mut Vec<NotebookOutput>,
     object: &DisplayedObject,
-    fates: &mut impl Iterator<Item = &BlobFate>,
+    fates: &mut Iter<'_, BlobFate>,
     mark: &str,
 ) {
     let (mut data, mut blobs, mut sentences) = (BTreeMap::new(), Map::new(), Vec::new());

@@ -345,6 +345,19 @@ impl SessionRows for MemorySessions {
         Ok(SessionUsage { sessions: tables.open(tenant, now_ms), bytes: tables.bytes(tenant) })
     }
 
+    async fn totals(&self, now_ms: u64) -> Result<SessionTotals, DatabaseError> {
+        let tables = self.0.lock();
+        let usable = tables.sessions.values().filter(|one| one.is_usable(now_ms)).count();
+        let waiting = tables.sessions.values().filter(|one| one.waiting().is_some()).count();
+        let texts: u64 = tables.sessions.values().map(Session::bytes).sum();
+        let packs: u64 = tables.packs.values().map(|pack| pack.row.stored_bytes).sum();
+        Ok(SessionTotals {
+            sessions: usable.try_into().unwrap(),
+            waiting: waiting.try_into().unwrap(),
+            bytes: texts + packs,
+        })
+    }
+
     async fn parked_bytes(
         &self,
         sessions: &[SessionId],

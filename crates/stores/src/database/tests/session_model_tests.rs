@@ -280,6 +280,7 @@ async fn all_that_is_seen(store: &dyn SessionStore, known: &Known) -> String {
     }
     let all: Vec<_> = (0..known.next).map(session_id).collect();
     seen.push(format!("{:?}", store.parked_bytes(&all).await.unwrap()));
+    seen.push(format!("{:?}", store.totals(known.now_ms).await.unwrap()));
     for id in all {
         let parked = store.parked_bytes(std::slice::from_ref(&id)).await.unwrap();
         seen.push(format!("{parked:?}"));

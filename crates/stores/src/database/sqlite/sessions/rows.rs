@@ -13,7 +13,8 @@ use crate::database::sqlite::sessions::packs::{parked_bytes, remove_all};
 use crate::database::sqlite::sessions::parts::{add_bytes, count_open};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
-    NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionUsage, StoredSession, WrappedKey,
+    NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionTotals, SessionUsage,
+    StoredSession, WrappedKey,
 };
 use crate::sessions::store::{Forked, MAX_EXPIRED, Removal, SessionRows};
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
@@ -163,6 +164,19 @@ impl SessionRows for SqliteSessions {
         .fetch_one(self.file.connections())
         .await?;
         Ok(SessionUsage { sessions: count(sessions), bytes: count(bytes) })
+    }
+
+    async fn totals(&self, now_ms: u64) -> Result<SessionTotals, DatabaseError> {
+        let (sessions, waiting, bytes): (i64, i64, i64) = sqlx::query_as(
+            "SELECT (SELECT COUNT(*) FROM sessions WHERE state = 'open' AND expires_ms > $1), \
+             (SELECT COUNT(*) FROM session_cells WHERE state = 'waiting'), \
+             COALESCE((SELECT SUM(bytes) FROM session_totals), 0)",
+        )
+        .bind(number(now_ms))
+        .fetch_one(self.file.connections())
+        .await?;
+        let (sessions, waiting, bytes) = (count(sessions), count(waiting), count(bytes));
+        Ok(SessionTotals { sessions, waiting, bytes })
     }
 
     async fn parked_bytes(
