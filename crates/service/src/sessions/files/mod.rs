@@ -19,7 +19,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
-use crate::sessions::room::session_id;
+use crate::sessions::views::session_id;
 use wardian_sessions::StoredSession;
 use wardian_stores::tenants::Right;
 

@@ -11,7 +11,7 @@ use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::guest::{CarriedOut, TakenTurn};
 use crate::sessions::order::workspace_of;
-use crate::sessions::room::wait_of;
+use crate::sessions::views::wait_of;
 use crate::transfers::TransferPermit;
 use crate::transfers::download::{BlobBytes, DOWNLOAD_MEMORY, PIECE};
 use wardian_dispatch::{CheckedPayload, HeldGuest};

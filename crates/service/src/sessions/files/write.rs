@@ -11,7 +11,7 @@ use crate::sessions::files::error::FilesError;
 use crate::sessions::files::guest::{CarriedOut, TakenTurn};
 use crate::sessions::files::read::refused;
 use crate::sessions::order::workspace_of;
-use crate::sessions::room::{checkpoint_id, wait_of};
+use crate::sessions::views::{checkpoint_id, wait_of};
 use crate::transfers::TransferPermit;
 use crate::transfers::upload::UPLOAD_MEMORY;
 use wardian_dispatch::{CheckedPack, FileDraft, NotParked, SealedContent};
