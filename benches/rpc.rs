@@ -17,8 +17,9 @@ use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_service::{
-    BlobTransfers, Caller, LogListener, Methods, NewSessionOrder, Publishing, RunHistory, Runs,
-    ServiceError, SessionCalls, SessionFiles, SessionRoom, SessionView, Status, Transfers,
+    BlobTransfers, Caller, InterruptView, LogListener, Methods, NewSessionOrder, Publishing,
+    RunHistory, Runs, ServiceError, SessionCalls, SessionFiles, SessionRoom, SessionView, Status,
+    Transfers,
 };
 use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore};
 use wardian_vocabulary::clock::Clock;
@@ -88,6 +89,10 @@ impl SessionCalls for Done {
         _: &Caller,
         _: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
+        Err(ServiceError::NoSessions)
+    }
+
+    async fn interrupt_session(&self, _: &Caller, _: &str) -> Result<InterruptView, ServiceError> {
         Err(ServiceError::NoSessions)
     }
 

@@ -167,10 +167,8 @@ async fn listen(
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
     tasks.spawn(trim(Arc::clone(server.budget())));
-    let sessions = observed(sessions, &records, server.metrics());
-    if let Some((sessions, observer)) = sessions.clone() {
-        tasks.spawn(tend_sessions(sessions, observer));
-    }
+    let observed = observed(sessions.as_ref(), &records, server.metrics());
+    tasks.spawn(tend_sessions(observed.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the skills"));
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
@@ -188,7 +186,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids, sessions.clone()), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, blob_ids, observed), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -265,6 +263,16 @@ async fn write_last_uses(authentication: &Authentication) {
     }
 }
 
+/// The sessions, and who is told of their events.
+fn observed(
+    sessions: Option<&Sessions>,
+    records: &ServerJournal,
+    metrics: &Arc<Metrics>,
+) -> Option<(Sessions, SessionObserver)> {
+    let observer = || SessionObserver::new(records.audit(), Arc::clone(metrics));
+    sessions.map(|sessions| (sessions.clone(), observer()))
+}
+
 /// Makes what sessions have kept survive a loss of power.
 async fn end_sessions(sessions: Option<Sessions>) {
     if let Some(sessions) = sessions
@@ -277,18 +285,9 @@ async fn end_sessions(sessions: Option<Sessions>) {
     }
 }
 
-/// The sessions, and who is told of their events.
-fn observed(
-    sessions: Option<Sessions>,
-    records: &ServerJournal,
-    metrics: &Arc<Metrics>,
-) -> Option<(Sessions, SessionObserver)> {
-    let observer = || SessionObserver::new(records.audit(), Arc::clone(metrics));
-    sessions.map(|sessions| (sessions, observer()))
-}
-
 /// Ends sessions whose time is over, and counts the others, from time to time.
-async fn tend_sessions(sessions: Sessions, observer: SessionObserver) {
+async fn tend_sessions(observed: Option<(Sessions, SessionObserver)>) {
+    let Some((sessions, observer)) = observed else { return };
     let mut clock = tokio::time::interval(SESSION_CHECKS);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -94,7 +94,7 @@ struct Forks {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum ListedFork {
-    Made(ListedSession),
+    Made(Box<ListedSession>),
     Refused { error: String },
 }
 
