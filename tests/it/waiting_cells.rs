@@ -249,7 +249,9 @@ fn a_function_that_waits_ends_with_its_worker_its_server_or_its_time() {
         let [request] = session.waits("x = 3\nname()").try_into().unwrap();
         eventually(Duration::from_secs(60), || {
             let cells = client.get(&format!("/v1/sessions/{}/cells?after=3", session.id)).json();
-            (cells["cells"][0]["state"] == "rolled_back").then_some(())
+            let cell = &cells["cells"][0];
+            let reason = cell["result"]["session"]["reason"].as_str().map(str::to_owned);
+            (cell["state"] == "rolled_back").then(|| assert!(reason.unwrap().contains("in time")))
         });
         let (kind, _) = session.refusal(json!({"answers": [{"id": request["id"], "output": ""}]}));
         assert_eq!(kind, "session_conflict");

@@ -24,6 +24,11 @@ SESSION: dict[str, Any] = {
     "cells": 1,
     "checkpoint": "c1-9f2a61b0",
     "is_warm": True,
+    "guest_memory_bytes": None,
+    "parked_own_bytes": 0,
+    "parked_shared_bytes": 0,
+    "forked_from": None,
+    "run_id": None,
 }
 
 

@@ -17,6 +17,11 @@ const SESSION: SessionInfo = {
   cells: 1,
   checkpoint: "c1-9f2a61b0",
   is_warm: true,
+  guest_memory_bytes: null,
+  parked_own_bytes: 0,
+  parked_shared_bytes: 0,
+  forked_from: null,
+  run_id: null,
 };
 const MADE: ScriptedAnswer = { status: 201, body: SESSION };
 

@@ -12,12 +12,15 @@ use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
 use crate::error::ServiceError;
+use crate::run::result::answered::Answered;
+use crate::runs::active::StopReason;
 use crate::sessions::asked::AskedCell;
+use crate::sessions::earlier_parts::LeftCell;
 use wardian_dispatch::HeldGuest;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::methods::asking::AnswerParam;
 use wardian_sessions::{CellEnd, CellState, SessionTurn, StoredCell};
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::ids::{CheckpointId, RunId, SessionId};
 
 /// A cell that waits, with the turn of its session.
 #[derive(Debug)]
@@ -178,11 +181,12 @@ impl HeldCells {
         tokio::spawn(async move {
             sleep_until(until).await;
             let late = held.upgrade().and_then(|held| held.take_late(&session, wait));
-            if let Some(HeldCell { turn, guest, .. }) = late {
+            if let Some(HeldCell { turn, guest, result, .. }) = late {
                 drop(guest);
                 debug!(session.id = %session, "a cell has waited for its caller too long");
+                let end = end_of_late(&turn, result);
                 // A failure is made good by the next cell.
-                turn.roll_back(CellEnd::default()).await.ok();
+                turn.roll_back(end).await.ok();
             }
         });
     }
@@ -221,6 +225,14 @@ impl HeldCells {
         let (cells, session) = (Arc::clone(self), session.clone());
         TakenCell { cells, session, facts, until, cell: Some(cell) }
     }
+}
+
+/// The end of a cell that nobody has answered in time, whose parts so far had this result.
+fn end_of_late(turn: &SessionTurn, earlier: Option<String>) -> CellEnd {
+    let CellFacts { session, number, head, .. } = CellFacts::of(turn);
+    let left = LeftCell { place: (session, number), head, waits: false, earlier };
+    let stopped = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
+    left.end(&left.rolled_back(stopped, "nobody has answered it in time"))
 }
 
 /// A cell that was taken to go on. Dropped before it has gone on, it waits on for the rest of its time.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -86,7 +86,9 @@ impl Service {
                 begun => return finished(caller, &turn, begun?, guest, host).await,
             }
         }
+        let begun = Instant::now();
         let (mut guest, _held) = self.guest_of(caller, session, place).await?;
+        let read = begun.elapsed();
         let begun = guest.turn_with(&turn, content, &mut host).await;
         let begun = begun.map_err(|error| match (error, place.head()) {
             (DispatchError::NotResumed { reason }, Some(head)) => {
@@ -94,7 +96,11 @@ impl Service {
             }
             (error, _) => error.into(),
         });
-        finished(caller, &turn, begun?, guest, host).await
+        let begun = begun?;
+        if let Some(resumed) = begun.outcome.usage.resumed {
+            self.sessions().observer().count_resume(read.saturating_add(resumed));
+        }
+        finished(caller, &turn, begun, guest, host).await
     }
 
     /// A guest in the state that the session is at.

@@ -161,7 +161,8 @@ impl SessionFiles<'_> {
         let room = self.0.sessions();
         let look = room.store()?.look(&caller.tenant, &session.id, wait_of(wait_ms)).await?;
         let place = TakenTurn::Look(&look);
-        let mut done = self.0.order_files(caller, &session, place, (order, None)).await?;
+        let done = self.0.order_files(caller, &session, place, (order, None)).await;
+        let mut done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
         let guest: Option<HeldGuest> = done.guest.take();
         if let (Some(guest), Some(head)) = (guest, look.head()) {
             let memory = done.finished.outcome.usage.memory_peak;

@@ -162,7 +162,7 @@ impl SessionFiles<'_> {
             }
             Err(error) => {
                 leave(turn).await;
-                return Err(error);
+                return Err(room.note_damage(caller, &session.id, error));
             }
         };
         let CarriedOut { mut finished, guest, host: _host, .. } = done;
