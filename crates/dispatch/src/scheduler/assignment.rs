@@ -385,7 +385,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// True if there is a worker for a run: an idle one can serve it or can be given up for it, or one
     /// is started for it because all cores have runs.
     /// Otherwise the run waits in the queue, so that the fair order is decided as late as possible.
-    fn has_worker_for(&self, claim: &Claim) -> bool {
+    pub(super) fn has_worker_for(&self, claim: &Claim) -> bool {
         self.serves_anybody() || self.idle.has_of(&claim.owner)
     }
 

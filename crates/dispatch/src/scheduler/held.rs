@@ -35,6 +35,9 @@ pub(crate) struct HeldGuests<W> {
     keepers: BTreeMap<WorkerId, Keeper<W>>,
     /// Counts the ends of turns.
     uses: u64,
+    /// The number of guests between two turns, and of those whose next turn waits.
+    between: usize,
+    awaiting: usize,
 }
 
 #[derive(Debug)]
@@ -65,8 +68,11 @@ enum GuestState {
 /// A worker that keeps guests.
 #[derive(Debug)]
 struct Keeper<W> {
-    /// The number of its guests.
+    /// The number of its guests, and of those that are doomed.
     guests: usize,
+    doomed: usize,
+    /// The memory of those that rest.
+    resting: u64,
     /// The guest that has a turn.
     in_turn: Option<GuestNumber>,
     /// True while a run or a turn has the worker.
@@ -97,7 +103,7 @@ pub(crate) struct FormerGuest<W> {
 
 impl<W> HeldGuests<W> {
     pub(crate) const fn new() -> Self {
-        Self { guests: BTreeMap::new(), keepers: BTreeMap::new(), uses: 0 }
+        Self { guests: BTreeMap::new(), keepers: BTreeMap::new(), uses: 0, between: 0, awaiting: 0 }
     }
 
     /// The number of guests, in a turn or between two.
@@ -106,13 +112,13 @@ impl<W> HeldGuests<W> {
     }
 
     /// The number of guests between two turns.
-    pub(crate) fn between_turns(&self) -> usize {
-        self.guests.values().filter(|guest| guest.is_between_turns()).count()
+    pub(crate) const fn between_turns(&self) -> usize {
+        self.between
     }
 
     /// True if a turn of one of them waits in the queue.
-    pub(crate) fn has_queued_turns(&self) -> bool {
-        self.guests.values().any(Guest::awaits)
+    pub(crate) const fn has_queued_turns(&self) -> bool {
+        self.awaiting > 0
     }
 
     /// True if this worker keeps a guest.
@@ -164,9 +170,8 @@ impl<W> HeldGuests<W> {
     /// The memory of the guests that may be given up and whose memory is free then: those between two turns
     /// of which none waits, in workers that can close them.
     pub(crate) fn spare_memory(&self) -> u64 {
-        let spare = self.guests.values().filter(|guest| guest.rests());
-        let spare = spare.filter(|guest| self.is_at_hand(guest.worker));
-        spare.fold(0, |sum, guest| sum.saturating_add(guest.memory))
+        let at_hand = self.keepers.values().filter(|keeper| !keeper.is_busy);
+        at_hand.fold(0, |sum, keeper| sum.saturating_add(keeper.resting))
     }
 
     /// The memory that all workers that keep guests were last seen to take.
@@ -210,9 +215,8 @@ impl<W> HeldGuests<W> {
     pub(crate) fn end_turn(&mut self, worker: WorkerId) -> Option<GuestNumber> {
         let number = self.keepers.get_mut(&worker)?.in_turn.take()?;
         self.uses = self.uses.saturating_add(1);
-        let guest = self.guests.get_mut(&number)?;
-        guest.used = self.uses;
-        guest.state = GuestState::Rests;
+        self.guests.get_mut(&number)?.used = self.uses;
+        self.change(number, GuestState::Rests);
         Some(number)
     }
 
@@ -227,23 +231,23 @@ impl<W> HeldGuests<W> {
 
     /// Notes that a turn waits in the queue.
     pub(crate) fn queue_turn(&mut self, number: GuestNumber, turn: QueuedTurn) {
-        if let Some(guest) = self.guests.get_mut(&number).filter(|guest| guest.rests()) {
-            guest.state = GuestState::Awaits(turn);
+        if self.guests.get(&number).is_some_and(Guest::rests) {
+            self.change(number, GuestState::Awaits(turn));
         }
     }
 
     /// Notes that a waiting turn has left the queue and will not be taken.
     pub(crate) fn withdraw_turn(&mut self, number: GuestNumber) {
-        if let Some(guest) = self.guests.get_mut(&number).filter(|guest| guest.awaits()) {
-            guest.state = GuestState::Rests;
+        if self.awaits(number) {
+            self.change(number, GuestState::Rests);
         }
     }
 
     /// Begins a turn of a guest whose worker is at hand. Returns the worker if it is reserved.
     pub(crate) fn begin_turn(&mut self, number: GuestNumber) -> Option<W> {
-        let guest = self.guests.get_mut(&number)?;
-        let keeper = self.keepers.get_mut(&guest.worker)?;
-        guest.state = GuestState::InTurn;
+        let worker = self.worker_of(number)?;
+        self.change(number, GuestState::InTurn);
+        let keeper = self.keepers.get_mut(&worker)?;
         (keeper.in_turn, keeper.is_busy) = (Some(number), true);
         keeper.reserved.take()
     }
@@ -268,6 +272,9 @@ impl<W> HeldGuests<W> {
 
     /// The guests of a worker that are to be closed when it comes back.
     pub(crate) fn doomed_of(&self, worker: WorkerId) -> Vec<GuestNumber> {
+        if self.keepers.get(&worker).is_none_or(|keeper| keeper.doomed == 0) {
+            return Vec::new();
+        }
         let is_it =
             |guest: &Guest| guest.worker == worker && matches!(guest.state, GuestState::Doomed);
         self.guests.iter().filter(|(_, guest)| is_it(guest)).map(|(number, _)| *number).collect()
@@ -275,16 +282,34 @@ impl<W> HeldGuests<W> {
 
     /// Lets a guest between two turns have no further one. Returns its turn, if one was waiting.
     pub(crate) fn doom(&mut self, number: GuestNumber) -> Option<QueuedTurn> {
-        let guest = self.guests.get_mut(&number)?;
-        match std::mem::replace(&mut guest.state, GuestState::Doomed) {
+        match self.change(number, GuestState::Doomed)? {
             GuestState::Awaits(turn) => Some(turn),
             GuestState::InTurn | GuestState::Rests | GuestState::Doomed => None,
         }
     }
 
+    /// Changes the state of a guest, and the counts of such guests. Returns the state before.
+    fn change(&mut self, number: GuestNumber, state: GuestState) -> Option<GuestState> {
+        let guest = self.guests.get_mut(&number)?;
+        let now = state.counts(guest.memory);
+        let state = std::mem::replace(&mut guest.state, state);
+        let before = state.counts(guest.memory);
+        let after = |sum: usize, before: bool, now: bool| {
+            sum.saturating_add(usize::from(now)).saturating_sub(usize::from(before))
+        };
+        self.between = after(self.between, before.is_between, now.is_between);
+        self.awaiting = after(self.awaiting, before.awaits, now.awaits);
+        if let Some(keeper) = self.keepers.get_mut(&guest.worker) {
+            keeper.doomed = after(keeper.doomed, before.is_doomed, now.is_doomed);
+            keeper.resting = keeper.resting.saturating_add(now.rests).saturating_sub(before.rests);
+        }
+        Some(state)
+    }
+
     /// Removes a guest.
     pub(crate) fn remove(&mut self, number: GuestNumber) -> Option<FormerGuest<W>> {
-        let Guest { worker, memory, taken, state, .. } = self.guests.remove(&number)?;
+        let state = self.change(number, GuestState::InTurn)?;
+        let Guest { worker, memory, taken, .. } = self.guests.remove(&number)?;
         let mut reserved = None;
         if let Some(keeper) = self.keepers.get_mut(&worker) {
             keeper.guests = keeper.guests.saturating_sub(1);
@@ -304,7 +329,28 @@ impl<W> HeldGuests<W> {
 
 impl<W> Keeper<W> {
     const fn new() -> Self {
-        Self { guests: 0, in_turn: None, is_busy: false, reserved: None, taken: 0 }
+        let (in_turn, reserved) = (None, None);
+        Self { guests: 0, doomed: 0, resting: 0, in_turn, is_busy: false, reserved, taken: 0 }
+    }
+}
+
+/// What a guest counts as.
+struct Counts {
+    is_between: bool,
+    awaits: bool,
+    is_doomed: bool,
+    /// Its memory, if it rests.
+    rests: u64,
+}
+
+impl GuestState {
+    const fn counts(&self, memory: u64) -> Counts {
+        Counts {
+            is_between: matches!(self, Self::Rests | Self::Awaits(_)),
+            awaits: matches!(self, Self::Awaits(_)),
+            is_doomed: matches!(self, Self::Doomed),
+            rests: if matches!(self, Self::Rests) { memory } else { 0 },
+        }
     }
 }
 

@@ -76,16 +76,18 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     }
 
     /// Gives up the guest of a turn that waits for a worker that has another run, if the turn could begin
-    /// in another worker now. The turn is lost, and its caller can have it there.
-    pub(crate) fn free_waiting_turn(&mut self, claim: &Claim, key: GuestKey) {
+    /// in another worker now. The turn is lost, and its caller can have it there. Returns true if that is so.
+    pub(crate) fn free_waiting_turn(&mut self, claim: &Claim, key: GuestKey) -> bool {
         let waits = self.held.awaits(key.number) && !self.held.is_at_hand(key.worker);
         let own = self.queue.runs_of(&claim.tenant);
         let may_start = own < claim.limits.running && self.growth.may_start(self.running(), own);
-        if waits && may_start && (self.serves_anybody() || self.idle.has_of(&claim.owner)) {
-            self.end_guest(key.number);
-            self.count_given_up_guest(true);
-            self.note_guests();
+        if !waits || !may_start || !self.has_worker_for(claim) {
+            return false;
         }
+        self.end_guest(key.number);
+        self.count_given_up_guest(true);
+        self.note_guests();
+        true
     }
 
     /// Keeps the guest that a run in progress has opened under this number. The run is ended next, and its

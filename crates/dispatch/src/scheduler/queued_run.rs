@@ -14,8 +14,8 @@ use crate::scheduler::shared::{Granted, Scheduler};
 /// How often a run that has waited long enough looks whether it may continue to wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a turn waits for the worker of its guest before it looks for another one, and then looks again.
-/// To make the guest once more costs some of these milliseconds.
+/// How long a turn waits for the worker of its guest before it looks for another one. Then it looks again, less
+/// and less often. To make the guest once more costs some of these milliseconds.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A run that waits for a worker, or a turn of a guest that waits for its turn among the runs. Dropping
@@ -101,11 +101,13 @@ async fn leave_busy_worker(
     claim: &Claim,
     guest: Option<GuestKey>,
 ) -> Infallible {
+    let mut pause = PATIENCE;
     loop {
-        sleep(PATIENCE).await;
+        sleep(pause).await;
         if let Some(guest) = guest {
             scheduler.free_waiting_turn(claim, guest);
         }
+        pause = pause.saturating_mul(2).min(LOOK_AGAIN);
     }
 }
 

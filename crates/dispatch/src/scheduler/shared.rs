@@ -135,8 +135,9 @@ impl Scheduler {
 
     /// Gives up the guest of a turn that waits, if the turn can begin in another worker than its guest's.
     pub(crate) fn free_waiting_turn(&self, claim: &Claim, guest: GuestKey) {
-        self.change(|shared| shared.state.free_waiting_turn(claim, guest));
-        self.serve_queue();
+        if self.change(|shared| shared.state.free_waiting_turn(claim, guest)) {
+            self.serve_queue();
+        }
     }
 
     /// Serves others after the admission of a run, if guests were given up for it or it has taken the place
