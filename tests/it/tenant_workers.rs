@@ -282,26 +282,29 @@ fn sessions_of_one_tenant_share_processes_and_those_of_two_never_do() {
     assert!(server.log().contains(RESUMED));
 }
 
+/// Runs the cells of a session, each of which adds to a list that nobody else knows.
+fn go_on(client: &Client, name: &str, pauses: impl Iterator<Item = f64>) {
+    let first = client.run_with("x = []", json!({"session": "new"}));
+    let id = &first["session"]["id"];
+    let mut expected = Vec::new();
+    for pause in pauses {
+        let text = format!("{name}.{}", expected.len());
+        let code = format!("import time\ntime.sleep({pause})\nx.append('{text}')\nx");
+        let next = client.run_with(&code, json!({"session": id}));
+        expected.push(text);
+        assert_eq!(output(&next)["result"], json!(expected));
+    }
+}
+
 #[test]
 fn sessions_that_go_on_at_once_have_their_own_states() {
     let Hosted { server, clients, _place } = hosted(2, &["workers.count=2", "sessions.warm=9"]);
     thread::scope(|scope| {
         for (tenant, client) in clients.iter().enumerate() {
             for number in 0..6 {
-                scope.spawn(move || {
-                    let first = client.run_with("x = []", json!({"session": "new"}));
-                    let id = &first["session"]["id"];
-                    for round in 0..8 {
-                        let pause = if (round + number) % 3 == 0 { 0.06 } else { 0.0 };
-                        let code = format!(
-                            "import time\ntime.sleep({pause})\nx.append('{tenant}.{number}.{round}')\nx"
-                        );
-                        let next = client.run_with(&code, json!({"session": id}));
-                        let expected: Vec<String> =
-                            (0..=round).map(|round| format!("{tenant}.{number}.{round}")).collect();
-                        assert_eq!(output(&next)["result"], json!(expected));
-                    }
-                });
+                let pause = move |round| if (round + number) % 3 == 0 { 0.06 } else { 0.0 };
+                let name = format!("{tenant}.{number}");
+                scope.spawn(move || go_on(client, &name, (0..8).map(pause)));
             }
         }
     });
