@@ -275,8 +275,10 @@ fn sessions_of_one_tenant_share_processes_and_those_of_two_never_do() {
     }
     // Their end costs each of their sessions the way from its last checkpoint, and nothing else.
     let template = template_of(&server);
-    for worker in server.workers().iter().filter(|worker| Some(worker.id) != template) {
+    let workers = server.workers();
+    for worker in workers.iter().filter(|worker| Some(worker.id) != template) {
         worker.kill();
+        assert!(worker.ends_within(Duration::from_secs(10)));
     }
     all_go_on();
     assert!(server.log().contains(RESUMED));
