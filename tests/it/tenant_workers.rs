@@ -304,7 +304,7 @@ fn sessions_that_go_on_at_once_have_their_own_states() {
     thread::scope(|scope| {
         for (tenant, client) in clients.iter().enumerate() {
             for number in 0..6 {
-                let pause = move |round| if (round + number) % 3 == 0 { 0.06 } else { 0.0 };
+                let pause = move |round: i32| if (round + number) % 3 == 0 { 0.06 } else { 0.0 };
                 let name = format!("{tenant}.{number}");
                 scope.spawn(move || go_on(client, &name, (0..8).map(pause)));
             }
