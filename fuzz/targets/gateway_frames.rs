@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             }) => {
                 check_tree(&files);
             }
-            ToWorker::Run(setup, _) | ToWorker::Open(setup) | ToWorker::Resume(setup) => {
+            ToWorker::Run(setup, _) | ToWorker::Open(_, setup) | ToWorker::Resume(_, setup) => {
                 let printed = format!("{setup:?}");
                 let secrets = setup.environment.values().filter(|secret| secret.expose().len() > 60);
                 assert!(secrets.into_iter().all(|secret| !printed.contains(secret.expose())));

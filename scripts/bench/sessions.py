@@ -145,6 +145,7 @@ def serving(program: Path, workers: int, form: Form, warm: int) -> Iterator[Meas
     """A server that keeps `warm` interpreters."""
     settings = {
         "sessions.warm": warm,
+        "sessions.warm_memory": "64 GiB",
         "sessions.max": 4 * form.sessions + 1_000,
         "sessions.quota": "64 GiB",
         "limits.max.timeout": "10 min",

@@ -402,6 +402,7 @@ fn pool_config(
         cgroups,
         most_runs: config.workers.max,
         most_held: config.sessions.warm,
+        held_memory: Some(config.sessions.warm_memory),
         spares: config.workers.spares,
         isolation: config.isolation,
         queue: config.workers.queue,

@@ -235,3 +235,80 @@ fn wiped_when_freed_is_everything_that_a_run_leaves_in_its_worker() {
         assert!(seen);
     }
 }
+
+/// The text of the log where the states of sessions are read again, because no worker has kept them.
+const RESUMED: &str = "goes on from";
+
+#[test]
+fn sessions_of_one_tenant_share_processes_and_those_of_two_never_do() {
+    const SESSIONS: usize = 12;
+    let settings = ["workers.count=2", "workers.spares=1", "log.level=debug"];
+    let Hosted { server, clients, _place } = hosted(2, &settings);
+    let mut sessions = Vec::new();
+    for number in 0..SESSIONS {
+        for (tenant, client) in clients.iter().enumerate() {
+            let first =
+                client.run_with(&format!("x = [{number}, {tenant}]"), json!({"session": "new"}));
+            assert_eq!(first["session"]["state"], "kept", "{first}");
+            sessions.push((client, first["session"]["id"].clone(), json!([number, tenant])));
+        }
+    }
+    let all_go_on = || {
+        for (client, id, expected) in &sessions {
+            let next = client.run_with("x", json!({"session": id}));
+            assert_eq!(output(&next)["result"], *expected);
+        }
+    };
+    all_go_on();
+    let log = server.log();
+    assert!(!log.contains(RESUMED), "a session was not kept:\n{log}");
+    let workers: BTreeSet<&str> = log
+        .lines()
+        .filter(|line| field(line, "tenant.id").is_some())
+        .filter_map(|line| field(line, "worker.id"))
+        .collect();
+    assert!(workers.len() <= 4, "{} processes for {} sessions", workers.len(), sessions.len());
+    for worker in workers {
+        let lines = log.lines().filter(|line| field(line, "worker.id") == Some(worker));
+        let tenants: BTreeSet<&str> = lines.filter_map(|line| field(line, "tenant.id")).collect();
+        assert_eq!(tenants.len(), 1, "worker {worker} has served {tenants:?}");
+    }
+    // Their end costs each of their sessions the way from its last checkpoint, and nothing else.
+    let template = template_of(&server);
+    let workers = server.workers();
+    for worker in workers.iter().filter(|worker| Some(worker.id) != template) {
+        worker.kill();
+        assert!(worker.ends_within(Duration::from_secs(10)));
+    }
+    all_go_on();
+    assert!(server.log().contains(RESUMED));
+}
+
+/// Runs the cells of a session, each of which adds to a list that nobody else knows.
+fn go_on(client: &Client, name: &str, pauses: impl Iterator<Item = f64>) {
+    let first = client.run_with("x = []", json!({"session": "new"}));
+    let id = &first["session"]["id"];
+    let mut expected = Vec::new();
+    for pause in pauses {
+        let text = format!("{name}.{}", expected.len());
+        let code = format!("import time\ntime.sleep({pause})\nx.append('{text}')\nx");
+        let next = client.run_with(&code, json!({"session": id}));
+        expected.push(text);
+        assert_eq!(output(&next)["result"], json!(expected));
+    }
+}
+
+#[test]
+fn sessions_that_go_on_at_once_have_their_own_states() {
+    let Hosted { server, clients, _place } = hosted(2, &["workers.count=2", "sessions.warm=9"]);
+    thread::scope(|scope| {
+        for (tenant, client) in clients.iter().enumerate() {
+            for number in 0..6 {
+                let pause = move |round: i32| if (round + number) % 3 == 0 { 0.06 } else { 0.0 };
+                let name = format!("{tenant}.{number}");
+                scope.spawn(move || go_on(client, &name, (0..8).map(pause)));
+            }
+        }
+    });
+    assert!(!server.log().contains("lost worker"), "{}", server.log());
+}

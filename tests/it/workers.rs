@@ -434,7 +434,7 @@ fn a_worker_that_runs_guests_has_given_up_everything_else() {
         for (name, expected) in [
             ("Max core file size", "0 0 bytes"),
             ("Max processes", "0 0 processes"),
-            ("Max open files", "640 640 files"),
+            ("Max open files", "896 896 files"),
             ("Max file size", "536870912 536870912 bytes"),
         ] {
             assert_eq!(said_of(&worker, "limits", name), expected, "{name}");

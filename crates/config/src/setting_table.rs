@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 166] = [
+static SETTINGS: [SettingRow; 167] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -187,7 +187,8 @@ static SETTINGS: [SettingRow; 166] = [
     row("records.max_program", AtStart, "", "1 KiB to 1 MiB", "Maximum size of a program, and of its arguments, that is kept; longer ones are truncated.", ""),
     row("records.documents", AtStart, "", "", "Whether to keep the documents of reproducible runs, with code, arguments, output and log, so that they can be repeated.", "records.md#documents-of-reproducible-runs"),
     row("sessions.enabled", AtStart, "", "", "Whether calls of `run_code` may keep their interpreter in a session.", "sessions.md"),
-    row("sessions.warm", AtStart, "", "0 to 1,000", "Maximum number of interpreters that workers keep between two calls of their sessions; each takes the memory of a run. Others are restored from the disk.", ""),
+    row("sessions.warm", AtStart, "", "0 to 1,000", "Maximum number of interpreters that workers keep between two calls of their sessions. Others are restored from the disk.", ""),
+    row("sessions.warm_memory", AtStart, "", "16 MiB to 1 TiB", "Memory that the workers that keep interpreters may really take together; beyond it the interpreters that were used longest ago are closed.", ""),
     row("sessions.max", AtStart, "", "1 to 1,000,000", "Maximum number of open sessions of one tenant.", ""),
     row("sessions.quota", AtStart, "", "1 MiB to 16 TiB", "Maximum total size of what is kept of one tenant's sessions.", ""),
     row("sessions.idle", AtStart, "", "1 s to 366 d", "How long a session is kept after its last call.", ""),

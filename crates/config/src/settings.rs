@@ -31,8 +31,10 @@ use wardian_vocabulary::units::ByteCount;
 pub struct SessionSettings {
     /// True if calls may keep an interpreter between them.
     pub is_enabled: bool,
-    /// Maximum number of guests that workers keep between two cells. Default: 8.
+    /// Maximum number of guests that workers keep between two cells. Default: 64.
     pub warm: usize,
+    /// The memory that workers that keep guests may take. Default: 512 MiB.
+    pub warm_memory: ByteCount,
     /// The bounds of what is kept of them.
     pub store: SessionsConfig,
 }

@@ -10,6 +10,10 @@ use wardian_formats::job::frame;
 use wardian_vocabulary::quotas::TenantPolicy;
 use wardian_vocabulary::units::ByteCount;
 
+/// Guests that one worker keeps at most, unless the configuration says otherwise. Their addresses are those
+/// of half a terabyte, of which a process has 128.
+pub const MOST_HELD_BY_ONE: usize = 128;
+
 /// Set by operators.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
@@ -23,10 +27,16 @@ pub struct PoolConfig {
     pub most_runs: usize,
     /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
     pub spares: usize,
-    /// Guests that workers may keep between two turns. Each takes a further worker, and its memory
-    /// counts against `memory`. Beyond this number the guest that was used longest ago is closed.
-    /// Default 0: each guest is closed after its first turn.
+    /// Guests that workers may keep between two turns. The memory of each counts against `memory`. Beyond
+    /// this number the guest that was used longest ago is closed. Default 0: each guest is closed after its
+    /// first turn.
     pub most_held: usize,
+    /// Guests that one worker may keep. Each takes addresses of its process. Default
+    /// [`MOST_HELD_BY_ONE`](crate::MOST_HELD_BY_ONE).
+    pub most_held_by_one: usize,
+    /// The memory that workers that keep guests may really take, all together. Beyond it the guests that
+    /// were used longest ago are closed. Default: no bound.
+    pub held_memory: Option<ByteCount>,
     /// The runs that may follow one another in a worker. Default: those of all tenants.
     pub isolation: Isolation,
     /// Runs that may wait for a worker, of all tenants together. Default 256.
@@ -67,6 +77,8 @@ impl PoolConfig {
             most_runs: workers,
             spares: 1,
             most_held: 0,
+            most_held_by_one: MOST_HELD_BY_ONE,
+            held_memory: None,
             isolation: Isolation::Shared,
             queue: 256,
             memory: None,

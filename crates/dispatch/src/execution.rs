@@ -10,8 +10,7 @@ use crate::error::DispatchError;
 use crate::interrupter::TurnInterruption;
 use crate::packs::PackContent;
 use crate::scheduler::assignment::Phase;
-use crate::scheduler::claim::Claim;
-use crate::scheduler::held::GuestKey;
+use crate::scheduler::claim::{Claim, GuestKey};
 use crate::scheduler::lease::Lease;
 use crate::scheduler::shared::Scheduler;
 use crate::worker::channel::WorkerChannelError;
@@ -23,7 +22,7 @@ use crate::worker::run_clock::Patience;
 use crate::{FinishedRun, GuestSpec, Job, RunHost, RunStage, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::HostTime;
-use wardian_formats::job::message::Order;
+use wardian_formats::job::message::{GuestNumber, Order};
 use wardian_formats::job::outcome::{
     Conversions, LeftFiles, Logs, RunFailure, RunOutcome, RunUsage,
 };
@@ -72,7 +71,7 @@ impl TurnExecution {
             turn,
             content: None,
             limits: guest.setup.limits,
-            leaves_guest: false,
+            kept_as: None,
             interruption: TurnInterruption::never(),
             frames,
         };
@@ -80,11 +79,16 @@ impl TurnExecution {
         Ok(finished)
     }
 
-    /// Runs the first turn of a guest on a worker of its owner. With packs, the guest is resumed from
-    /// them.
+    /// A number for a guest that may be kept.
+    pub(crate) fn next_guest(&self) -> GuestNumber {
+        self.scheduler.next_guest()
+    }
+
+    /// Runs the first turn of a guest of this number on a worker of its owner. With packs, the guest is
+    /// resumed from them.
     pub(crate) async fn first_turn(
         &self,
-        (guest, packs): (&GuestSpec, Option<&[PackContent]>),
+        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&[PackContent]>),
         (turn, content, interruption): TurnToRun<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
@@ -96,14 +100,17 @@ impl TurnExecution {
             return Err(DispatchError::NotResumed { reason });
         }
         let setup = &guest.setup;
-        let open = if packs.is_some() { Order::Resume(setup) } else { Order::Open(setup) };
+        let open = match packs {
+            Some(_) => Order::Resume(number, setup),
+            None => Order::Open(number, setup),
+        };
         let mut frames = frame::encode_order(&open).map_err(DispatchError::TooLarge)?;
-        let first = frame::encode_order(&Order::Turn(turn));
+        let first = frame::encode_order(&Order::Turn(number, turn));
         frames.extend(first.map_err(DispatchError::TooLarge)?);
-        let (limits, leaves_guest) = (setup.limits, true);
+        let (limits, kept_as) = (setup.limits, Some(number));
         let (guest, frames) = (Some(guest), Arc::new(frames));
         let order =
-            TurnOrder { guest, packs, turn, content, limits, leaves_guest, interruption, frames };
+            TurnOrder { guest, packs, turn, content, limits, kept_as, interruption, frames };
         self.begin(&order, claim, host).await
     }
 
@@ -115,11 +122,11 @@ impl TurnExecution {
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
-        let frames = frame::encode_order(&Order::Turn(turn)).map_err(DispatchError::TooLarge)?;
-        let frames = Arc::new(frames);
-        let (guest, packs, leaves_guest) = (None, None, true);
+        let frames = frame::encode_order(&Order::Turn(key.number, turn));
+        let frames = Arc::new(frames.map_err(DispatchError::TooLarge)?);
+        let (guest, packs, kept_as) = (None, None, Some(key.number));
         let order =
-            TurnOrder { guest, packs, turn, content, limits, leaves_guest, interruption, frames };
+            TurnOrder { guest, packs, turn, content, limits, kept_as, interruption, frames };
         let asked = Instant::now();
         let lease = Lease::acquire_turn(&self.scheduler, claim, key, host).await?;
         let ended = self.attempt(lease, &order, asked.elapsed(), host).await?;
@@ -171,7 +178,7 @@ impl TurnExecution {
         match exchange::perform(worker, order, queued, host, self.patience).await {
             Ok((finished, broken)) => {
                 let lost = broken.map(|broken| self.explain(&broken, order, id, &process));
-                Ok(Some(self.end(lease, finished, lost.is_some())))
+                Ok(Some(self.end(lease, order.kept_as, finished, lost.is_some())))
             }
             Err(Broken::NotStarted(AttachError::Share(error))) => {
                 lease.end();
@@ -207,15 +214,23 @@ impl TurnExecution {
     }
 
     /// Gives the worker back, or gives it up, after a run that has its outcome.
-    fn end(&self, lease: Lease, mut finished: FinishedRun, is_worker_lost: bool) -> Ended {
-        let key = if is_worker_lost {
-            lease.discard();
-            None
-        } else if finished.is_guest_kept {
-            lease.hold()
-        } else {
-            lease.end();
-            None
+    fn end(
+        &self,
+        lease: Lease,
+        number: Option<GuestNumber>,
+        mut finished: FinishedRun,
+        is_worker_lost: bool,
+    ) -> Ended {
+        let key = match number.filter(|_| finished.is_guest_kept) {
+            _ if is_worker_lost => {
+                lease.discard();
+                None
+            }
+            Some(number) => lease.hold(number),
+            None => {
+                lease.end();
+                None
+            }
         };
         finished.is_guest_kept = key.is_some();
         self.count_finished(&finished);

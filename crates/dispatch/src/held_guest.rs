@@ -1,5 +1,6 @@
 //! A guest that is kept from turn to turn.
 
+use wardian_formats::job::message::GuestNumber;
 use wardian_formats::job::{SetupLimits, Turn};
 use wardian_vocabulary::units::ByteCount;
 
@@ -7,21 +8,22 @@ use crate::error::DispatchError;
 use crate::execution::TurnExecution;
 use crate::interrupter::TurnInterrupter;
 use crate::packs::PackContent;
-use crate::scheduler::claim::Claim;
-use crate::scheduler::held::GuestKey;
+use crate::scheduler::claim::{Claim, GuestKey};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 
 /// A guest that has one turn after another, and keeps its state between them.
 ///
 /// It is opened, or resumed from its packs, by its first turn, which is admitted like a run and may be
-/// given to another worker if the first one breaks before it begins. From then on a worker keeps the guest: its memory stays
-/// admitted, and nothing else of it counts as a run until the next turn. That turn waits for its place
-/// among the runs, and for no worker.
+/// given to another worker if the first one breaks before it begins. From then on a worker keeps the guest,
+/// perhaps beside others of its owner: its memory stays admitted, and nothing else of it counts as a run
+/// until the next turn. That turn waits for its place among the runs, and until its worker has no other run.
 ///
 /// A guest that is kept can be lost between two turns: for a further one if there are
-/// [`most_held`](crate::PoolConfig::most_held), for a run that lacks its memory, with its worker, or at
-/// the end of the pool. Then the next turn fails with [`DispatchError::GuestLost`]: it was not begun, or its
-/// worker ended at once and had asked nothing of the host, so that nothing outside of the guest has changed.
+/// [`most_held`](crate::PoolConfig::most_held) or its worker has as many as it may, for a run that lacks its
+/// memory, because its worker holds a cell of another one, with its worker, or at the end of the pool. It is
+/// also lost if its worker is busy when the next turn could begin in another one. Then the next turn fails with
+/// [`DispatchError::GuestLost`]: it was not begun, or its worker ended at once and had asked nothing of the
+/// host, so that nothing outside of the guest has changed.
 /// None is lost in the middle of a turn, unless its worker breaks or its caller leaves.
 ///
 /// After a turn that [saves it](Turn::saves_state) and has left the guest whole, the result has the guest's
@@ -29,11 +31,12 @@ use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 /// state after the first one continues the one before, up to
 /// [`MOST_IN_CHAIN`](wardian_formats::job::session::checkpoint::MOST_IN_CHAIN).
 ///
-/// Dropping it closes it. Its worker serves others from then on.
+/// Dropping it closes it. The memory serves others from then on.
 #[derive(Debug)]
 pub struct HeldGuest {
     execution: TurnExecution,
     claim: Claim,
+    number: GuestNumber,
     limits: SetupLimits,
     interrupter: TurnInterrupter,
     state: State,
@@ -53,9 +56,10 @@ enum State {
 
 impl HeldGuest {
     pub(crate) fn new(execution: TurnExecution, guest: GuestSpec, claim: Claim) -> Self {
-        let limits = guest.setup.limits;
+        let (number, limits) = (execution.next_guest(), guest.setup.limits);
+        let claim = Claim { opens_guest: true, ..claim };
         let (interrupter, state) = (TurnInterrupter::new(), State::New(Box::new(guest)));
-        Self { execution, claim, limits, interrupter, state }
+        Self { execution, claim, number, limits, interrupter, state }
     }
 
     pub(crate) fn resumed(
@@ -63,9 +67,10 @@ impl HeldGuest {
         (guest, packs): (GuestSpec, Vec<PackContent>),
         claim: Claim,
     ) -> Self {
-        let limits = guest.setup.limits;
+        let (number, limits) = (execution.next_guest(), guest.setup.limits);
+        let claim = Claim { opens_guest: true, ..claim };
         let (interrupter, state) = (TurnInterrupter::new(), State::Parked(Box::new(guest), packs));
-        Self { execution, claim, limits, interrupter, state }
+        Self { execution, claim, number, limits, interrupter, state }
     }
 
     /// A handle to interrupt the turns of this guest, while they borrow it.
@@ -114,10 +119,10 @@ impl HeldGuest {
         let order = (turn, content, in_progress.interruption());
         let ended = match &self.state {
             State::New(guest) => {
-                execution.first_turn((guest.as_ref(), None), order, claim, host).await
+                execution.first_turn((self.number, guest.as_ref(), None), order, claim, host).await
             }
             State::Parked(guest, packs) => {
-                let begun_as = (guest.as_ref(), Some(packs.as_slice()));
+                let begun_as = (self.number, guest.as_ref(), Some(packs.as_slice()));
                 execution.first_turn(begun_as, order, claim, host).await
             }
             State::Kept(key) => execution.next_turn((*key, self.limits), order, claim, host).await,

@@ -22,7 +22,8 @@
 //! new worker when the old one has ended.
 //!
 //! INVARIANT(one-run-one-crash): the loss of a worker fails exactly one run, which ends as
-//! `SandboxCrash`. A run that a worker has begun is never repeated.
+//! `SandboxCrash`. A run that a worker has begun is never repeated. Guests that the worker keeps between two
+//! turns are lost with it, and can be resumed in others.
 //! INVARIANT(back-to-size): a lost worker is replaced at once. A worker that cannot start is tried
 //! again, after pauses.
 
@@ -47,7 +48,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::config::PoolConfig;
+pub use crate::config::{MOST_HELD_BY_ONE, PoolConfig};
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
 pub use crate::file_content::{FileDraft, SealedContent};

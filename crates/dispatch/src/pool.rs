@@ -190,6 +190,7 @@ impl Pool {
             memory,
             is_own: false,
             owner: self.isolation.owner_of(tenant),
+            opens_guest: false,
         }
     }
 

@@ -33,8 +33,8 @@ pub struct WorkerStatus {
     pub(crate) is_forked: bool,
     /// True between two runs.
     pub is_resting: bool,
-    /// True if it keeps a guest, in a turn or between two.
-    pub keeps_guest: bool,
+    /// Guests that it keeps, in a turn or between two.
+    pub guests: usize,
     /// Runs and turns that it was given.
     pub runs: u64,
     /// The owner of these runs; none before the first one.
@@ -69,8 +69,8 @@ pub struct Counters {
     /// Idle workers that were given up, because their owner was another than that of the runs to
     /// come.
     pub given_up: u64,
-    /// Guests that were given up between two turns: for others, for the memory that runs needed, or
-    /// because their worker was replaced.
+    /// Guests that were given up between two turns: for others, for the memory that runs needed, because
+    /// their worker was replaced or held a cell of another one, or to go on in another worker.
     pub guests_given_up: u64,
     /// Runs that waited for the start of a worker, because all idle ones belonged to others.
     pub awaited: u64,

@@ -16,7 +16,8 @@ use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::job::attachment::{AttachmentKey, PackedFile};
 use wardian_formats::job::message::Payload;
 
-/// Loaded code and attached images, ready to run one guest at a time.
+/// Loaded code and attached images, ready to run one guest at a time. Others that are open keep their slots
+/// meanwhile.
 #[derive(Debug)]
 pub struct Sandbox {
     pub(crate) config: SandboxConfig,

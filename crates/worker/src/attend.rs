@@ -1,34 +1,88 @@
-//! The main loop of a worker: carries out the gateway's orders, for one guest at a time.
+//! The main loop of a worker: carries out the gateway's orders, one turn at a time.
 //!
 //! A session opens a guest, or resumes one from the packs of a checkpoint, gives it turns, and closes
-//! it. After each turn that is a cell or changes files, the gateway gets the guest's state. A run is one turn
-//! in one message, and nothing follows its answer.
+//! it. A worker keeps the guests of several sessions between their turns. After each turn that is a cell or
+//! changes files, the gateway gets the guest's state. A run is one turn in one message, and nothing follows
+//! its answer.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::mem::take;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::error::WorkerError;
-use crate::host::{ChannelHost, LeftChannel};
+use crate::host::{ChannelHost, CloseGuests, LeftChannel};
 use crate::link::channel::Channel;
 use crate::link::error::ChannelError;
 use crate::runner::{Runner, RunnerError};
 use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
-use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, ToWorker};
+use wardian_formats::job::message::{FromWorker, GuestNumber, PAYLOAD_MAX, Payload, ToWorker};
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 use wardian_formats::job::session::files::FilesOrder;
 use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
 
-/// The work since the last turn, and how long it took.
-#[derive(Debug, Clone, Copy, Default)]
+/// A guest that is open.
+struct Opened<G> {
+    /// The guest, or the reason why it could not be resumed.
+    guest: Result<G, PackError>,
+    /// How long it took to make it from its packs, until its first turn says so.
+    resumed: Option<Duration>,
+}
+
+impl<G> Opened<G> {
+    const fn new(guest: Result<G, PackError>) -> Self {
+        Self { guest, resumed: None }
+    }
+}
+
+/// The guests that are open, without the one that has a turn.
+struct OpenGuests<G>(RefCell<BTreeMap<GuestNumber, Opened<G>>>);
+
+impl<G> Default for OpenGuests<G> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<G> fmt::Debug for OpenGuests<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.borrow().keys()).finish()
+    }
+}
+
+impl<G> OpenGuests<G> {
+    /// True if no guest has this number.
+    fn is_free(&self, number: GuestNumber) -> bool {
+        !self.0.borrow().contains_key(&number)
+    }
+
+    fn put(&self, number: GuestNumber, guest: Opened<G>) {
+        self.0.borrow_mut().insert(number, guest);
+    }
+
+    fn take(&self, number: GuestNumber) -> Result<Opened<G>, WorkerError> {
+        self.0.borrow_mut().remove(&number).ok_or(WorkerError::Unexpected)
+    }
+}
+
+impl<G> CloseGuests for OpenGuests<G> {
+    fn close(&self, number: GuestNumber) -> bool {
+        let closed = self.0.borrow_mut().remove(&number);
+        closed.is_some()
+    }
+}
+
+/// What came before a turn, and how long it took.
+#[derive(Debug, Clone, Copy)]
 struct Before {
-    /// The reset after a guest.
+    /// The reset after the last guest that was closed, if no other turn has said so.
     last_reset: Option<Duration>,
-    /// The guest that was made from its packs.
+    /// The guest was made from its packs, and this is its first turn.
     resumed: Option<Duration>,
 }
 
@@ -37,10 +91,10 @@ struct Before {
 /// # Errors
 ///
 /// The gateway or the sandbox broke.
-pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerError> {
+pub fn attend<R: Runner>(channel: Channel, runner: &mut R) -> Result<(), WorkerError> {
     let channel = Rc::new(RefCell::new(channel));
-    let mut before = Before::default();
-    let mut open: Option<Result<_, PackError>> = None;
+    let mut last_reset = None;
+    let guests = Rc::new(OpenGuests::<R::Guest>::default());
     let mut packs = Vec::new();
     let mut content = None;
     loop {
@@ -55,44 +109,41 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             }
             ToWorker::Detach(key) => runner.detach(&key),
             ToWorker::Content if content.is_none() && packs.is_empty() => content = Some(payload),
-            ToWorker::Open(setup) if open.is_none() && packs.is_empty() => {
-                open = Some(Ok(runner.open((*setup).into()).map_err(WorkerError::Sandbox)?));
+            ToWorker::Open(number, setup) if packs.is_empty() && guests.is_free(number) => {
+                let guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
+                guests.put(number, Opened::new(Ok(guest)));
             }
-            ToWorker::Pack if open.is_none() && packs.len() < MOST_IN_CHAIN => packs.push(payload),
-            ToWorker::Resume(setup) if open.is_none() => {
+            ToWorker::Pack if packs.len() < MOST_IN_CHAIN => packs.push(payload),
+            ToWorker::Resume(number, setup) if guests.is_free(number) => {
                 let begun = Instant::now();
                 let resumed = runner.resume((*setup).into(), take(&mut packs));
-                open = Some(resumed.map_err(WorkerError::Sandbox)?);
-                before.resumed = Some(begun.elapsed());
+                let guest = resumed.map_err(WorkerError::Sandbox)?;
+                guests.put(number, Opened { guest, resumed: Some(begun.elapsed()) });
             }
-            ToWorker::Turn(turn) => {
-                let guest = open.as_mut().ok_or(WorkerError::Unexpected)?;
+            ToWorker::Turn(number, turn) if packs.is_empty() => {
                 let turn = (*turn, content.take());
-                let left = give_turn(&channel, runner, (guest, turn), &mut before)?;
-                if left == LeftChannel::Closed {
-                    before.last_reset = close_open(&channel, runner, open.take())?;
-                }
+                give_turn(&channel, runner, (&guests, number, turn), &mut last_reset)?;
             }
-            ToWorker::Close => {
-                let last_reset = close_open(&channel, runner, open.take())?;
-                before = Before { last_reset, resumed: None };
+            ToWorker::Close(number) if packs.is_empty() && content.is_none() => {
+                last_reset = close_open(&channel, runner, guests.take(number)?)?;
             }
-            ToWorker::Run(setup, turn)
-                if open.is_none() && packs.is_empty() && content.is_none() =>
-            {
+            ToWorker::Run(setup, turn) if packs.is_empty() && content.is_none() => {
                 let watch = Stopwatch::start();
                 let mut guest = runner.open((*setup).into()).map_err(WorkerError::Sandbox)?;
                 let order = (&mut guest, (*turn, None), ChannelHost::new(&channel));
-                perform(&channel, runner, order, (watch, take(&mut before)))?;
+                let before = Before { last_reset: last_reset.take(), resumed: None };
+                perform(&channel, runner, order, (watch, before))?;
                 // The gateway has its answer, so cleaning up does not delay the caller.
-                before.last_reset = Some(close(&channel, runner, guest)?);
+                last_reset = Some(close(&channel, runner, guest)?);
             }
             // The turn ended while the message was on its way.
             ToWorker::Cancel | ToWorker::Interrupt => {}
-            ToWorker::Open(_)
+            ToWorker::Open(..)
             | ToWorker::Pack
             | ToWorker::Content
-            | ToWorker::Resume(_)
+            | ToWorker::Resume(..)
+            | ToWorker::Turn(..)
+            | ToWorker::Close(_)
             | ToWorker::Run(..)
             | ToWorker::BlobStored { .. }
             | ToWorker::NetworkAnswered
@@ -110,34 +161,40 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
 /// A turn, and the content of the file that it writes.
 type TurnWithContent = (Turn, Option<Payload>);
 
-/// Gives the open guest a turn. If that was a cell, or has changed files, the gateway gets the guest's state
+/// Gives an open guest a turn. If that was a cell, or has changed files, the gateway gets the guest's state
 /// as well.
 fn give_turn<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    (guest, turn): (&mut Result<R::Guest, PackError>, TurnWithContent),
-    before: &mut Before,
-) -> Result<LeftChannel, WorkerError> {
+    (guests, number, turn): (&Rc<OpenGuests<R::Guest>>, GuestNumber, TurnWithContent),
+    last_reset: &mut Option<Duration>,
+) -> Result<(), WorkerError> {
     let watch = Stopwatch::start();
     let (is_cell, saves_state) = (turn.0.cell.is_some(), turn.0.saves_state());
-    let guest = match guest {
+    let Opened { guest, resumed } = guests.take(number)?;
+    let mut guest = match guest {
         Ok(guest) => guest,
         Err(refused) => {
-            before.resumed = None;
-            let reason = CauseChain(&*refused).to_string();
-            channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?;
-            return Ok(LeftChannel::Waiting);
+            let reason = CauseChain(&refused).to_string();
+            guests.put(number, Opened::new(Err(refused)));
+            return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
         }
     };
     let host = ChannelHost::new(channel);
-    let host = if is_cell { host.of_cell() } else { host };
-    let order = (&mut *guest, turn, host);
-    let performed = perform(channel, runner, order, (watch, take(before)))?;
-    let Some(can_go_on) = performed else { return Ok(LeftChannel::Closed) };
+    let others = Rc::<OpenGuests<R::Guest>>::clone(guests);
+    let host = if is_cell { host.of_cell(number, others) } else { host };
+    let order = (&mut guest, turn, host);
+    let before = Before { last_reset: last_reset.take(), resumed };
+    let performed = perform(channel, runner, order, (watch, before))?;
+    let Some(can_go_on) = performed else {
+        *last_reset = Some(close(channel, runner, guest)?);
+        return Ok(());
+    };
     if saves_state && can_go_on {
-        park(&mut channel.borrow_mut(), runner, guest)?;
+        park(&mut channel.borrow_mut(), runner, &mut guest)?;
     }
-    Ok(LeftChannel::Waiting)
+    guests.put(number, Opened::new(Ok(guest)));
+    Ok(())
 }
 
 /// Performs a turn and sends its outcome, which says how long what came before it took. Returns
@@ -192,13 +249,13 @@ fn park<R: Runner>(
     Ok(channel.send(&FromWorker::NotParked { reason }, &[])?)
 }
 
-/// Closes the guest that is open, unless it could not be resumed. Returns how long that took.
+/// Closes a guest, unless it could not be resumed. Returns how long that took.
 fn close_open<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
-    open: Option<Result<R::Guest, PackError>>,
+    open: Opened<R::Guest>,
 ) -> Result<Option<Duration>, WorkerError> {
-    match open.ok_or(WorkerError::Unexpected)? {
+    match open.guest {
         Ok(guest) => close(channel, runner, guest).map(Some),
         Err(_not_resumed) => Ok(None),
     }
@@ -239,11 +296,15 @@ mod tests {
     use wardian_formats::job::frame;
     use wardian_formats::job::message::{INLINE_MAX, Order, Refusal};
     use wardian_formats::job::outcome::{RunFailure, RunOutcome};
+    use wardian_formats::job::session::asking::JsonText;
     use wardian_formats::job::session::cell::CellOrder;
     use wardian_formats::job::session::checkpoint::PackFacts;
     use wardian_formats::job::socket::{self, Incoming};
     use wardian_sandbox::memory::PayloadBytes;
     use wardian_vocabulary::ids::{BlobId, Digest, WorkspacePath};
+
+    const ONE: GuestNumber = GuestNumber(1);
+    const TWO: GuestNumber = GuestNumber(2);
 
     fn shared(content: AttachedContent) -> Attachment {
         Attachment { owner: Owner::Shared, content }
@@ -295,7 +356,7 @@ mod tests {
 
         fn resume(&self) {
             let (setup, _) = script("");
-            self.send(&frame::encode(&Order::Resume(&setup), &[], false).unwrap());
+            self.send(&frame::encode(&Order::Resume(ONE, &setup), &[], false).unwrap());
         }
 
         /// Runs a cell in the open guest, and returns the first line of its log and its pack.
@@ -355,20 +416,24 @@ mod tests {
     }
 
     fn turn_of(source: &str) -> ToWorker {
-        ToWorker::Turn(script(source).1)
+        ToWorker::Turn(ONE, script(source).1)
     }
 
     fn cell_of(source: &str) -> ToWorker {
+        cell_in(ONE, source)
+    }
+
+    fn cell_in(guest: GuestNumber, source: &str) -> ToWorker {
         let (_, turn) = script(source);
         let cell = Some(CellOrder::new(1, false));
-        ToWorker::Turn(Box::new(Turn { cell, ..*turn }))
+        ToWorker::Turn(guest, Box::new(Turn { cell, ..*turn }))
     }
 
     #[test]
     fn a_guest_keeps_its_state_from_turn_to_turn_until_it_is_closed() {
         let mut gateway = Gateway::open();
         for kept in ["one", "two"] {
-            gateway.tell(&ToWorker::Open(script("").0));
+            gateway.tell(&ToWorker::Open(ONE, script("").0));
             let turns = [
                 (format!("keep {kept}\nreturn {{}}"), true),
                 ("keep more\nblob text/plain x".to_owned(), true),
@@ -395,7 +460,7 @@ mod tests {
                 let is_first = number == 0 && kept == "two";
                 assert_eq!(outcome.usage.last_reset.is_some(), is_first, "{number} {kept}");
             }
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
         }
         gateway.run("kept\nreturn {}");
         assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "a run has a guest of its own");
@@ -406,7 +471,7 @@ mod tests {
     fn a_guest_goes_on_from_its_packs_in_another_worker() {
         let mut packs = Vec::new();
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         for (number, long) in [(1, 0), (2, INLINE_MAX), (3, 0)] {
             let (_, facts, pack) = gateway.cell(&format!("keep {number}{}", "x".repeat(long)));
             assert_eq!((facts.sequence, pack.len() > INLINE_MAX), (number, long > 0));
@@ -423,7 +488,7 @@ mod tests {
             assert!(log == expected, "{} bytes", log.len());
             assert_eq!((facts.sequence, facts.base), (4, Some(Digest::of(&packs[2]))));
             assert!(pack.len() < INLINE_MAX, "only what is new is in it");
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
             gateway.run("kept\nreturn {}");
             assert_eq!(gateway.outcome().0.logs.chunks[0].text, "");
             assert!(gateway.close().is_ok());
@@ -433,9 +498,9 @@ mod tests {
     #[test]
     fn packs_that_make_no_guest_are_the_end_of_its_first_turn() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         let packs = ["keep 1", "keep 2"].map(|source| gateway.cell(source).2);
-        gateway.tell(&ToWorker::Close);
+        gateway.tell(&ToWorker::Close(ONE));
         let mut damaged = packs[0].clone();
         *damaged.last_mut().unwrap() ^= 1;
         let refused: [(Vec<&[u8]>, &str); 4] = [
@@ -455,11 +520,11 @@ mod tests {
                 assert!(reason.contains(expected), "{reason}");
             }
             // Nothing is left of it, and the next one has its own packs.
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
             gateway.give(&packs[0]);
             gateway.resume();
             assert_eq!(gateway.cell("kept").0, "1");
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
         }
         assert!(gateway.close().is_ok());
     }
@@ -474,12 +539,12 @@ mod tests {
             let cell = cell.clone();
             gateway.tell(&ToWorker::Run(setup, Box::new(Turn { cell, ..*turn })));
             gateway.outcome();
-            gateway.tell(&ToWorker::Open(script("").0));
+            gateway.tell(&ToWorker::Open(ONE, script("").0));
             for turn in [turn_of("return {}"), cell_of("trap")] {
                 gateway.tell(&turn);
                 gateway.outcome();
             }
-            gateway.tell(&ToWorker::Close);
+            gateway.tell(&ToWorker::Close(ONE));
         }
         gateway.run("log last\nreturn {}");
         assert_eq!(gateway.outcome().0.logs.chunks[0].text, "last");
@@ -489,7 +554,7 @@ mod tests {
     #[test]
     fn a_guest_that_cannot_be_parked_is_no_fault_of_the_worker() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         for _ in 0..2 {
             gateway.tell(&cell_of("unparkable\nreturn {}"));
             assert_eq!(gateway.outcome().0.end, Ok(()));
@@ -502,32 +567,146 @@ mod tests {
     }
 
     #[test]
-    fn one_guest_at_a_time() {
+    fn each_guest_keeps_its_own_state_beside_others_and_runs() {
+        let mut gateway = Gateway::open();
+        let numbers: Vec<GuestNumber> = (1..=5).map(GuestNumber).collect();
+        for number in &numbers {
+            gateway.tell(&ToWorker::Open(*number, script("").0));
+        }
+        for round in 0..3 {
+            for number in &numbers {
+                gateway.tell(&cell_in(*number, &format!("kept\nkeep {}.{round}", number.0)));
+                let (outcome, _) = gateway.outcome();
+                let before: Vec<String> = (0..round).map(|r| format!("{}.{r}", number.0)).collect();
+                assert_eq!(outcome.logs.chunks[0].text, before.join(" "));
+                let (FromWorker::Parked(facts), _) = gateway.hear() else {
+                    panic!("no pack followed");
+                };
+                assert_eq!(facts.sequence, round + 1, "each has its own chain");
+                gateway.run("kept\nreturn {}");
+                assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "a run has its own");
+            }
+        }
+        // The end of one leaves the others, and its number can be given again.
+        gateway.tell(&cell_in(TWO, "trap"));
+        gateway.outcome();
+        gateway.tell(&ToWorker::Close(TWO));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
+        for (number, expected) in [(ONE, "1.0 1.1 1.2"), (TWO, ""), (GuestNumber(5), "5.0 5.1 5.2")]
+        {
+            gateway.tell(&cell_in(number, "kept"));
+            assert_eq!(gateway.outcome().0.logs.chunks[0].text, expected);
+            gateway.hear();
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn others_are_closed_while_a_cell_is_held_and_only_its_guest_goes_on() {
+        let held_with = |gateway: &mut Gateway| {
+            gateway.tell(&ToWorker::Open(ONE, script("").0));
+            gateway.tell(&ToWorker::Open(TWO, script("").0));
+            gateway.tell(&cell_of("keep one\nask\nreturn 1"));
+            assert!(gateway.outcome().0.cell.is_some_and(|cell| cell.is_held));
+        };
+        let answers = |number| {
+            let ToWorker::Turn(_, turn) = cell_in(number, "") else { panic!("no turn") };
+            let text = serde_json::value::RawValue::from_string("[7]".to_owned()).unwrap();
+            let answers = Some(JsonText::new(text));
+            let cell = Some(CellOrder { answers, ..CellOrder::new(1, false) });
+            ToWorker::Turn(number, Box::new(Turn { cell, ..*turn }))
+        };
+        let mut gateway = Gateway::open();
+        held_with(&mut gateway);
+        gateway.tell(&ToWorker::Close(TWO));
+        gateway.tell(&answers(ONE));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "[7]");
+        assert!(matches!(gateway.hear().0, FromWorker::Parked(_)));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
+        gateway.tell(&cell_in(TWO, "kept"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "the other one was closed");
+        gateway.hear();
+        gateway.tell(&cell_of("kept"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "one");
+        gateway.hear();
+        assert!(gateway.close().is_ok());
+        // The guest itself is closed while its cell is held.
+        let mut gateway = Gateway::open();
+        held_with(&mut gateway);
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.tell(&cell_in(TWO, "kept"));
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "", "the other one goes on");
+        gateway.hear();
+        assert!(gateway.close().is_ok());
+        let wrong = [answers(TWO), ToWorker::Close(GuestNumber(3)), run_of("return {}")];
+        for message in wrong {
+            let mut gateway = Gateway::open();
+            held_with(&mut gateway);
+            gateway.tell(&message);
+            assert!(gateway.close().is_err(), "it went on after {message:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_to_the_guest_of_the_next_turn_alone() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
+        let mut write = |guest: GuestNumber, content: &[u8], opens: bool| {
+            gateway.send(&frame::encode(&ToWorker::Content, content, false).unwrap());
+            if opens {
+                gateway.tell(&ToWorker::Open(guest, script("").0));
+            }
+            let order = FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() };
+            let turn = Turn::of_files(order, script("").1.limits);
+            gateway.tell(&ToWorker::Turn(guest, Box::new(turn)));
+            assert_eq!(gateway.outcome().0.end, Ok(()));
+            let (FromWorker::Parked(facts), _) = gateway.hear() else { panic!("no pack followed") };
+            facts.sequence
+        };
+        // The content precedes the opening of its guest.
+        assert_eq!(write(TWO, b"x", true), 1);
+        assert_eq!(write(ONE, b"y", false), 1);
+        assert_eq!(write(TWO, b"z", false), 2);
+        for (number, expected) in [(ONE, "a=y"), (TWO, "a=x a=z")] {
+            gateway.tell(&cell_in(number, "kept"));
+            assert_eq!(gateway.outcome().0.logs.chunks[0].text, expected);
+            gateway.hear();
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn orders_for_guests_that_do_not_fit_end_the_worker() {
         let setup = || script("").0;
-        let spare = || ToWorker::Open(setup());
+        let open = || ToWorker::Open(ONE, setup());
         let pack = || ToWorker::Pack;
-        let resume = || ToWorker::Resume(setup());
-        let files = |order| ToWorker::Turn(Box::new(Turn::of_files(order, script("").1.limits)));
+        let resume = || ToWorker::Resume(ONE, setup());
+        let files =
+            |order| ToWorker::Turn(ONE, Box::new(Turn::of_files(order, script("").1.limits)));
         let write = || files(FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() });
         let look = || files(FilesOrder::Read { path: "a".to_owned() });
-        let fails: [Vec<ToWorker>; 17] = [
-            vec![spare(), write()],
-            vec![spare(), ToWorker::Content, look()],
-            vec![spare(), ToWorker::Content, turn_of("return {}")],
+        let fails: [Vec<ToWorker>; 21] = [
+            vec![open(), write()],
+            vec![open(), ToWorker::Content, look()],
+            vec![open(), ToWorker::Content, turn_of("return {}")],
+            vec![open(), ToWorker::Content, write(), write()],
+            vec![open(), ToWorker::Content, ToWorker::Close(ONE)],
             vec![ToWorker::Content, ToWorker::Content],
+            vec![pack(), ToWorker::Content],
             vec![ToWorker::Content, run_of("return {}")],
-            vec![spare(), pack()],
-            vec![resume(), pack()],
-            vec![spare(), resume()],
+            vec![open(), resume()],
             vec![resume(), resume()],
-            vec![pack(), spare()],
+            vec![pack(), open()],
             vec![pack(), run_of("return {}")],
+            vec![open(), pack(), turn_of("return {}")],
+            vec![open(), pack(), ToWorker::Close(ONE)],
             (0..=MOST_IN_CHAIN).map(|_| pack()).collect(),
             vec![turn_of("return {}")],
-            vec![ToWorker::Close],
-            vec![spare(), spare()],
-            vec![spare(), run_of("return {}")],
-            vec![spare(), ToWorker::Close, ToWorker::Close],
+            vec![ToWorker::Close(ONE)],
+            vec![open(), open()],
+            vec![open(), ToWorker::Close(TWO)],
+            vec![open(), ToWorker::Turn(TWO, script("return {}").1)],
+            vec![open(), ToWorker::Close(ONE), ToWorker::Close(ONE)],
         ];
         for messages in fails {
             let gateway = Gateway::open();
@@ -556,20 +735,24 @@ mod tests {
     #[test]
     fn an_outcome_says_how_long_it_took_to_make_its_guest_from_packs() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         let pack = gateway.cell("keep 1").2;
-        gateway.tell(&ToWorker::Close);
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.tell(&ToWorker::Open(TWO, script("").0));
         gateway.give(&pack);
         gateway.resume();
-        for is_first in [true, false] {
-            gateway.tell(&cell_of("kept"));
+        // Other guests and runs had nothing of it.
+        for (guest, is_first) in [(TWO, false), (ONE, true), (ONE, false)] {
+            gateway.run("return {}");
+            assert_eq!(gateway.outcome().0.usage.resumed, None);
+            gateway.tell(&cell_in(guest, "kept"));
             let (FromWorker::Done { outcome, .. }, _) = gateway.hear() else {
                 panic!("said something else");
             };
             assert_eq!(outcome.usage.resumed.is_some(), is_first);
             assert!(matches!(gateway.hear().0, FromWorker::Parked(_)));
         }
-        gateway.tell(&ToWorker::Close);
+        gateway.tell(&ToWorker::Close(ONE));
         gateway.run("return {}");
         assert_eq!(gateway.outcome().0.usage.resumed, None);
         assert!(gateway.close().is_ok());
@@ -617,7 +800,7 @@ mod tests {
     #[test]
     fn an_interrupted_turn_ends_by_itself_and_the_guest_goes_on() {
         let mut gateway = Gateway::open();
-        gateway.tell(&ToWorker::Open(script("").0));
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
         // Before a turn it means nothing.
         gateway.tell(&ToWorker::Interrupt);
         gateway.tell(&turn_of("keep one\nreturn {}"));

@@ -1,6 +1,7 @@
 //! The host of a running guest: the worker's end of the socket to the gateway.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::io::BufRead;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +11,9 @@ use crate::link::channel::{Channel, SocketPeek, Unasked};
 use crate::link::error::ChannelError;
 use wardian_formats::job::Turn;
 use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted, OutputListener};
-use wardian_formats::job::message::{FromWorker, PAYLOAD_MAX, Payload, Refusal, ToWorker};
+use wardian_formats::job::message::{
+    FromWorker, GuestNumber, PAYLOAD_MAX, Payload, Refusal, ToWorker,
+};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::RunOutcome;
 use wardian_vocabulary::ids::BlobId;
@@ -26,10 +29,24 @@ use wardian_vocabulary::units::ByteCount;
 #[derive(Debug, Clone)]
 pub struct ChannelHost {
     channel: Rc<RefCell<Channel>>,
-    /// True if the turn is one of a guest that stays open, and a cell.
-    can_hold: bool,
+    /// The guest, if the turn is one of a guest that stays open, and a cell.
+    cell: Option<OpenCell>,
     state: Rc<RefCell<HostState>>,
     conversation: Arc<Conversation>,
+}
+
+/// A cell that may be held.
+#[derive(Debug, Clone)]
+struct OpenCell {
+    guest: GuestNumber,
+    /// The other guests of the worker.
+    others: Rc<dyn CloseGuests>,
+}
+
+/// Guests that can be closed while the worker holds a cell of another one.
+pub(crate) trait CloseGuests: fmt::Debug {
+    /// Closes a guest. Returns false if it is not open.
+    fn close(&self, number: GuestNumber) -> bool;
 }
 
 /// State by which another thread distinguishes an answer from an unrequested message. The only
@@ -111,12 +128,13 @@ impl ChannelHost {
         let conversation = Arc::<Conversation>::default();
         conversation.note(&channel.borrow());
         let (channel, state) = (Rc::clone(channel), Rc::new(RefCell::new(HostState::Open)));
-        Self { channel, can_hold: false, state, conversation }
+        Self { channel, cell: None, state, conversation }
     }
 
-    /// The same host for a cell of a guest that stays open, which may be held.
-    pub(crate) fn of_cell(self) -> Self {
-        Self { can_hold: true, ..self }
+    /// The same host for a cell of a guest that stays open, which may be held. The `others` that are
+    /// open can be closed meanwhile.
+    pub(crate) fn of_cell(self, guest: GuestNumber, others: Rc<dyn CloseGuests>) -> Self {
+        Self { cell: Some(OpenCell { guest, others }), ..self }
     }
 
     /// Ends the run's use of the channel.
@@ -241,19 +259,17 @@ impl Host for ChannelHost {
     }
 
     fn can_hold(&self) -> bool {
-        self.can_hold && self.is_open()
+        self.cell.is_some() && self.is_open()
     }
 
     /// Sends the outcome as that of a turn, and receives the next one. What is there in between belongs to
     /// nobody, so that no other thread looks at the socket.
     fn hold(&mut self, outcome: RunOutcome) -> Option<Box<Turn>> {
-        if !self.can_hold() {
-            return None;
-        }
+        let cell = self.cell.as_ref().filter(|_| self.is_open())?;
         let mut channel = self.channel.borrow_mut();
         self.conversation.turns.fetch_add(1, Ordering::SeqCst);
         let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on: true };
-        let next = channel.send(&done, b"null").and_then(|()| next_turn(&mut channel));
+        let next = channel.send(&done, b"null").and_then(|()| next_turn(&mut channel, cell));
         self.conversation.was_interrupted.store(false, Ordering::SeqCst);
         self.conversation.turns.fetch_add(1, Ordering::SeqCst);
         self.conversation.note(&channel);
@@ -295,12 +311,13 @@ impl Host for ChannelHost {
     }
 }
 
-/// The next turn of a guest that is held; `None` if it is closed.
-fn next_turn(channel: &mut Channel) -> Result<Option<Box<Turn>>, ChannelError> {
+/// The next turn of a guest whose cell is held; `None` if it is closed.
+fn next_turn(channel: &mut Channel, cell: &OpenCell) -> Result<Option<Box<Turn>>, ChannelError> {
     loop {
         match channel.receive()? {
-            Some((ToWorker::Turn(turn), _)) => return Ok(Some(turn)),
-            Some((ToWorker::Close, _)) => return Ok(None),
+            Some((ToWorker::Turn(guest, turn), _)) if guest == cell.guest => return Ok(Some(turn)),
+            Some((ToWorker::Close(guest), _)) if guest == cell.guest => return Ok(None),
+            Some((ToWorker::Close(guest), _)) if cell.others.close(guest) => {}
             // The turn ended while the message was on its way.
             Some((ToWorker::Cancel | ToWorker::Interrupt, _)) => {}
             Some(_) | None => return Err(ChannelError::Gone),

@@ -34,9 +34,10 @@ const NOBODY: u32 = 65_534;
 
 /// Open files. A run needs at most 384 for its attachments: 64 skills with their bytecode and 256
 /// blobs, or one skill with its bytecode and 320 blobs; and at most 130 for the layers of 64 skills
-/// with their bytecode and the batteries. The rest is for images and the channel. The filter on
-/// system calls bounds memory files independently of this limit.
-const OPEN_FILES: u64 = 640;
+/// with their bytecode and the batteries. Guests that are kept between their turns use at most 256 more. The
+/// rest is for images and the channel. The filter on system calls bounds memory files independently of this
+/// limit.
+const OPEN_FILES: u64 = 896;
 
 /// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

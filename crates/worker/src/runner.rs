@@ -15,14 +15,14 @@ use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 /// another one.
 pub(crate) type RunnerError = Box<dyn Error + Send + Sync>;
 
-/// A loaded engine that runs one guest at a time.
+/// A loaded engine that runs one guest at a time, and keeps others between their turns.
 ///
 /// A guest that misbehaves is an outcome. After an `Err` or a panic this process is no longer
 /// trusted: it ends, and the run in progress with it.
 pub trait Runner: Send {
     /// A guest between its opening and its closing. Dropping one instead of closing it cleans up as
     /// well, and reports nothing.
-    type Guest;
+    type Guest: 'static;
 
     /// Its abilities, for the gateway's report.
     fn abilities(&self) -> Abilities;

@@ -4,7 +4,7 @@
 //! of its limits at once.
 
 use wardian_config::Config;
-use wardian_dispatch::AttachmentLimits;
+use wardian_dispatch::{AttachmentLimits, MOST_HELD_BY_ONE};
 use wardian_engine::code::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
 use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_image_builder::LARGEST_IMAGE;
@@ -50,19 +50,42 @@ impl WorkerMemory {
             AttachmentLimits::default().bytes.as_u64(),
         ];
         let used = used.into_iter().fold(0, u64::saturating_add);
-        // Images are mapped privately. What a run has changed of one is memory of the run.
-        let private = used.saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images));
-        let reserved = LINEAR_MEMORY_RESERVATION
+        let Kept { guests, taken: kept } = Kept::of(config);
+        let used = used.saturating_add(kept.as_u64());
+        // Images are mapped privately. What a run has changed of one is memory of the run. A guest that is
+        // kept has all of its memory mapped, and takes what it has changed.
+        let mapped = most.memory.max(LARGEST_IMAGE).as_u64().saturating_mul(guests);
+        let private = used
+            .saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images))
+            .saturating_add(mapped);
+        let slot = LINEAR_MEMORY_RESERVATION
             .saturating_add(EXCEPTION_HEAP_RESERVATION)
+            .saturating_add(CODE_AND_GUARDS.as_u64());
+        let reserved = slot
             .saturating_add(LARGEST_IMAGE.as_u64())
-            .saturating_add(CODE_AND_GUARDS.as_u64())
-            .saturating_mul(images);
+            .saturating_mul(images)
+            .saturating_add(slot.saturating_mul(guests));
         let addresses = private.saturating_add(reserved).saturating_add(CODE_AND_GUARDS.as_u64());
         // A run's value lies in its memory, its blobs in its memory or its workspace.
         let file = most.memory.max(most.workspace).min(PAYLOAD_MAX);
         let taken = ByteCount::bytes(used.saturating_add(file.as_u64()));
         let (private, addresses) = (ByteCount::bytes(private), ByteCount::bytes(addresses));
         Self { private, addresses, taken, file }
+    }
+}
+
+/// The guests that one worker may keep between their turns, and what they may really take.
+struct Kept {
+    guests: u64,
+    taken: ByteCount,
+}
+
+impl Kept {
+    fn of(config: &Config) -> Self {
+        let sessions = &config.sessions;
+        let guests = if sessions.is_enabled { sessions.warm.min(MOST_HELD_BY_ONE) } else { 0 };
+        let taken = if guests > 0 { sessions.warm_memory } else { ByteCount::default() };
+        Self { guests: u64::try_from(guests).unwrap_or(u64::MAX), taken }
     }
 }
 
@@ -83,17 +106,34 @@ mod tests {
 
     #[test]
     fn the_bounds_follow_the_limits_of_runs() {
-        let usual = with(&[]);
+        let none_kept = ("sessions.warm", "0");
+        let usual = with(&[none_kept]);
         let gibibyte = 1 << 30;
         assert!(usual.private.as_u64() < 8 * gibibyte, "{usual:?}");
         assert_eq!(usual.taken, ByteCount::mebibytes(3_194));
         assert_eq!(usual.file, ByteCount::mebibytes(512));
-        let more = with(&[("limits.max.memory", "4 GiB"), ("limits.max.workspace", "2 GiB")]);
+        let large = [("limits.max.memory", "4 GiB"), ("limits.max.workspace", "2 GiB"), none_kept];
+        let more = with(&large);
         let added = more.private.as_u64() - usual.private.as_u64();
         assert_eq!(added, 2 * (4 * gibibyte - gibibyte / 2) + 2 * (2 * gibibyte - gibibyte / 4));
         let taken = more.taken.as_u64() - usual.taken.as_u64();
         assert_eq!(taken, added + gibibyte / 2);
         assert_eq!(more.file, PAYLOAD_MAX);
         assert!(more.addresses > usual.addresses);
+        assert_eq!(with(&[("sessions.enabled", "false")]), usual);
+    }
+
+    #[test]
+    fn the_bounds_have_room_for_guests_that_are_kept() {
+        let (none, usual) = (with(&[("sessions.warm", "0")]), with(&[]));
+        assert_eq!(usual.taken, ByteCount::mebibytes(3_194 + 512));
+        let mebibytes = |bounds: WorkerMemory| bounds.private.as_u64() >> 20;
+        assert_eq!(mebibytes(usual) - mebibytes(none), 64 * 512 + 512);
+        let added = usual.addresses.as_u64() - none.addresses.as_u64();
+        assert!(added > 64 * (5 << 30), "{added}");
+        // More are kept by several workers.
+        let more = with(&[("sessions.warm", "1000"), ("sessions.warm_memory", "2 GiB")]);
+        assert_eq!(more.taken, ByteCount::mebibytes(3_194 + 2_048));
+        assert_eq!(mebibytes(more) - mebibytes(none), 128 * 512 + 2_048);
     }
 }

@@ -12,7 +12,10 @@ use wardian_vocabulary::units::ByteCount;
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// Guests that workers keep between the calls of a session, unless the operator says how many.
-const USUALLY_WARM: usize = 8;
+const USUALLY_WARM: usize = 64;
+
+/// The memory that they may take, unless the operator says how much.
+const USUAL_WARM_MEMORY: ByteCount = ByteCount::mebibytes(512);
 
 /// Reads the settings of sessions, whose states are kept in the folder `root`.
 pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettings {
@@ -21,6 +24,11 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
     SessionSettings {
         is_enabled: reader.read("sessions.enabled", true),
         warm: reader.read_within("sessions.warm", USUALLY_WARM, 0..=1_000),
+        warm_memory: reader.read_within(
+            "sessions.warm_memory",
+            USUAL_WARM_MEMORY,
+            ByteCount::mebibytes(16)..=ByteCount::mebibytes(1 << 20),
+        ),
         store: SessionsConfig {
             max_sessions: reader.read_within("sessions.max", usual.max_sessions, 1..=1_000_000),
             max_parked: reader.read_within(

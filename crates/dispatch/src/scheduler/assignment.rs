@@ -9,7 +9,7 @@
 //!
 //! A worker belongs to the owner of its first run. A run gets an idle worker of its owner, or a
 //! fresh one, which belongs to nobody yet. If only workers of others are idle, the least recently
-//! used of them is given up, and the run is *promised* the next fresh worker: its turn is settled,
+//! used of them that keeps no guest is given up, and the run is *promised* the next fresh worker: its turn is settled,
 //! and it waits for a process to start. A few workers are kept fresh ahead of time, so that runs of
 //! new owners rarely wait.
 //!
@@ -25,9 +25,10 @@ use crate::isolation::WorkerOwner;
 use crate::report::Counters;
 use crate::scheduler::claim::{
     Admission, Claim, Closing, Offered, OutOfTime, Pending, QueueBounds, RunRefusal, Ticket,
+    WorkerUse,
 };
 use crate::scheduler::growth::{Capacity, Growth};
-use crate::scheduler::held::HeldGuests;
+use crate::scheduler::held::{HeldGuests, KeepsGuests};
 use crate::scheduler::idle::IdleWorkers;
 use crate::scheduler::queue::fair_queue::FairQueue;
 use crate::scheduler::queue::tenant_account::Candidate;
@@ -55,17 +56,15 @@ pub(crate) struct SchedulerState<W, G> {
     pub(super) queue: FairQueue<Pending<G>>,
     /// Guests that are kept. What becomes of them is decided in `holding.rs`.
     pub(super) held: HeldGuests<W>,
-    /// Workers whose guest was given up, and that the caller has not closed yet.
-    pub(super) closing: Vec<W>,
     /// Turns that waited when their guest was lost, and that the caller has not told yet.
     pub(super) lost: Vec<G>,
     /// Runs whose turn is settled, and that get the next fresh workers.
-    promised: VecDeque<(Ticket, Pending<G>)>,
+    pub(super) promised: VecDeque<(Ticket, Pending<G>)>,
     pub(super) roster: Roster<W>,
     pub counters: Counters,
 }
 
-impl<W, G> SchedulerState<W, G> {
+impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// A pool without workers that admits runs within the bounds of `queue`.
     pub(crate) fn new(capacity: Capacity, queue: QueueBounds) -> Self {
         Self {
@@ -74,7 +73,6 @@ impl<W, G> SchedulerState<W, G> {
             idle: IdleWorkers::new(),
             queue: FairQueue::new(queue),
             held: HeldGuests::new(),
-            closing: Vec::new(),
             lost: Vec::new(),
             promised: VecDeque::new(),
             roster: Roster::new(),
@@ -104,10 +102,10 @@ impl<W, G> SchedulerState<W, G> {
         self.roster.records()
     }
 
-    /// The number of workers that are there and serve whoever comes: those that keep a guest are left
-    /// out, as far as they are replaced.
+    /// The number of workers that are there and serve whoever comes: those that are set apart because of
+    /// their guests are left out, as far as they are replaced.
     pub(crate) fn alive(&self) -> usize {
-        self.roster.alive().saturating_sub(self.growth.guests())
+        self.roster.alive().saturating_sub(self.growth.keepers())
     }
 
     /// The number of workers that there should be, idle, busy or about to be started.
@@ -172,12 +170,10 @@ impl<W, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        let has_worker = self.has_worker_for(claim);
-        if has_worker {
+        if self.has_worker_for(claim) {
             self.make_room_for(claim);
         }
-        let pending = Pending { grant, owner: claim.owner.clone(), guest: None };
-        self.offer(claim, pending, fits, |_| has_worker, now)
+        self.offer(claim, Pending::new(grant, claim), fits, now)
     }
 
     /// Offers a run to the queue. It starts only if those that are before it have no worker either.
@@ -186,13 +182,13 @@ impl<W, G> SchedulerState<W, G> {
         claim: &Claim,
         pending: Pending<G>,
         fits: impl Fn(&W) -> bool,
-        has_worker: impl Fn(&Pending<G>) -> bool,
         now: Instant,
     ) -> Admission<W, G> {
         let (before, own) = (self.running(), self.queue.runs_of(&claim.tenant));
-        let growth = &self.growth;
+        let (growth, idle, held, serves) =
+            (&self.growth, &self.idle, &self.held, self.serves_anybody());
         let may_start = |one: Candidate<'_, Pending<G>>| {
-            has_worker(&one.run.item) && growth.may_start(before, one.own)
+            has_worker(&one.run.item, idle, held, serves) && growth.may_start(before, one.own)
         };
         match self.queue.offer(claim, pending, may_start, now) {
             Offered::Starts(ticket, pending) => {
@@ -237,12 +233,13 @@ impl<W, G> SchedulerState<W, G> {
             return Some(granted);
         }
         loop {
-            let (growth, before, has_worker) = (&self.growth, self.running(), self.has_idle());
-            if !has_worker && !self.held.has_queued_turns() {
+            let (before, serves) = (self.running(), self.serves_anybody());
+            if !serves && self.idle.is_empty() && !self.held.has_queued_turns() {
                 return None;
             }
+            let (growth, idle, held) = (&self.growth, &self.idle, &self.held);
             let may_start = |one: Candidate<'_, Pending<G>>| {
-                (has_worker || one.run.item.guest.is_some()) && growth.may_start(before, one.own)
+                has_worker(&one.run.item, idle, held, serves) && growth.may_start(before, one.own)
             };
             let Some((ticket, pending, own)) = self.queue.pop_if(now, may_start) else {
                 let has_guests = self.held.len() > 0;
@@ -298,20 +295,22 @@ impl<W, G> SchedulerState<W, G> {
         OutOfTime { runs, retry_after }
     }
 
-    /// Takes a worker back that has no run any more. It becomes idle, unless it keeps a guest. Returns
-    /// it if it is outdated or removed, or if the pool is closed; its guest is lost then.
-    pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
+    /// Takes a worker back that has no run any more. It becomes idle, unless it holds a cell. Returns
+    /// it if it is outdated or removed, or if the pool is closed; its guests are lost then.
+    pub(crate) fn give_back(&mut self, id: WorkerId, mut worker: W) -> Option<W> {
         let record = self.roster.note_rest(id).filter(|_| self.phase != Phase::Closed);
-        let Some(record) = record else {
-            drop(self.end_guest(id));
+        let Some(owner) = record.map(|record| record.owner.clone()) else {
+            drop(self.forget_guests_of(id));
             return Some(worker);
         };
-        if self.held.has_worker(id) {
-            self.rest_guest(id, worker);
-        } else {
-            self.idle.push(id, record.owner.clone(), worker);
-            self.keep_fresh();
+        let ended = self.rest_guests(id, &mut worker);
+        let idle = if worker.holds_cell() { self.held.reserve(id, worker) } else { Some(worker) };
+        if let Some(worker) = idle {
+            self.idle.push(id, owner, worker);
         }
+        self.bound_guests(ended);
+        self.keep_fresh();
+        self.give_up_surplus();
         None
     }
 
@@ -330,15 +329,13 @@ impl<W, G> SchedulerState<W, G> {
         self.end_start();
         self.roster.add(id);
         self.counters.started = self.counters.started.saturating_add(1);
-        let unwanted = self.give_back(id, worker);
-        // It may have been wanted only when its start began.
-        self.give_up_surplus();
-        unwanted
+        // It may have been wanted only when its start began. Then it is given up.
+        self.give_back(id, worker)
     }
 
     /// Removes a worker whose process has ended. Returns its record, and the worker if it had no run.
     pub(crate) fn remove_worker(&mut self, id: WorkerId) -> (Option<WorkerRecord>, Option<W>) {
-        let former = self.end_guest(id);
+        let former = self.forget_guests_of(id);
         (self.roster.remove(id), self.idle.remove(id).or(former))
     }
 
@@ -350,17 +347,6 @@ impl<W, G> SchedulerState<W, G> {
     /// Marks every worker to be replaced when it is idle.
     pub(crate) fn outdate_workers(&mut self) {
         self.roster.outdate_all();
-    }
-
-    /// Takes out one worker without a run that is to be replaced. Returns it, and how many workers are still
-    /// to be replaced, this one included.
-    pub(crate) fn retire_one(&mut self) -> (Option<W>, usize) {
-        let idle = self.idle.take_if(|id| self.roster.is_outdated(id));
-        let retired = idle.or_else(|| self.take_outdated_guest());
-        if let Some((id, _)) = &retired {
-            self.roster.note_leaving(*id);
-        }
-        (retired.map(|(_, worker)| worker), self.roster.outdated())
     }
 
     /// Admits no new run.
@@ -378,7 +364,7 @@ impl<W, G> SchedulerState<W, G> {
         }
         waiting.extend(self.queue.close().into_iter().map(|pending| pending.grant));
         let mut idle = self.idle.take_all();
-        idle.extend(self.take_guests());
+        idle.extend(self.take_reserved());
         Closing { waiting, idle }
     }
 
@@ -399,32 +385,15 @@ impl<W, G> SchedulerState<W, G> {
     /// True if there is a worker for a run: an idle one can serve it or can be given up for it, or one
     /// is started for it because all cores have runs.
     /// Otherwise the run waits in the queue, so that the fair order is decided as late as possible.
-    fn has_worker_for(&self, claim: &Claim) -> bool {
+    pub(super) fn has_worker_for(&self, claim: &Claim) -> bool {
+        self.serves_anybody() || self.idle.has_of(&claim.owner)
+    }
+
+    /// True if there is a worker for a run of anybody.
+    pub(super) fn serves_anybody(&self) -> bool {
         let has_fresh = self.idle.fresh() > self.promised.len();
-        let has_idle = has_fresh || self.idle.has_of(&claim.owner) || self.idle.has_owned();
-        has_idle || self.growth.is_at_cores(self.running())
-    }
-
-    /// True if there may be a worker for some run that waits.
-    pub(super) fn has_idle(&self) -> bool {
-        !self.idle.is_empty() || self.growth.is_at_cores(self.running())
-    }
-
-    /// Takes out the worker for a run: that of its guest if one is kept, otherwise an idle one of its
-    /// owner, or a fresh one. Fresh workers that are promised are left.
-    fn take_worker(
-        &mut self,
-        run: &Pending<G>,
-        fits: impl Fn(&W) -> bool,
-    ) -> Option<(WorkerId, W)> {
-        if let Some(id) = run.guest {
-            return self.held.begin_turn(id).map(|worker| (id, worker));
-        }
-        let own = self.idle.take_of(&run.owner, &fits);
-        if own.is_some() || !self.promised.is_empty() {
-            return own;
-        }
-        self.idle.take_fresh(fits)
+        let has_owned = || self.idle.has_owned(|id| !self.held.has_worker(id));
+        has_fresh || has_owned() || self.growth.is_at_cores(self.running())
     }
 
     /// The number of fresh workers, idle or about to be started, that no run is promised. It is
@@ -449,7 +418,7 @@ impl<W, G> SchedulerState<W, G> {
         let mut promised = self.promised.iter();
         let at = promised.position(|(_, run)| has_fresh || self.idle.has_of(&run.owner))?;
         let (ticket, pending) = self.promised.remove(at)?;
-        let own = self.idle.take_of(&pending.owner, |_| false);
+        let own = self.idle.take_of(&pending.owner, |_, _| Some(0));
         let (id, worker) = own.or_else(|| self.idle.take_fresh(|_| true))?;
         self.queue.begin(ticket, now);
         self.note_run(id, pending.owner, ticket);
@@ -459,6 +428,8 @@ impl<W, G> SchedulerState<W, G> {
     /// Notes that a worker was given a run of `owner`, to whom it belongs from now on.
     fn note_run(&mut self, id: WorkerId, owner: WorkerOwner, ticket: Ticket) {
         self.roster.note_run(id, owner, ticket);
+        self.held.lend(id);
+        self.note_guests();
         self.keep_fresh();
     }
 
@@ -468,11 +439,11 @@ impl<W, G> SchedulerState<W, G> {
         while self.phase == Phase::Open && self.unpromised() < fresh && self.give_up_stalest() {}
     }
 
-    /// Gives up idle workers while there are more than there should be.
-    fn give_up_surplus(&mut self) {
+    /// Gives up idle workers while there are more than there should be. Those that keep guests stay.
+    pub(super) fn give_up_surplus(&mut self) {
         while self.phase == Phase::Open && self.roster.alive() > self.wanted() {
             let is_free = self.idle.fresh() > self.promised.len();
-            let surplus = match self.idle.take_stalest() {
+            let surplus = match self.idle.take_stalest(|id| !self.held.has_worker(id)) {
                 None if is_free => self.idle.take_fresh(|_| true),
                 stalest => stalest,
             };
@@ -481,12 +452,27 @@ impl<W, G> SchedulerState<W, G> {
         }
     }
 
-    /// Gives up the least recently used idle worker of any owner. Another one replaces it.
+    /// Gives up the least recently used idle worker of any owner that keeps no guest. Another one replaces
+    /// it.
     fn give_up_stalest(&mut self) -> bool {
-        let Some((id, worker)) = self.idle.take_stalest() else { return false };
+        let stalest = self.idle.take_stalest(|id| !self.held.has_worker(id));
+        let Some((id, worker)) = stalest else { return false };
         self.roster.give_up(id, worker);
         self.counters.given_up = self.counters.given_up.saturating_add(1);
         true
+    }
+}
+
+/// True if there may be a worker for a run that waits. `serves_anybody` says so of runs of anybody.
+fn has_worker<W, G>(
+    run: &Pending<G>,
+    idle: &IdleWorkers<W>,
+    held: &HeldGuests<W>,
+    serves_anybody: bool,
+) -> bool {
+    match run.purpose {
+        WorkerUse::Turn(key) => held.is_at_hand(key.worker),
+        WorkerUse::Run | WorkerUse::Guest => serves_anybody || idle.has_of(&run.owner),
     }
 }
 

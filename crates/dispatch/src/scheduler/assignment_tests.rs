@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::scheduler::growth::HeldBounds;
 use wardian_vocabulary::quotas::TenantLimits;
 use wardian_vocabulary::units::ByteCount;
 
@@ -57,11 +58,18 @@ fn tenant(who: usize) -> TenantId {
 fn claim(who: usize) -> Claim {
     let (tenant, limits) = (tenant(who), TenantLimits::NONE);
     let owner = WorkerOwner::Everyone;
-    Claim { tenant, limits, memory: ByteCount::bytes(1), is_own: false, owner }
+    Claim { tenant, limits, memory: ByteCount::bytes(1), is_own: false, owner, opens_guest: false }
 }
 
 fn capacity(runs: usize, spares: usize) -> Capacity {
-    Capacity { cores: runs, most: runs, spares, fresh: 0, newcomers: 0, held: 0 }
+    Capacity {
+        cores: runs,
+        most: runs,
+        spares,
+        fresh: 0,
+        newcomers: 0,
+        held: HeldBounds::default(),
+    }
 }
 
 fn bounds(waiting: usize) -> QueueBounds {

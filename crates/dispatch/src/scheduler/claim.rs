@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::isolation::WorkerOwner;
 use crate::worker::id::WorkerId;
+use wardian_formats::job::message::GuestNumber;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::TenantLimits;
 use wardian_vocabulary::units::ByteCount;
@@ -11,6 +12,15 @@ use wardian_vocabulary::units::ByteCount;
 /// The number of a run. No other run of the same pool has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(pub(crate) u64);
+
+/// Names a guest that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GuestKey {
+    /// The worker that keeps it, perhaps among others.
+    pub worker: WorkerId,
+    /// No other guest of the pool has it.
+    pub(crate) number: GuestNumber,
+}
 
 /// A run as the queue sees it.
 #[derive(Debug, Clone)]
@@ -24,6 +34,8 @@ pub(crate) struct Claim {
     pub is_own: bool,
     /// The owner of the worker that the run may have.
     pub owner: WorkerOwner,
+    /// True if it opens a guest that is to be kept.
+    pub(crate) opens_guest: bool,
 }
 
 /// The reason why a run is refused.
@@ -96,6 +108,32 @@ pub(crate) struct Closing<W, G> {
 pub(crate) struct Pending<G> {
     pub(crate) grant: G,
     pub owner: WorkerOwner,
-    /// The worker that keeps its guest, for a turn of a guest that is kept.
-    pub guest: Option<WorkerId>,
+    pub(crate) purpose: WorkerUse,
+}
+
+/// What a run needs its worker for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkerUse {
+    /// A guest that is closed at its end.
+    Run,
+    /// A guest that is to be kept.
+    Guest,
+    /// A turn of a guest that is kept.
+    Turn(GuestKey),
+}
+
+impl<G> Pending<G> {
+    /// A run that is not a turn of a guest that is kept.
+    pub(super) fn new(grant: G, claim: &Claim) -> Self {
+        let purpose = if claim.opens_guest { WorkerUse::Guest } else { WorkerUse::Run };
+        Self { grant, owner: claim.owner.clone(), purpose }
+    }
+
+    /// The guest whose turn it is, if it is one of a guest that is kept.
+    pub(super) const fn guest(&self) -> Option<GuestKey> {
+        match self.purpose {
+            WorkerUse::Turn(guest) => Some(guest),
+            WorkerUse::Run | WorkerUse::Guest => None,
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! A run that computes has a core. A run that waits, for a server of the network or in a sleep, needs
 //! none, and another run takes its place. Where tenants are kept apart, one without a run in progress
 //! waits for no run of others either: a few of such runs begin beyond the cores, and share them. A
-//! worker that keeps a guest between two turns has no run, and another worker takes its place.
+//! worker that keeps guests and serves no other owner, or no further guest, is replaced by another one.
 //! Workers are started for all of these, and end when they were not needed for a while.
 
 use std::collections::BTreeSet;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::config::PoolConfig;
 use crate::isolation::Isolation;
 use crate::scheduler::claim::Ticket;
+use wardian_vocabulary::units::ByteCount;
 
 /// How long workers are kept that are not needed any more. Programs that wait often come in bursts.
 const LINGER: Duration = Duration::from_secs(10);
@@ -31,9 +32,25 @@ pub(crate) struct Capacity {
     /// Runs that may begin beyond the cores because their tenant has no other one. As much of `most`
     /// is kept for them.
     pub(crate) newcomers: usize,
-    /// Guests that workers may keep between turns. Each such worker is replaced.
-    pub held: usize,
+    /// The guests that workers may keep between turns.
+    pub held: HeldBounds,
 }
+
+/// The bounds of guests that are kept between turns. None are kept by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HeldBounds {
+    /// The guests of all workers.
+    pub(crate) guests: usize,
+    /// The guests of one worker.
+    pub(crate) of_one: usize,
+    /// Workers that may be set apart at once because of their guests. Each is replaced.
+    pub(crate) keepers: usize,
+    /// The memory that workers with guests may take.
+    pub(crate) memory: Option<u64>,
+}
+
+/// The most workers that are set apart because of their guests.
+const MOST_KEEPERS: usize = 32;
 
 /// The most workers that are kept without an owner. A new tenant takes one at once, and another one
 /// is started meanwhile.
@@ -41,7 +58,14 @@ const FRESH: usize = 2;
 
 impl Capacity {
     pub(crate) fn of(config: &PoolConfig) -> Self {
-        let PoolConfig { workers: cores, most_runs: most, spares, most_held: held, .. } = *config;
+        let PoolConfig { workers: cores, most_runs: most, spares, most_held: guests, .. } = *config;
+        let (of_one, keepers) = (config.most_held_by_one.min(guests), guests.min(MOST_KEEPERS));
+        let held = HeldBounds {
+            guests,
+            of_one,
+            keepers,
+            memory: config.held_memory.map(ByteCount::as_u64),
+        };
         let (fresh, newcomers) = match config.isolation {
             Isolation::Shared => (0, 0),
             Isolation::Process => (spares.min(FRESH), cores.div_ceil(2)),
@@ -56,7 +80,7 @@ impl Capacity {
 
     /// The most workers.
     pub(crate) const fn most_workers(&self) -> usize {
-        self.most.saturating_add(self.spares).saturating_add(self.held)
+        self.most.saturating_add(self.spares).saturating_add(self.held.keepers)
     }
 }
 
@@ -70,8 +94,8 @@ pub(crate) struct Growth {
     newcomers: BTreeSet<Ticket>,
     /// Simultaneous runs.
     runs: Peak,
-    /// Guests that workers keep, in a turn or between two, as far as their workers are replaced.
-    guests: usize,
+    /// Workers that are set apart because of the guests that they keep, as far as they are replaced.
+    keepers: usize,
     /// The same, lately.
     kept: Peak,
 }
@@ -114,7 +138,7 @@ impl Growth {
         let capacity = Capacity { cores, most, newcomers, ..capacity };
         let (waits, newcomers) = (BTreeSet::new(), BTreeSet::new());
         let (runs, kept) = (Peak::default(), Peak::default());
-        Self { capacity, waits, newcomers, runs, guests: 0, kept }
+        Self { capacity, waits, newcomers, runs, keepers: 0, kept }
     }
 
     /// True if one more run may start alongside `running` others, `own` of which are of its tenant.
@@ -151,18 +175,18 @@ impl Growth {
         self.runs.note(before.saturating_add(1), Some(now));
     }
 
-    /// Notes how many workers keep a guest. Those with a turn in progress are counted too: it would
-    /// be in vain to end a worker for as long as the turn takes.
-    pub(crate) fn note_guests(&mut self, guests: usize) {
-        let guests = guests.min(self.capacity.held);
+    /// Notes how many workers are set apart because of their guests. Those with a turn in progress are
+    /// counted too: it would be in vain to end a worker for as long as the turn takes.
+    pub(crate) fn note_keepers(&mut self, keepers: usize) {
+        let keepers = keepers.min(self.capacity.held.keepers);
         // It may have been at its height for long, until now.
-        self.kept.note(self.guests.max(guests), None);
-        self.guests = guests;
+        self.kept.note(self.keepers.max(keepers), None);
+        self.keepers = keepers;
     }
 
-    /// The number of workers that keep a guest, as far as they are replaced.
-    pub(crate) const fn guests(&self) -> usize {
-        self.guests
+    /// The number of workers that are set apart, as far as they are replaced.
+    pub(crate) const fn keepers(&self) -> usize {
+        self.keepers
     }
 
     /// Notes the runs that wait. All others compute.
@@ -179,7 +203,7 @@ impl Growth {
     /// Needs fewer workers from now on if the present number was not needed for a while. Returns true
     /// if that is so.
     pub(crate) fn shrink(&mut self, running: usize, now: Instant) -> bool {
-        let needs_fewer = [self.runs.shrink(running, now), self.kept.shrink(self.guests, now)];
+        let needs_fewer = [self.runs.shrink(running, now), self.kept.shrink(self.keepers, now)];
         needs_fewer.contains(&true)
     }
 
@@ -187,7 +211,7 @@ impl Growth {
     pub(crate) fn needs_watch(&self, running: usize) -> bool {
         let Capacity { cores, most, .. } = self.capacity;
         let has_waits = most > cores && (running >= cores || self.runs.height > cores);
-        has_waits || self.kept.height > self.guests
+        has_waits || self.kept.height > self.keepers
     }
 }
 
@@ -195,8 +219,14 @@ impl Growth {
 mod tests {
     use super::*;
 
-    const CAPACITY: Capacity =
-        Capacity { cores: 2, most: 6, spares: 1, fresh: 0, newcomers: 0, held: 0 };
+    const CAPACITY: Capacity = Capacity {
+        cores: 2,
+        most: 6,
+        spares: 1,
+        fresh: 0,
+        newcomers: 0,
+        held: HeldBounds { guests: 0, of_one: 0, keepers: 0, memory: None },
+    };
 
     fn tickets(tickets: std::ops::Range<u64>) -> BTreeSet<Ticket> {
         tickets.map(Ticket).collect()

@@ -6,19 +6,55 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::isolation::WorkerOwner;
 use crate::scheduler::claim::{Closing, QueueBounds, RunRefusal};
-use crate::scheduler::growth::Capacity;
+use crate::scheduler::growth::{Capacity, HeldBounds};
 use crate::scheduler::queue::tenant_account::MAX_OVERTAKEN;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::{TenantLimits, TimeQuota};
 use wardian_vocabulary::units::ByteCount;
 
-/// Workers and grants are represented by their numbers.
-type State = SchedulerState<WorkerId, u64>;
+type State = SchedulerState<Stub, u64>;
 
 const TENANTS: usize = 4;
 const QUEUE: usize = 10;
+
+/// A worker that knows which guests it was told to keep. Grants are numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stub {
+    id: WorkerId,
+    open: BTreeSet<GuestNumber>,
+    /// The guest whose cell it holds.
+    holds: Option<GuestNumber>,
+}
+
+impl KeepsGuests for Stub {
+    fn close_guest(&mut self, guest: GuestNumber) {
+        assert!(self.open.remove(&guest), "{guest:?} is closed twice");
+        self.holds = self.holds.filter(|holds| *holds != guest);
+    }
+
+    fn keeps(&self, guest: GuestNumber) -> bool {
+        self.open.contains(&guest)
+    }
+
+    /// Some workers keep little.
+    fn is_crowded(&self) -> bool {
+        self.id.0 % 7 == 6 && self.open.len() > 1
+    }
+
+    fn holds_cell(&self) -> bool {
+        self.holds.is_some()
+    }
+}
+
+/// What a turn leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    Guest,
+    /// A guest whose cell is held.
+    Cell,
+}
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -26,10 +62,12 @@ enum Step {
     Arrive(usize, bool, u64),
     /// The holder of a guest brings its next turn.
     Turn(usize),
-    /// A run or a turn ends. Its guest may have ended with it.
-    Finish(usize, bool),
+    /// A run or a turn ends.
+    Finish(usize, Left),
     /// The caller of a waiting run or turn goes away.
     Leave(usize),
+    /// A turn has waited for a while.
+    Move(usize),
     /// The holder of a guest between two turns closes it.
     Close(usize),
     /// A process ends by itself, whatever it does.
@@ -45,13 +83,15 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
+    let left = prop_oneof![2 => Just(Left::Nothing), 7 => Just(Left::Guest), 1 => Just(Left::Cell)];
     prop_oneof![
         6 => (0..TENANTS, any::<bool>(), 1_u64..5).prop_map(|(who, keeps, memory)| {
             Step::Arrive(who, keeps, memory)
         }),
         6 => (0_usize..8).prop_map(Step::Turn),
-        8 => (0_usize..8, prop::bool::weighted(0.2)).prop_map(|(at, ends)| Step::Finish(at, ends)),
+        8 => (0_usize..8, left).prop_map(|(at, left)| Step::Finish(at, left)),
         1 => (0_usize..8).prop_map(Step::Leave),
+        2 => (0_usize..8).prop_map(Step::Move),
         2 => (0_usize..8).prop_map(Step::Close),
         1 => (0_usize..8).prop_map(Step::Lose),
         2 => any::<u8>().prop_map(Step::Wait),
@@ -92,7 +132,9 @@ struct Guest {
     memory: u64,
     is_in_turn: bool,
     is_turn_queued: bool,
-    /// True once its holder would be told that it is lost.
+    /// True once it is to be closed when its worker comes back.
+    is_doomed: bool,
+    /// True once its memory is free.
     is_gone: bool,
 }
 
@@ -101,13 +143,18 @@ impl Guest {
     const fn rests(&self) -> bool {
         !self.is_in_turn && !self.is_turn_queued
     }
+
+    /// True if its holder would be told that it is lost.
+    const fn is_lost(&self) -> bool {
+        self.is_gone || self.is_doomed
+    }
 }
 
 /// A pool whose supervisors start another process for each one that has ended.
 struct Simulation {
     state: State,
     orders: BTreeMap<u64, Order>,
-    leased: BTreeMap<u64, (Ticket, WorkerId)>,
+    leased: BTreeMap<u64, (Ticket, Stub)>,
     waiting: BTreeMap<u64, Ticket>,
     over: BTreeSet<u64>,
     guests: BTreeMap<u64, Guest>,
@@ -115,13 +162,15 @@ struct Simulation {
     served: BTreeMap<WorkerId, BTreeSet<usize>>,
     dying: Vec<WorkerId>,
     starting: usize,
+    /// True if workers serve all tenants.
+    is_shared: bool,
     most_memory: u64,
     arrived: u64,
     now: Instant,
 }
 
 impl Simulation {
-    fn new(capacity: Capacity, memory: u64) -> Self {
+    fn new(capacity: Capacity, memory: u64, is_shared: bool) -> Self {
         let bounds = QueueBounds { waiting: QUEUE, memory: Some(ByteCount::bytes(memory)) };
         let mut simulation = Self {
             state: State::new(capacity, bounds),
@@ -133,6 +182,7 @@ impl Simulation {
             served: BTreeMap::new(),
             dying: Vec::new(),
             starting: 0,
+            is_shared,
             most_memory: memory,
             arrived: 0,
             now: Instant::now(),
@@ -156,110 +206,102 @@ impl Simulation {
         }
     }
 
-    fn lease(&mut self, number: u64, ticket: Ticket, worker: WorkerId) {
-        let Order { who, kind, .. } = self.orders[&number].clone();
-        let mut leased = self.leased.values();
-        assert!(leased.all(|(_, other)| *other != worker), "{worker} is leased twice");
-        assert!(!self.dying.contains(&worker), "{worker} was given up and is leased");
-        self.served.entry(worker).or_default().insert(who);
-        for (opened, guest) in self.guests.iter_mut().filter(|(_, guest)| !guest.is_gone) {
-            if kind == Kind::Turn(*opened) {
-                assert_eq!(guest.key.worker, worker, "a turn got another worker than its guest's");
-                assert!(!guest.is_in_turn);
-                (guest.is_in_turn, guest.is_turn_queued) = (true, false);
-            } else {
-                assert_ne!(guest.key.worker, worker, "the worker of guest {opened} is leased");
-            }
-        }
+    fn lease(&mut self, number: u64, ticket: Ticket, mut worker: Stub) {
+        let (Order { who, kind, .. }, id) = (self.orders[&number].clone(), worker.id);
+        assert!(!self.is_busy(id), "{id} is leased twice");
+        assert!(!self.dying.contains(&id), "{id} was given up and is leased");
+        let open: BTreeSet<GuestNumber> = self.guests_of(id).collect();
+        assert_eq!(worker.open, open, "it keeps others than it was told to");
+        assert!(worker.holds.is_none_or(|holds| kind == Kind::Turn(holds.0)), "{worker:?}");
+        worker.holds = None;
+        self.served.entry(id).or_default().insert(who);
         if let Kind::Turn(opened) = kind {
-            assert!(!self.guests[&opened].is_gone, "a turn of a lost guest began");
+            let guest = self.guests.get_mut(&opened).unwrap();
+            assert_eq!(guest.key.worker, id, "a turn got another worker than its guest's");
+            assert!(!guest.is_lost() && !guest.is_in_turn);
+            (guest.is_in_turn, guest.is_turn_queued) = (true, false);
         }
         self.leased.insert(number, (ticket, worker));
     }
 
-    /// Does what a pool does after each decision, until nothing is left to be done.
-    fn carry_out(&mut self) {
-        loop {
-            let granted = self.state.grant_next(self.now);
-            let has_closed = self.end_guests();
-            match granted {
-                Some((ticket, number, worker)) => {
-                    assert!(self.waiting.remove(&number).is_some());
-                    self.lease(number, ticket, worker);
-                }
-                None if !has_closed => break,
-                None => {}
-            }
+    fn is_busy(&self, id: WorkerId) -> bool {
+        self.leased.values().any(|(_, worker)| worker.id == id)
+    }
+
+    /// The guests that are open in a worker.
+    fn guests_of(&self, id: WorkerId) -> impl Iterator<Item = GuestNumber> {
+        self.kept().filter(move |guest| guest.key.worker == id).map(|guest| guest.key.number)
+    }
+
+    /// Does what a pool does after each decision, until nothing is left to be done. Turns that wait may be
+    /// lost by the decision itself, and by none of these.
+    fn carry_out(&mut self, may_lose: bool) {
+        self.note_ends(may_lose);
+        while let Some((ticket, number, worker)) = self.state.grant_next(self.now) {
+            self.note_ends(false);
+            assert!(self.waiting.remove(&number).is_some());
+            self.lease(number, ticket, worker);
         }
+        self.note_ends(false);
         self.supervise();
     }
 
-    /// Ends what was given up. Returns true if workers have become idle by that.
-    fn end_guests(&mut self) -> bool {
-        self.dying.extend(self.state.take_given_up());
+    /// Notes what was given up.
+    fn note_ends(&mut self, may_lose: bool) {
+        self.dying.extend(self.state.take_given_up().into_iter().map(|worker| worker.id));
         for number in self.state.take_lost() {
+            assert!(may_lose, "a turn was lost while it waited");
             assert!(self.waiting.remove(&number).is_some(), "a turn was told twice");
             let Kind::Turn(opened) = self.orders[&number].kind else { panic!("no turn") };
             self.guests.get_mut(&opened).unwrap().is_turn_queued = false;
             self.over.insert(number);
         }
-        let closing = self.state.take_closing();
-        for worker in &closing {
-            self.forget_guest_of(*worker);
-            if let Some(unwanted) = self.state.give_back(*worker, *worker) {
-                self.dying.push(unwanted);
-            }
-        }
-        !closing.is_empty()
-    }
-
-    /// Notes that a worker keeps no guest any more. None is ever lost within a turn, or while the next
-    /// one waits, but by the end of its process.
-    fn forget_guest_of(&mut self, worker: WorkerId) {
-        let mut guests = self.guests.values_mut().filter(|guest| !guest.is_gone);
-        if let Some(guest) = guests.find(|guest| guest.key.worker == worker) {
-            assert!(!guest.is_in_turn && !guest.is_turn_queued, "given up within a turn");
-            guest.is_gone = true;
+        let busy: BTreeSet<WorkerId> = self.leased.values().map(|(_, worker)| worker.id).collect();
+        for guest in self.guests.values_mut().filter(|guest| !guest.is_gone) {
+            let GuestKey { worker, number } = guest.key;
+            guest.is_gone = self.state.held.worker_of(number).is_none();
+            guest.is_doomed = self.state.held.doomed_of(worker).contains(&number);
+            assert!(!guest.is_doomed || busy.contains(&worker), "{guest:?} could be closed");
+            assert!(!guest.is_lost() || guest.rests(), "given up within a turn: {guest:?}");
         }
     }
 
     fn claim(&self, who: usize, memory: u64) -> Claim {
-        let (tenant, owner) = (tenant(who), WorkerOwner::Tenant(tenant(who)));
+        let owner =
+            if self.is_shared { WorkerOwner::Everyone } else { WorkerOwner::Tenant(tenant(who)) };
         let (limits, memory) = (TenantLimits::NONE, ByteCount::bytes(memory));
-        Claim { tenant, limits, memory, is_own: false, owner }
+        Claim { tenant: tenant(who), limits, memory, is_own: false, owner, opens_guest: false }
     }
 
     fn arrive(&mut self, who: usize, kind: Kind, memory: u64) -> u64 {
         self.arrived += 1;
         let number = self.arrived;
         self.orders.insert(number, Order { who, kind, memory });
-        let claim = self.claim(who, memory);
+        let claim = Claim { opens_guest: kind == Kind::First, ..self.claim(who, memory) };
         let admission = match kind {
             Kind::Turn(opened) => {
                 let key = self.guests[&opened].key;
                 let admission = self.state.admit_turn(&claim, key, number, self.now);
-                assert_eq!(admission.is_none(), self.guests[&opened].is_gone);
+                assert_eq!(admission.is_none(), self.guests[&opened].is_lost());
                 admission
             }
             Kind::Run | Kind::First => Some(self.state.admit(&claim, |_| false, number, self.now)),
         };
+        if let (Kind::Turn(opened), Some(Admission::Queued { .. })) = (kind, &admission) {
+            self.guests.get_mut(&opened).unwrap().is_turn_queued = true;
+        }
+        self.note_ends(false);
         match admission {
-            Some(Admission::Granted(ticket, worker)) => {
-                self.end_guests();
-                self.lease(number, ticket, worker);
-            }
+            Some(Admission::Granted(ticket, worker)) => self.lease(number, ticket, worker),
             Some(Admission::Queued { ticket, displaced }) => {
                 self.waiting.insert(number, ticket);
-                if let Kind::Turn(opened) = kind {
-                    self.guests.get_mut(&opened).unwrap().is_turn_queued = true;
-                }
                 displaced.into_iter().for_each(|displaced| self.stop_waiting(displaced));
             }
             Some(Admission::Refused(_) | Admission::ShuttingDown) | None => {
                 self.over.insert(number);
             }
         }
-        self.carry_out();
+        self.carry_out(false);
         number
     }
 
@@ -277,65 +319,69 @@ impl Simulation {
         self.guests.iter().rev().filter(|(_, guest)| guest.rests()).map(|(opened, _)| *opened)
     }
 
-    fn finish(&mut self, at: usize, guest_ends: bool) {
-        let Some((number, (ticket, worker))) =
-            self.leased.iter().nth(at).map(|(number, leased)| (*number, *leased))
-        else {
-            return;
-        };
+    fn finish(&mut self, at: usize, left: Left) {
+        let Some(number) = self.leased.keys().nth(at).copied() else { return };
+        let (ticket, mut worker) = self.leased.remove(&number).unwrap();
         self.now += Duration::from_millis(7);
-        self.leased.remove(&number);
         self.over.insert(number);
         let Order { who, kind, memory } = self.orders[&number].clone();
         let opened = match kind {
             Kind::Turn(opened) => Some(opened),
-            Kind::First if !guest_ends => {
-                let key = self.state.keep_guest(ticket, worker);
-                let (is_in_turn, is_turn_queued, is_gone) = (true, false, false);
-                let guest = Guest { key, who, memory, is_in_turn, is_turn_queued, is_gone };
+            Kind::First if left != Left::Nothing => {
+                let key = self.state.keep_guest(ticket, GuestNumber(number), worker.id);
+                worker.open.insert(key.number);
+                let (is_in_turn, is_turn_queued, is_doomed, is_gone) = (true, false, false, false);
+                let guest =
+                    Guest { key, who, memory, is_in_turn, is_turn_queued, is_doomed, is_gone };
                 self.guests.insert(number, guest);
                 Some(number)
             }
             Kind::Run | Kind::First => None,
         };
-        assert!(self.state.end_run(ticket, None, self.now).runs.is_empty());
         if let Some(guest) = opened.and_then(|opened| self.guests.get_mut(&opened)) {
             guest.is_in_turn = false;
-            if guest_ends {
-                guest.is_gone = true;
-                assert_eq!(self.state.end_guest(worker), None, "its worker is with the run");
+            let number = guest.key.number;
+            match left {
+                Left::Nothing => assert!(worker.open.remove(&number)),
+                Left::Guest => {}
+                Left::Cell => worker.holds = Some(number),
             }
+            let key = guest.key;
+            let taken =
+                2 + self.guests_of(worker.id).map(|open| self.guests[&open.0].memory).sum::<u64>();
+            self.state.note_taken(key, taken);
         }
-        let unwanted = self.state.give_back(worker, worker);
-        if let Some(unwanted) = unwanted {
-            self.dying.push(unwanted);
-            self.forget_guest_of(worker);
-        }
-        self.carry_out();
+        assert!(self.state.end_run(ticket, None, self.now).runs.is_empty());
+        let unwanted = self.state.give_back(worker.id, worker);
+        let may_lose = left == Left::Cell || unwanted.is_some();
+        self.dying.extend(unwanted.map(|worker| worker.id));
+        self.carry_out(may_lose);
     }
 
     fn close(&mut self, opened: u64) {
         self.state.close_guest(self.guests[&opened].key);
-        self.carry_out();
-        assert!(self.guests[&opened].is_gone, "guest {opened} is still there");
+        self.carry_out(false);
+        assert!(self.guests[&opened].is_lost(), "guest {opened} is still there");
     }
 
     /// The process of a worker has ended.
     fn remove(&mut self, id: WorkerId) {
-        if let Some((number, (ticket, _))) =
-            self.leased.iter().find(|(_, (_, worker))| *worker == id).map(|(n, one)| (*n, *one))
+        if let Some((number, ticket)) = self
+            .leased
+            .iter()
+            .find(|(_, (_, worker))| worker.id == id)
+            .map(|(number, (ticket, _))| (*number, *ticket))
         {
             self.leased.remove(&number);
             self.over.insert(number);
             assert!(self.state.end_run(ticket, None, self.now).runs.is_empty());
         }
+        for guest in self.guests.values_mut().filter(|guest| guest.key.worker == id) {
+            guest.is_in_turn = false;
+        }
         let (record, _) = self.state.remove_worker(id);
         assert!(record.is_some());
-        let mut guests = self.guests.values_mut().filter(|guest| !guest.is_gone);
-        if let Some(guest) = guests.find(|guest| guest.key.worker == id) {
-            (guest.is_gone, guest.is_in_turn) = (true, false);
-        }
-        self.carry_out();
+        self.carry_out(true);
     }
 
     fn process(&mut self) {
@@ -344,8 +390,9 @@ impl Simulation {
         } else if self.starting > 0 {
             self.starting -= 1;
             let id = self.state.next_worker_id();
-            assert_eq!(self.state.add_worker(id, id), None);
-            self.carry_out();
+            let worker = Stub { id, open: BTreeSet::new(), holds: None };
+            assert_eq!(self.state.add_worker(id, worker), None);
+            self.carry_out(false);
         }
     }
 
@@ -361,7 +408,7 @@ impl Simulation {
                     self.arrive(self.guests[&opened].who, Kind::Turn(opened), 0);
                 }
             }
-            Step::Finish(at, guest_ends) => self.finish(at, guest_ends),
+            Step::Finish(at, left) => self.finish(at, left),
             Step::Leave(at) => {
                 let waiting =
                     self.waiting.iter().nth(at).map(|(number, ticket)| (*number, *ticket));
@@ -369,7 +416,14 @@ impl Simulation {
                     let tenant = tenant(self.orders[&number].who);
                     assert_eq!(self.state.abandon(&tenant, ticket), Some(number));
                     self.stop_waiting(number);
-                    self.carry_out();
+                    self.carry_out(false);
+                }
+            }
+            Step::Move(at) => {
+                let mut queued = self.guests.values().filter(|guest| guest.is_turn_queued);
+                if let Some((who, key)) = queued.nth(at).map(|guest| (guest.who, guest.key)) {
+                    self.state.free_waiting_turn(&self.claim(who, 0), key);
+                    self.carry_out(true);
                 }
             }
             Step::Close(at) => {
@@ -386,24 +440,21 @@ impl Simulation {
                 let tickets = (0..4 * self.arrived).map(Ticket);
                 let waits = tickets.filter(|ticket| mask >> (ticket.0 % 8) & 1 == 1).collect();
                 self.state.note_waiting(waits, self.now);
-                self.carry_out();
+                self.carry_out(false);
             }
             Step::Linger => {
                 for _ in 0..2 {
                     self.now += Duration::from_secs(60);
                     self.state.note_waiting(BTreeSet::new(), self.now);
-                    self.carry_out();
+                    self.carry_out(false);
                 }
             }
             Step::Process => self.process(),
             Step::Outdate => self.state.outdate_workers(),
             Step::Retire => {
                 let (retired, _) = self.state.retire_one();
-                if let Some(worker) = retired {
-                    self.forget_guest_of(worker);
-                    self.dying.push(worker);
-                }
-                self.carry_out();
+                self.dying.extend(retired.map(|worker| worker.id));
+                self.carry_out(false);
             }
         }
     }
@@ -412,25 +463,45 @@ impl Simulation {
         self.guests.values().filter(|guest| !guest.is_gone)
     }
 
-    fn check(&self) {
-        let state = &self.state;
+    /// The guests that could be closed at once.
+    fn spare(&self) -> impl Iterator<Item = &Guest> {
+        let could = |guest: &&Guest| guest.rests() && !self.is_busy(guest.key.worker);
+        self.kept().filter(could)
+    }
+
+    fn check(&mut self) {
         for (worker, tenants) in &self.served {
-            assert!(tenants.len() == 1, "worker {worker} has served {tenants:?}");
+            assert!(self.is_shared || tenants.len() == 1, "{worker} has served {tenants:?}");
         }
-        let workers: Vec<WorkerId> = self.kept().map(|guest| guest.key.worker).collect();
-        let distinct: BTreeSet<&WorkerId> = workers.iter().collect();
-        assert_eq!(distinct.len(), workers.len(), "a worker has two guests");
-        assert_eq!(state.guests(), workers.len());
-        for worker in workers {
-            assert!(state.keeps_guest(worker) && !state.is_idle(worker));
+        let bounds = self.state.capacity().held;
+        let ids: Vec<WorkerId> = self.state.records().keys().copied().collect();
+        for id in ids {
+            let open: BTreeSet<GuestNumber> = self.guests_of(id).collect();
+            assert_eq!(self.state.guests_of(id), open.len());
+            assert!(open.len() <= bounds.of_one, "{id} keeps {open:?}");
+            if let Some(worker) = self.state.idle.get_mut(id) {
+                assert!(worker.open == open && !worker.is_crowded(), "{worker:?} {open:?}");
+                assert_eq!(worker.holds, None, "it serves nobody else");
+            }
         }
-        let between = self.kept().filter(|guest| !guest.is_in_turn).count();
-        let capacity = state.capacity();
-        assert!(between <= capacity.held, "{between} guests are between two turns");
+        let state = &self.state;
+        assert_eq!(state.guests(), self.kept().count());
+        let between = self.kept().filter(|guest| !guest.is_in_turn && !guest.is_doomed).count();
+        assert!(between <= bounds.guests, "{between} guests are between two turns");
+        let taken = state.held.taken_memory();
+        let is_within = bounds.memory.is_none_or(|most| taken <= most);
+        assert!(is_within || self.spare().count() == 0, "guests take {taken}");
         for (opened, guest) in &self.guests {
-            let holds = !guest.is_gone && !guest.is_in_turn;
+            let holds = !guest.is_lost() && !guest.is_in_turn;
             assert_eq!(state.holds(guest.key), holds, "guest {opened}: {guest:?}");
         }
+        let has_queued = |id| {
+            let mut own = self.kept().filter(|guest| guest.key.worker == id);
+            own.any(|guest| guest.is_turn_queued)
+        };
+        let apart: BTreeSet<WorkerId> = self.spare().map(|guest| guest.key.worker).collect();
+        let apart = apart.into_iter().filter(|id| !has_queued(*id)).count();
+        assert!(self.is_shared || apart <= bounds.keepers, "{apart} workers are set apart");
         self.check_memory();
         self.check_runs();
     }
@@ -449,7 +520,7 @@ impl Simulation {
             "memory of nobody, or of no account"
         );
         assert!(runs + guests <= self.most_memory, "more memory than there is");
-        let spare: u64 = self.kept().filter(|guest| guest.rests()).map(|guest| guest.memory).sum();
+        let spare: u64 = self.spare().map(|guest| guest.memory).sum();
         assert_eq!(self.state.queue.spare_memory, spare);
     }
 
@@ -471,19 +542,22 @@ impl Simulation {
         let known = self.over.len() + self.waiting.len() + self.leased.len();
         assert_eq!(u64::try_from(known).unwrap(), self.arrived, "a run is lost");
         let has_place = state.running() + capacity.newcomers < capacity.most;
-        if state.running() >= capacity.cores || !has_place || state.idle.is_empty() {
+        if state.running() >= capacity.cores || !has_place {
             return;
         }
-        // There is a core and a worker, so whoever is next waits for memory that others need.
-        let spare: u64 = self.kept().filter(|guest| guest.rests()).map(|guest| guest.memory).sum();
+        // There is a core, so whoever is next waits for a worker, or for memory that others need.
+        let spare: u64 = self.spare().map(|guest| guest.memory).sum();
         let free = self.most_memory - state.queue.memory_used;
         let accounts = state.queue.accounts.values();
-        assert!(accounts.clone().all(|account| account.turns.is_empty()), "a turn waits");
+        let mut turns = accounts.clone().flat_map(|account| &account.turns);
+        let is_at_hand = |key: GuestKey| !self.is_busy(key.worker);
+        assert!(turns.all(|turn| !turn.item.guest().is_some_and(is_at_hand)), "a turn waits");
         let next: Vec<_> = accounts.filter_map(|account| account.waiting.front()).collect();
         let is_barred = next.iter().any(|first| first.overtaken >= MAX_OVERTAKEN);
         for first in next {
+            let has_worker = state.serves_anybody() || state.idle.has_of(&first.item.owner);
             let is_short = first.memory > free + spare;
-            assert!(is_short || is_barred, "{first:?} waits for no memory but that of guests");
+            assert!(!has_worker || is_short || is_barred, "{first:?} waits for nothing");
         }
     }
 
@@ -495,10 +569,11 @@ impl Simulation {
             self.take(step);
         }
         assert!(self.kept().all(|guest| kept.contains(&guest.key)), "a guest was opened");
-        let without_a_run = self.state.records().keys().filter(|id| {
-            let is_leased = self.leased.values().any(|(_, worker)| worker == *id);
-            !is_leased && !self.dying.contains(id)
-        });
+        let without_a_run = self
+            .state
+            .records()
+            .keys()
+            .filter(|id| !self.is_busy(**id) && !self.dying.contains(id));
         let without_a_run = without_a_run.count();
         let Closing { waiting, idle } = self.state.close();
         assert_eq!((waiting.len(), idle.len()), (self.waiting.len(), without_a_run));
@@ -508,7 +583,7 @@ impl Simulation {
         }
         for (ticket, worker) in std::mem::take(&mut self.leased).into_values() {
             self.state.end_run(ticket, None, self.now);
-            assert_eq!(self.state.give_back(worker, worker), Some(worker));
+            assert_eq!(self.state.give_back(worker.id, worker.clone()), Some(worker));
         }
         assert_eq!((self.state.guests(), self.state.queue.memory_used), (0, 0));
         assert_eq!((self.state.running(), self.state.waiting()), (0, 0));
@@ -517,9 +592,9 @@ impl Simulation {
     /// Ends everything that is in progress or kept.
     fn settle(&mut self) {
         for _ in 0..400 {
-            self.finish(0, true);
+            self.finish(0, Left::Nothing);
             self.process();
-            let kept = self.free_guests().find(|opened| !self.guests[opened].is_gone);
+            let kept = self.free_guests().find(|opened| !self.guests[opened].is_lost());
             if let Some(opened) = kept {
                 self.close(opened);
             }
@@ -536,14 +611,24 @@ impl Simulation {
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
-    let parts = (1_usize..4, 0_usize..4, 0_usize..3, 0_usize..3, 0_usize..4);
-    parts.prop_map(|(cores, more, spares, newcomers, held)| Capacity {
+    let parts = (1_usize..4, 0_usize..4, 0_usize..3, 0_usize..3);
+    (parts, held()).prop_map(|((cores, more, spares, newcomers), held)| Capacity {
         cores,
         most: cores + more,
         spares,
         fresh: spares.min(2),
         newcomers,
         held,
+    })
+}
+
+fn held() -> impl Strategy<Value = HeldBounds> {
+    let parts = (0_usize..6, 1_usize..4, 1_usize..4, prop::option::of(2_u64..30));
+    parts.prop_map(|(guests, of_one, keepers, memory)| HeldBounds {
+        guests,
+        of_one: of_one.min(guests),
+        keepers: keepers.min(guests),
+        memory,
     })
 }
 
@@ -554,9 +639,10 @@ proptest! {
     fn guest_of_its_own_guest_memory_and_bounded_guests_whatever_happens(
         capacity in capacity(),
         memory in 4_u64..16,
+        is_shared in any::<bool>(),
         steps in prop::collection::vec(step(), 0..250),
     ) {
-        let mut simulation = Simulation::new(capacity, memory);
+        let mut simulation = Simulation::new(capacity, memory, is_shared);
         for step in steps {
             simulation.take(step);
             simulation.check();
@@ -568,10 +654,11 @@ proptest! {
     #[test]
     fn nothing_is_left_of_a_pool_that_shuts_down_at_any_time(
         capacity in capacity(),
+        is_shared in any::<bool>(),
         steps in prop::collection::vec(step(), 0..100),
         later in prop::collection::vec(step(), 0..20),
     ) {
-        let mut simulation = Simulation::new(capacity, 12);
+        let mut simulation = Simulation::new(capacity, 12, is_shared);
         for step in steps {
             simulation.take(step);
         }
@@ -581,8 +668,9 @@ proptest! {
 
 /// A pool of one core with `workers` idle workers, where `held` guests may be kept.
 fn small(held: usize, memory: u64) -> Simulation {
+    let held = HeldBounds { guests: held, of_one: held, keepers: held, memory: None };
     let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
-    Simulation::new(capacity, memory)
+    Simulation::new(capacity, memory, false)
 }
 
 impl Simulation {
@@ -590,7 +678,7 @@ impl Simulation {
     fn keep(&mut self, who: usize, memory: u64) -> u64 {
         let opened = self.arrive(who, Kind::First, memory);
         self.start_workers();
-        self.finish(0, false);
+        self.finish(0, Left::Guest);
         self.start_workers();
         self.check();
         opened
@@ -604,22 +692,22 @@ impl Simulation {
 }
 
 #[test]
-fn a_worker_that_keeps_a_guest_is_replaced_for_as_long_as_it_does() {
+fn a_worker_of_one_owner_that_keeps_a_guest_is_replaced_for_as_long_as_it_does() {
     let mut pool = small(2, 10);
     assert_eq!(pool.state.records().len(), 1);
-    let [first, second] = [pool.keep(0, 1), pool.keep(0, 1)];
+    let [first, second] = [pool.keep(0, 1), pool.keep(1, 1)];
     assert_eq!((pool.state.records().len(), pool.state.running()), (3, 0));
     assert!(!pool.state.needs_watch(), "nothing changes by itself");
     // No worker comes or goes for a turn.
     pool.arrive(0, Kind::Turn(first), 0);
     assert_eq!((pool.state.running(), pool.starting, pool.dying.len()), (1, 0, 0));
     pool.take(Step::Linger);
-    pool.finish(0, false);
+    pool.finish(0, Left::Guest);
     assert_eq!((pool.state.records().len(), pool.starting, pool.dying.len()), (3, 0, 0));
     // Workers that are not needed are kept for a while.
     pool.close(second);
     pool.state.note_waiting(BTreeSet::new(), pool.now);
-    pool.carry_out();
+    pool.carry_out(false);
     assert!(pool.state.needs_watch() && pool.dying.is_empty());
     pool.take(Step::Linger);
     pool.start_workers();
@@ -638,7 +726,7 @@ fn whole_turns_are_spared_when_others_want_room() {
     pool.arrive(1, Kind::Turn(second), 0);
     pool.state.outdate_workers();
     assert_eq!(
-        pool.state.retire_one().0.map(|id| pool.guests[&first].key.worker == id),
+        pool.state.retire_one().0.map(|worker| pool.guests[&first].key.worker == worker.id),
         Some(false)
     );
     pool.arrive(2, Kind::Run, 4);
@@ -646,10 +734,10 @@ fn whole_turns_are_spared_when_others_want_room() {
     assert_eq!(pool.kept().count(), 2, "a guest was given up within a turn");
     assert_eq!(pool.state.counters.guests_given_up, 0);
     // The worker is outdated, so it ends with its guest: after the turn.
-    pool.finish(0, false);
+    pool.finish(0, Left::Guest);
     assert_eq!(pool.kept().count(), 1);
-    assert!(pool.leased.values().any(|(_, id)| *id == pool.guests[&second].key.worker));
-    pool.finish(0, false);
+    assert!(pool.is_busy(pool.guests[&second].key.worker));
+    pool.finish(0, Left::Guest);
     assert_eq!(pool.kept().count(), 0);
     pool.start_workers();
     assert_eq!((pool.leased.len(), pool.waiting.len()), (1, 0), "the run has its memory");
@@ -664,13 +752,13 @@ fn runs_before_guests_if_they_lack_nothing_but_memory() {
     };
     // The guest that was used longest ago is enough.
     pool.arrive(0, Kind::Turn(first), 0);
-    pool.finish(0, false);
+    pool.finish(0, Left::Guest);
     pool.arrive(3, Kind::Run, 2);
     assert_eq!((pool.leased.len(), kept(&pool)), (1, vec![first, third]));
     // A run that would have to wait for a core takes nobody's memory.
     pool.arrive(3, Kind::Run, 6);
     assert_eq!((pool.waiting.len(), kept(&pool)), (1, vec![first, third]));
-    pool.finish(0, false);
+    pool.finish(0, Left::Guest);
     assert_eq!((pool.leased.len(), kept(&pool)), (1, vec![]));
     assert_eq!(pool.state.counters.guests_given_up, 3);
     let lost = pool.state.admit_turn(&pool.claim(1, 0), pool.guests[&second].key, 99, pool.now);
@@ -714,7 +802,7 @@ fn guest_of_its_own_key_reaches_no_other_guest_of_the_same_worker() {
     let claim = pool.claim(0, 0);
     assert!(pool.state.admit_turn(&claim, stale, 99, pool.now).is_none());
     pool.state.close_guest(stale);
-    assert!(pool.state.holds(pool.guests[&second].key) && !pool.state.has_closing());
+    assert!(pool.state.holds(pool.guests[&second].key));
 }
 
 #[test]
@@ -726,9 +814,9 @@ fn a_turn_passes_runs_of_its_tenant_that_cannot_start() {
     let large = pool.arrive(0, Kind::Run, 4);
     let turn = pool.arrive(0, Kind::Turn(guest), 0);
     assert_eq!(pool.waiting.len(), 2);
-    pool.finish(0, false);
+    pool.finish(0, Left::Guest);
     assert!(pool.over.contains(&busy) && pool.leased.contains_key(&turn), "{:?}", pool.leased);
-    pool.finish(0, false);
+    pool.finish(0, Left::Guest);
     assert!(pool.leased.contains_key(&large) && pool.guests[&guest].is_gone);
 }
 
@@ -748,7 +836,7 @@ fn the_time_between_two_turns_is_charged_to_nobody_and_that_of_turns_to_their_te
         let Some(Admission::Granted(ticket, worker)) = turn else { panic!("{turn:?}") };
         now += second / 4;
         assert!(pool.state.end_run(ticket, None, now).runs.is_empty());
-        assert_eq!(pool.state.give_back(worker, worker), None);
+        assert_eq!(pool.state.give_back(worker.id, worker), None);
     }
     // A turn that takes too long, while another one of the tenant waits.
     let other = Claim { memory: ByteCount::bytes(1), ..claim.clone() };
@@ -759,7 +847,7 @@ fn the_time_between_two_turns_is_charged_to_nobody_and_that_of_turns_to_their_te
     assert!(matches!(waits, Some(Admission::Queued { .. })), "{waits:?}");
     now += second / 2;
     assert_eq!(pool.state.end_run(ticket, None, now).runs, [9], "the turn is refused");
-    assert_eq!(pool.state.give_back(worker, worker), None);
+    assert_eq!(pool.state.give_back(worker.id, worker), None);
     assert!(pool.state.holds(key) && pool.state.queue.spare_memory == 1, "its guest is as before");
     let refused = pool.state.admit_turn(&claim, key, 10, now);
     assert!(matches!(refused, Some(Admission::Refused(RunRefusal::TimeUsed { .. }))));
@@ -780,15 +868,164 @@ fn a_turn_needs_no_memory_and_passes_whoever_waits_for_some() {
         let small = pool.arrive(3, Kind::Run, 1);
         assert_eq!(pool.leased.contains_key(&small), number < MAX_OVERTAKEN, "{number}");
         let at = pool.leased.keys().position(|one| *one == small);
-        at.into_iter().for_each(|at| pool.finish(at, true));
+        at.into_iter().for_each(|at| pool.finish(at, Left::Nothing));
     }
     for _ in 0..2 {
         // The second one comes after the small run, by the time that its tenant has had.
         let turn = pool.arrive(0, Kind::Turn(guest), 0);
         let at = pool.leased.keys().position(|one| *one == turn).expect("it waits for memory");
         pool.now += Duration::from_secs(10);
-        pool.finish(at, false);
+        pool.finish(at, Left::Guest);
     }
     assert!(pool.waiting.contains_key(&large) && pool.leased.contains_key(&endless));
     assert_eq!(pool.waiting.len(), 2);
+}
+
+#[test]
+fn guests_of_one_owner_share_a_worker_as_far_as_it_has_room() {
+    let mut pool = small(6, 20);
+    pool.state.growth.capacity.held.of_one = 2;
+    let worker = |pool: &Simulation, opened| pool.guests[&opened].key.worker;
+    let [first, second, other] = [pool.keep(0, 1), pool.keep(0, 1), pool.keep(1, 1)];
+    assert_eq!(worker(&pool, first), worker(&pool, second));
+    assert_ne!(worker(&pool, first), worker(&pool, other), "two owners share a worker");
+    let third = pool.keep(0, 1);
+    assert_ne!(worker(&pool, first), worker(&pool, third));
+    assert_eq!(pool.state.counters.guests_given_up, 0, "there is a fresh worker");
+    let fourth = pool.keep(0, 1);
+    assert_eq!(worker(&pool, third), worker(&pool, fourth));
+    assert_eq!(pool.state.records().len(), 4, "three keep guests");
+    // A run of their owner leaves the workers of guests to their turns, and others never have them.
+    pool.arrive(2, Kind::Run, 1);
+    assert!(pool.kept().all(|guest| !pool.is_busy(guest.key.worker)));
+    pool.finish(0, Left::Nothing);
+}
+
+#[test]
+fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
+    let held = HeldBounds { guests: 9, of_one: 2, keepers: 2, memory: None };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
+    let mut pool = Simulation::new(capacity, 20, false);
+    let guests = [0, 0, 1, 1, 2].map(|who| pool.keep(who, 1));
+    let is_gone = guests.map(|opened| pool.guests[&opened].is_gone);
+    assert_eq!(is_gone, [true, true, false, false, false]);
+    assert_eq!(pool.state.counters.guests_given_up, 2);
+    // One that can keep no further guest gives up its own if there is no other worker.
+    let next = pool.keep(1, 1);
+    assert!(!pool.guests[&next].is_gone);
+    pool.check();
+}
+
+#[test]
+fn many_guests_of_one_owner_are_spread_over_as_many_workers_as_can_compute() {
+    let held = HeldBounds { guests: 99, of_one: 50, keepers: 9, memory: None };
+    let capacity = Capacity { cores: 2, most: 4, spares: 1, fresh: 0, newcomers: 0, held };
+    for is_shared in [false, true] {
+        let mut pool = Simulation::new(capacity, 200, is_shared);
+        pool.start_workers();
+        let guests: Vec<u64> = (0..40).map(|_| pool.keep(0, 1)).collect();
+        let mut counts = BTreeMap::<WorkerId, usize>::new();
+        for opened in &guests {
+            *counts.entry(pool.guests[opened].key.worker).or_default() += 1;
+        }
+        assert_eq!(counts.values().copied().collect::<Vec<_>>(), [20, 20], "{is_shared}");
+    }
+}
+
+#[test]
+fn shared_workers_that_keep_guests_serve_everyone_and_are_not_replaced() {
+    let held = HeldBounds { guests: 9, of_one: 3, keepers: 2, memory: None };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
+    let mut pool = Simulation::new(capacity, 20, true);
+    let guests = [0, 1].map(|who| pool.keep(who, 1));
+    assert_eq!(pool.state.records().len(), 1);
+    pool.arrive(2, Kind::Run, 1);
+    assert!(pool.is_busy(pool.guests[&guests[0]].key.worker));
+    pool.finish(0, Left::Nothing);
+    // One that can keep no further guest is replaced, for those to come.
+    pool.keep(2, 1);
+    assert_eq!(pool.state.records().len(), 2);
+    let next = pool.keep(0, 1);
+    assert_ne!(pool.guests[&next].key.worker, pool.guests[&guests[0]].key.worker);
+    assert_eq!((pool.kept().count(), pool.state.counters.guests_given_up), (4, 0));
+}
+
+#[test]
+fn a_turn_whose_worker_is_busy_is_passed_by_others_and_moves_when_there_is_a_core() {
+    let held = HeldBounds { guests: 9, of_one: 2, keepers: 4, memory: None };
+    let capacity = Capacity { cores: 2, most: 2, spares: 0, fresh: 0, newcomers: 0, held };
+    let mut pool = Simulation::new(capacity, 20, false);
+    pool.start_workers();
+    let [first, second, third] = [(); 3].map(|()| pool.keep(0, 1));
+    let worker = |pool: &Simulation, opened| pool.guests[&opened].key.worker;
+    assert!(worker(&pool, first) == worker(&pool, second));
+    pool.arrive(0, Kind::Turn(first), 0);
+    let waits = pool.arrive(0, Kind::Turn(second), 0);
+    let passes = pool.arrive(0, Kind::Turn(third), 0);
+    assert!(pool.waiting.contains_key(&waits) && pool.leased.contains_key(&passes));
+    // No core is left, so it would begin nowhere else.
+    let (claim, key) = (pool.claim(0, 0), pool.guests[&second].key);
+    pool.state.free_waiting_turn(&claim, key);
+    pool.carry_out(false);
+    pool.finish(1, Left::Guest);
+    assert!(pool.waiting.contains_key(&waits));
+    pool.state.free_waiting_turn(&claim, key);
+    pool.carry_out(true);
+    assert!(pool.over.contains(&waits) && pool.guests[&second].is_doomed);
+    assert_eq!(pool.state.queue.memory_used, 3, "it is closed when its worker comes back");
+    pool.check();
+    pool.finish(0, Left::Guest);
+    assert!(pool.guests[&second].is_gone && !pool.guests[&first].is_lost());
+    assert_eq!((pool.state.queue.memory_used, pool.state.counters.guests_given_up), (2, 1));
+    // One whose worker is at hand moves nowhere.
+    pool.arrive(1, Kind::Run, 1);
+    pool.arrive(1, Kind::Run, 1);
+    pool.arrive(0, Kind::Turn(first), 0);
+    pool.state.free_waiting_turn(&claim, pool.guests[&first].key);
+    pool.carry_out(false);
+}
+
+#[test]
+fn a_worker_that_holds_a_cell_keeps_its_guest_alone() {
+    let mut pool = small(4, 10);
+    let [held, other] = [pool.keep(0, 1), pool.keep(0, 1)];
+    let worker = pool.guests[&held].key.worker;
+    assert_eq!(pool.guests[&other].key.worker, worker);
+    pool.arrive(0, Kind::Turn(held), 0);
+    pool.arrive(0, Kind::Turn(other), 0);
+    pool.finish(0, Left::Cell);
+    pool.start_workers();
+    assert!(pool.guests[&other].is_gone && pool.waiting.is_empty(), "its caller has it elsewhere");
+    pool.check();
+    // Others of the same owner get another worker.
+    pool.arrive(0, Kind::Run, 1);
+    assert!(!pool.is_busy(worker) && pool.leased.len() == 1);
+    pool.finish(0, Left::Nothing);
+    pool.arrive(0, Kind::Turn(held), 0);
+    assert!(pool.is_busy(worker));
+    pool.finish(0, Left::Cell);
+    // A run that lacks its memory ends the wait, and the worker serves again.
+    pool.arrive(0, Kind::Run, 10);
+    assert!(pool.guests[&held].is_gone && pool.leased.len() == 1);
+    pool.finish(0, Left::Nothing);
+    assert!(pool.state.is_idle(worker));
+    pool.check();
+}
+
+#[test]
+fn the_memory_that_workers_really_take_is_bounded() {
+    let mut pool = small(9, 100);
+    pool.state.growth.capacity.held.memory = Some(14);
+    // The worker itself takes two.
+    let guests = [4, 4, 4].map(|memory| pool.keep(0, memory));
+    assert_eq!((pool.state.held.taken_memory(), pool.kept().count()), (14, 3));
+    pool.arrive(0, Kind::Turn(guests[0]), 0);
+    pool.finish(0, Left::Guest);
+    pool.keep(0, 3);
+    assert!(pool.guests[&guests[1]].is_gone && !pool.guests[&guests[0]].is_gone);
+    assert_eq!((pool.state.held.taken_memory(), pool.kept().count()), (13, 3));
+    // One that takes too much by itself is not kept.
+    let large = pool.keep(0, 20);
+    assert!(pool.guests[&large].is_gone);
+    assert_eq!(pool.kept().count(), 0);
 }

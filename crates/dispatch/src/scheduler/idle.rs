@@ -36,9 +36,14 @@ impl<W> IdleWorkers<W> {
         self.0.iter().any(|idle| idle.owner.as_ref() == Some(owner))
     }
 
-    /// True if a worker of anybody is idle.
-    pub(crate) fn has_owned(&self) -> bool {
-        self.0.iter().any(|idle| idle.owner.is_some())
+    /// True if a worker of anybody is idle for which `is_wanted` holds.
+    pub(crate) fn has_owned(&self, is_wanted: impl Fn(WorkerId) -> bool) -> bool {
+        self.0.iter().any(|idle| idle.owner.is_some() && is_wanted(idle.id))
+    }
+
+    /// A worker that stays idle.
+    pub(super) fn get_mut(&mut self, id: WorkerId) -> Option<&mut W> {
+        self.0.iter_mut().find(|idle| idle.id == id).map(|idle| &mut idle.worker)
     }
 
     /// The number of workers without an owner.
@@ -62,16 +67,16 @@ impl<W> IdleWorkers<W> {
         self.take_first(|idle| is_wanted(idle.id))
     }
 
-    /// Takes out a worker of `owner`: one for which `fits` holds if there is one, and otherwise the
-    /// one that was used last.
-    pub(crate) fn take_of(
+    /// Takes out the worker of `owner` that has the highest rank, and of those the one that was used last.
+    /// A worker without a rank is left.
+    pub(crate) fn take_of<R: Ord>(
         &mut self,
         owner: &WorkerOwner,
-        fits: impl Fn(&W) -> bool,
+        rank: impl Fn(WorkerId, &W) -> Option<R>,
     ) -> Option<(WorkerId, W)> {
-        let is_own = |idle: &IdleWorker<W>| idle.owner.as_ref() == Some(owner);
-        let best = self.0.iter().rposition(|idle| is_own(idle) && fits(&idle.worker));
-        let at = best.or_else(|| self.0.iter().rposition(is_own))?;
+        let own = self.0.iter().enumerate().filter(|(_, idle)| idle.owner.as_ref() == Some(owner));
+        let ranked = own.filter_map(|(at, idle)| Some((rank(idle.id, &idle.worker)?, at)));
+        let (_, at) = ranked.max()?;
         let IdleWorker { id, worker, .. } = self.0.remove(at);
         Some((id, worker))
     }
@@ -86,9 +91,12 @@ impl<W> IdleWorkers<W> {
         Some((id, worker))
     }
 
-    /// Takes out the least recently used worker that has an owner.
-    pub(crate) fn take_stalest(&mut self) -> Option<(WorkerId, W)> {
-        self.take_first(|idle| idle.owner.is_some())
+    /// Takes out the least recently used worker that has an owner and for which `is_wanted` holds.
+    pub(crate) fn take_stalest(
+        &mut self,
+        is_wanted: impl Fn(WorkerId) -> bool,
+    ) -> Option<(WorkerId, W)> {
+        self.take_first(|idle| idle.owner.is_some() && is_wanted(idle.id))
     }
 
     /// Takes out all workers.

@@ -3,7 +3,8 @@
 //!
 //! INVARIANT(nothing-leaks): a [`Lease`] that is dropped at any stage of its run ends the run. Its
 //! worker becomes idle, after it has stopped the run if there is one, or is killed if it is broken. A
-//! guest that the run has begun to use is closed; one whose turn was not begun is kept.
+//! guest that the run has begun to use is closed; one whose turn was not begun is kept, and so are the
+//! others of its worker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::error::DispatchError;
-use crate::scheduler::claim::{Admission, Claim, Ticket};
-use crate::scheduler::held::GuestKey;
+use crate::scheduler::claim::{Admission, Claim, GuestKey, Ticket};
 use crate::scheduler::queued_run::QueuedRun;
 use crate::scheduler::shared::{Grant, Granted, Scheduler};
 use crate::worker::cpu_meter::CpuMeter;
@@ -21,6 +21,7 @@ use crate::worker::handle::Worker;
 use crate::worker::id::WorkerId;
 use crate::{RunHost, RunStage};
 use wardian_formats::job::attachment::AttachmentKey;
+use wardian_formats::job::message::GuestNumber;
 
 /// The right to use a worker for one run or turn.
 #[derive(Debug)]
@@ -89,8 +90,8 @@ impl Lease {
         let (ticket, worker) = match admission {
             Admission::Granted(ticket, worker) => (ticket, worker),
             Admission::Queued { ticket, displaced } => {
-                let (place, has_worker) = ((claim.tenant.clone(), ticket), guest.is_some());
-                let queued = QueuedRun::new(Arc::clone(scheduler), place, has_worker, granted);
+                let place = (claim.clone(), ticket);
+                let queued = QueuedRun::new(Arc::clone(scheduler), place, guest, granted);
                 if let Some(displaced) = displaced {
                     let retry_after = scheduler.drain_time();
                     // The caller may have gone away.
@@ -125,15 +126,16 @@ impl Lease {
 
     /// Ends the run. Its guest is closed, if it is open, and the worker can have another run.
     pub(crate) fn end(mut self) {
-        let is_closed = self.worker.as_mut().is_none_or(|worker| worker.close_guest().is_ok());
+        let is_closed = self.worker.as_mut().is_none_or(|worker| worker.end_order().is_ok());
         self.condition = if is_closed { Condition::Idle } else { Condition::Broken };
     }
 
-    /// Ends the turn. The worker keeps the guest, which gets a key. Returns `None` if it cannot be kept:
-    /// then it is closed, or ends with its worker.
-    pub(crate) fn hold(mut self) -> Option<GuestKey> {
-        let (worker, cpu_time) = (self.worker.take()?, cpu_time(self.meter.take()));
-        self.scheduler.hold(self.ticket, self.guest, worker, cpu_time)
+    /// Ends the turn. The worker keeps the guest of this number, which gets a key. Returns `None` if it
+    /// cannot be kept: then it is closed, or ends with its worker.
+    pub(crate) fn hold(mut self, number: GuestNumber) -> Option<GuestKey> {
+        let (mut worker, cpu_time) = (self.worker.take()?, cpu_time(self.meter.take()));
+        worker.keep_guest();
+        self.scheduler.hold(self.ticket, (self.guest, number), worker, cpu_time)
     }
 
     /// Ends the run. The worker is killed.

@@ -6,7 +6,7 @@
 //! | `queue/`        | all waiting runs, fair between tenants                                   |
 //! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
 //! | `roster.rs`     | the workers and their accounts                                           |
-//! | `held.rs`       | workers that keep a guest between two turns                              |
+//! | `held.rs`       | guests that workers keep between two turns                               |
 //! | `growth.rs`     | how many runs are in progress, and how many workers exist for them        |
 //! | `assignment.rs` | the worker of each run: plain data, no tokio, no processes               |
 //! | `holding.rs`    | what becomes of kept guests: their turns, and who gives way to whom       |

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::scheduler::growth::HeldBounds;
 use wardian_vocabulary::quotas::TenantLimits;
 use wardian_vocabulary::units::ByteCount;
 
@@ -137,7 +138,14 @@ impl Simulation {
         let owner = if is_for_all { WorkerOwner::Server } else { own };
         self.owners.insert(run, owner.clone());
         let (limits, memory) = (TenantLimits::NONE, ByteCount::bytes(1));
-        let claim = Claim { tenant: tenant.clone(), limits, memory, is_own: false, owner };
+        let claim = Claim {
+            tenant: tenant.clone(),
+            limits,
+            memory,
+            is_own: false,
+            owner,
+            opens_guest: false,
+        };
         match self.state.admit(&claim, |_| true, run, self.now) {
             Admission::Granted(ticket, worker) => self.lease(run, ticket, worker),
             Admission::Queued { ticket, displaced } => {
@@ -291,7 +299,7 @@ fn capacity() -> impl Strategy<Value = Capacity> {
         spares,
         fresh: spares.min(2),
         newcomers,
-        held: 0,
+        held: HeldBounds::default(),
     })
 }
 
@@ -315,7 +323,7 @@ proptest! {
     /// A promise settles the turn, so no later run overtakes, whoever has warm workers.
     #[test]
     fn a_new_tenant_waits_for_one_run_of_each_other_tenant_at_most(others in 1_usize..TENANTS) {
-        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held: 0 };
+        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held: HeldBounds::default() };
         let mut simulation = Simulation::new(capacity);
         simulation.process();
         (0..others).for_each(|who| (0..3).for_each(|_| simulation.arrive(who, false)));
@@ -337,7 +345,14 @@ proptest! {
 
 #[test]
 fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
-    let capacity = Capacity { cores: 3, most: 3, spares: 1, fresh: 1, newcomers: 0, held: 0 };
+    let capacity = Capacity {
+        cores: 3,
+        most: 3,
+        spares: 1,
+        fresh: 1,
+        newcomers: 0,
+        held: HeldBounds::default(),
+    };
     let mut simulation = Simulation::new(capacity);
     (0..4).for_each(|_| simulation.process());
     let mut worker_of = |who| {
@@ -358,7 +373,14 @@ fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
 
 #[test]
 fn a_run_that_is_promised_a_worker_is_not_charged_for_its_start() {
-    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held: 0 };
+    let capacity = Capacity {
+        cores: 1,
+        most: 1,
+        spares: 0,
+        fresh: 0,
+        newcomers: 0,
+        held: HeldBounds::default(),
+    };
     let mut simulation = Simulation::new(capacity);
     simulation.process();
     simulation.arrive(0, false);

@@ -1,41 +1,45 @@
 //! A place in the queue.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::error::DispatchError;
-use crate::scheduler::claim::Ticket;
+use crate::scheduler::claim::{Claim, GuestKey, Ticket};
 use crate::scheduler::shared::{Granted, Scheduler};
-use wardian_vocabulary::ids::TenantId;
 
 /// How often a run that has waited long enough looks whether it may continue to wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a turn waits for the worker of its guest before it looks for another one. Then it looks again, less
+/// and less often. To make the guest once more costs some of these milliseconds.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A run that waits for a worker, or a turn of a guest that waits for its turn among the runs. Dropping
 /// it gives up its place in the queue.
 #[derive(Debug)]
 pub(crate) struct QueuedRun {
     scheduler: Arc<Scheduler>,
-    tenant: TenantId,
+    claim: Claim,
     ticket: Ticket,
-    /// True if its worker is there and keeps its guest.
-    has_worker: bool,
+    /// Its guest, if a worker keeps it.
+    guest: Option<GuestKey>,
     granted: oneshot::Receiver<Granted>,
 }
 
 impl QueuedRun {
-    /// The run of `tenant` that was queued with `ticket` and is notified through `granted`. If it
-    /// `has_worker`, it waits whether or not others can start.
+    /// The run of this claim that was queued with `ticket` and is notified through `granted`. If it is a
+    /// turn of a guest that a worker keeps, it waits whether or not others can start.
     pub(super) fn new(
         scheduler: Arc<Scheduler>,
-        (tenant, ticket): (TenantId, Ticket),
-        has_worker: bool,
+        (claim, ticket): (Claim, Ticket),
+        guest: Option<GuestKey>,
         granted: oneshot::Receiver<Granted>,
     ) -> Self {
-        Self { scheduler, tenant, ticket, has_worker, granted }
+        Self { scheduler, claim, ticket, guest, granted }
     }
 
     /// Waits for a worker, for at most `longest`, and no longer once it is known that none can start.
@@ -55,7 +59,12 @@ impl QueuedRun {
                     granted = &mut self.granted => {
                         granted.unwrap_or(Err(DispatchError::ShuttingDown))
                     }
-                    failure = &mut hopelessness, if !self.has_worker => Err(DispatchError::Start(failure)),
+                    failure = &mut hopelessness, if self.guest.is_none() => {
+                        Err(DispatchError::Start(failure))
+                    }
+                    never = leave_busy_worker(&scheduler, &self.claim, self.guest), if self.guest.is_some() => {
+                        match never {}
+                    }
                 }
             };
             match timeout(patience, decided).await {
@@ -72,7 +81,7 @@ impl QueuedRun {
         });
         let retry_after = self.scheduler.drain_time();
         Err(match self.scheduler.failure_without_workers() {
-            Some(failure) if !self.has_worker => {
+            Some(failure) if self.guest.is_none() => {
                 DispatchError::NoneStarted { retry_after, failure }
             }
             _ => DispatchError::Overloaded { retry_after },
@@ -81,14 +90,31 @@ impl QueuedRun {
 
     /// True if the tenant has no run in progress, this one is its next, and there are workers.
     fn may_wait_on(&self) -> bool {
-        self.scheduler.may_wait_on(&self.tenant, self.ticket, self.has_worker)
+        self.scheduler.may_wait_on(&self.claim.tenant, self.ticket, self.guest.is_some())
+    }
+}
+
+/// Gives up the guest of a turn that waits, as soon as its worker has been busy for a while and the turn could
+/// begin in another one. The turn is told then.
+async fn leave_busy_worker(
+    scheduler: &Scheduler,
+    claim: &Claim,
+    guest: Option<GuestKey>,
+) -> Infallible {
+    let mut pause = PATIENCE;
+    loop {
+        sleep(pause).await;
+        if let Some(guest) = guest {
+            scheduler.free_waiting_turn(claim, guest);
+        }
+        pause = pause.saturating_mul(2).min(LOOK_AGAIN);
     }
 }
 
 impl Drop for QueuedRun {
     /// A worker that was granted and not taken is given back.
     fn drop(&mut self) {
-        self.scheduler.abandon(&self.tenant, self.ticket);
+        self.scheduler.abandon(&self.claim.tenant, self.ticket);
         // After this, a grant fails and its sender keeps the worker.
         self.granted.close();
         if let Ok(Ok(worker)) = self.granted.try_recv() {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,17 +18,16 @@ use crate::error::DispatchError;
 use crate::report::{Counters, PoolReport, WorkerStatus};
 use crate::scheduler::assignment::{Phase, SchedulerState};
 use crate::scheduler::claim::{
-    Admission, Claim, Closing, OutOfTime, QueueBounds, RunRefusal, Ticket,
+    Admission, Claim, Closing, GuestKey, OutOfTime, QueueBounds, RunRefusal, Ticket,
 };
 use crate::scheduler::growth::Capacity;
-use crate::scheduler::held::GuestKey;
 use crate::scheduler::status::{PoolDemand, PoolStatus};
 use crate::worker::handle::Worker;
 use crate::worker::id::WorkerId;
 use crate::worker::process::Process;
 use crate::worker::start_failure::StartFailure;
 use wardian_formats::job::attachment::AttachmentKey;
-use wardian_formats::job::message::WorkerReport;
+use wardian_formats::job::message::{GuestNumber, WorkerReport};
 use wardian_vocabulary::ids::TenantId;
 
 /// The answer to a waiting run.
@@ -53,6 +53,10 @@ pub(crate) struct Scheduler {
     /// How long a worker may take to stop a run that was cancelled. A worker that has not stopped
     /// by then is killed.
     pub(crate) grace: Duration,
+    /// The number of the next guest that may be kept.
+    next_guest: AtomicU64,
+    /// True if the memory of workers that keep guests is bounded.
+    measures_guests: bool,
 }
 
 #[derive(Debug)]
@@ -83,9 +87,23 @@ impl Scheduler {
         let state = SchedulerState::new(Capacity::of(config), bounds);
         let registered = BTreeMap::new();
         let shared = Mutex::new(Shared { state, registered, failure: None, lasting_failures: 0 });
-        let (status, demand) = (watch::Sender::default(), watch::Sender::default());
-        let hopeless = watch::Sender::default();
-        Self { shared, status, demand, hopeless, runtime, queue_wait, first_wait, grace }
+        Self {
+            shared,
+            status: watch::Sender::default(),
+            demand: watch::Sender::default(),
+            hopeless: watch::Sender::default(),
+            runtime,
+            queue_wait,
+            first_wait,
+            grace,
+            next_guest: AtomicU64::new(1),
+            measures_guests: config.held_memory.is_some(),
+        }
+    }
+
+    /// A number for a guest that may be kept. No other one of the pool has it.
+    pub(crate) fn next_guest(&self) -> GuestNumber {
+        GuestNumber(self.next_guest.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Decides about a new run. If the run has to wait, `grant` gets the answer.
@@ -95,13 +113,12 @@ impl Scheduler {
         wanted: &[AttachmentKey],
         grant: Grant,
     ) -> Admission<Worker, Grant> {
-        let fits = |worker: &Worker| worker.has_all(wanted);
-        let (admission, has_idle) = self.change(|shared| {
-            let admission = shared.state.admit(claim, fits, grant, now());
-            (admission, shared.state.has_closing())
+        let (admission, has_freed) = self.change(|shared| {
+            let before = shared.state.counters.guests_given_up;
+            let admission = shared.state.admit(claim, |one| one.has_all(wanted), grant, now());
+            (admission, shared.state.counters.guests_given_up > before)
         });
-        // Others may wait for the worker of a guest that was given up.
-        self.serve_after(admission, has_idle)
+        self.serve_after(admission, has_freed)
     }
 
     /// Decides about a turn of a guest that is kept, as [`Self::admit`]. Returns `None` if the guest is
@@ -116,14 +133,21 @@ impl Scheduler {
         Some(self.serve_after(self.change(admit)?, false))
     }
 
-    /// Serves others after the admission of a run, if they may have been waiting for what it has freed.
+    /// Gives up the guest of a turn that waits, if the turn can begin in another worker than its guest's.
+    pub(crate) fn free_waiting_turn(&self, claim: &Claim, guest: GuestKey) {
+        if self.change(|shared| shared.state.free_waiting_turn(claim, guest)) {
+            self.serve_queue();
+        }
+    }
+
+    /// Serves others after the admission of a run, if guests were given up for it or it has taken the place
+    /// of another one, which may have been promised memory.
     fn serve_after(
         &self,
         admission: Admission<Worker, Grant>,
-        has_idle: bool,
+        has_freed: bool,
     ) -> Admission<Worker, Grant> {
-        // A displaced run may have been promised memory.
-        if has_idle || matches!(admission, Admission::Queued { displaced: Some(_), .. }) {
+        if has_freed || matches!(admission, Admission::Queued { displaced: Some(_), .. }) {
             self.serve_queue();
         }
         admission
@@ -134,13 +158,17 @@ impl Scheduler {
     pub(crate) fn hold(
         &self,
         ticket: Ticket,
-        guest: Option<GuestKey>,
+        (guest, number): (Option<GuestKey>, GuestNumber),
         worker: Worker,
         cpu_time: Option<Duration>,
     ) -> Option<GuestKey> {
+        let taken = self.measures_guests.then(|| worker.process.private_memory()).flatten();
         let (refused, unwanted, kept) = self.change(|shared| {
             let state = &mut shared.state;
-            let key = guest.unwrap_or_else(|| state.keep_guest(ticket, worker.id));
+            let key = guest.unwrap_or_else(|| state.keep_guest(ticket, number, worker.id));
+            if let Some(taken) = taken {
+                state.note_taken(key, taken);
+            }
             let refused = state.end_run(ticket, cpu_time, now());
             let unwanted = state.give_back(worker.id, worker);
             (refused, unwanted, state.holds(key).then_some(key))
@@ -176,8 +204,7 @@ impl Scheduler {
 
     /// Ends the wait of a run.
     pub(crate) fn abandon(&self, tenant: &TenantId, ticket: Ticket) {
-        let grant = self.change(|shared| shared.state.abandon(tenant, ticket));
-        if grant.is_some() {
+        if self.change(|shared| shared.state.abandon(tenant, ticket)).is_some() {
             // Other runs may have waited for the memory that this one was promised.
             self.serve_queue();
         }
@@ -195,7 +222,7 @@ impl Scheduler {
         let id = worker.id;
         drop(worker);
         refuse(self.change(|shared| {
-            drop(shared.state.end_guest(id));
+            drop(shared.state.forget_guests_of(id));
             shared.state.end_run(ticket, cpu_time, now())
         }));
         self.serve_queue();
@@ -378,7 +405,7 @@ impl Scheduler {
             #[cfg(test)]
             is_forked: registration.process.is_forked,
             is_resting: state.is_idle(*id),
-            keeps_guest: state.keeps_guest(*id),
+            guests: state.guests_of(*id),
             runs: records.get(id).map_or(0, |record| record.runs),
             owner: records.get(id).and_then(|record| record.owner.clone()),
             report: Arc::clone(&registration.report),
@@ -395,9 +422,6 @@ impl Scheduler {
     fn take_back(&self, ticket: Ticket, worker: Worker, cpu_time: Option<Duration>) {
         let (refused, unwanted) = self.change(|shared| {
             let refused = shared.state.end_run(ticket, cpu_time, now());
-            if !worker.has_guest() {
-                drop(shared.state.end_guest(worker.id));
-            }
             (refused, shared.state.give_back(worker.id, worker))
         });
         refuse(refused);
@@ -406,33 +430,22 @@ impl Scheduler {
 
     /// Sends idle workers to the runs that wait.
     fn serve_queue(&self) {
-        loop {
-            let (granted, has_idle) = self.change(|shared| {
-                let granted = shared.state.grant_next(now());
-                (granted, shared.state.has_closing())
-            });
-            match granted {
-                Some((ticket, grant, worker)) => {
-                    if let Err(Ok(worker)) = grant.send(Ok(worker)) {
-                        // The caller has gone away.
-                        self.take_back(ticket, worker, None);
-                    }
-                }
-                // The worker of a guest that was given up has become idle.
-                None if has_idle => {}
-                None => return,
+        while let Some((ticket, grant, worker)) =
+            self.change(|shared| shared.state.grant_next(now()))
+        {
+            if let Err(Ok(worker)) = grant.send(Ok(worker)) {
+                // The caller has gone away.
+                self.take_back(ticket, worker, None);
             }
         }
     }
 
-    /// Changes the state, ends the workers and guests that it gives up, and notifies the watchers if
-    /// the status has changed.
+    /// Changes the state, ends the workers that it gives up, tells the turns whose guests are lost, and
+    /// notifies the watchers if the status has changed.
     fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
         let mut shared = self.shared.lock();
         let result = change(&mut shared);
-        let state = &mut shared.state;
-        let (given_up, closing, lost) =
-            (state.take_given_up(), state.take_closing(), state.take_lost());
+        let (given_up, lost) = (shared.state.take_given_up(), shared.state.take_lost());
         self.tell_watchers(&shared);
         drop(shared);
         // Dropping a worker kills its process.
@@ -440,15 +453,7 @@ impl Scheduler {
         for grant in lost {
             grant.send(Err(DispatchError::GuestLost)).ok();
         }
-        closing.into_iter().for_each(|worker| self.close_guest_of(worker));
         result
-    }
-
-    /// Has a worker drop its guest, and makes it idle.
-    fn close_guest_of(&self, mut worker: Worker) {
-        if worker.close_guest().is_ok() {
-            drop(self.change(|shared| shared.state.give_back(worker.id, worker)));
-        }
     }
 
     fn tell_watchers(&self, shared: &Shared) {

@@ -17,7 +17,9 @@ use crate::worker::channel::{Frames, WorkerChannel as GatewayEnd, WorkerChannelE
 use crate::{BlobSource, SkillContent};
 use wardian_formats::job::attachment::{Owner, PackedFile};
 use wardian_formats::job::frame;
-use wardian_formats::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
+use wardian_formats::job::message::{
+    FromWorker, GuestNumber, INLINE_MAX, Payload, Refusal, ToWorker,
+};
 use wardian_formats::job::socket;
 use wardian_vocabulary::ids::{BlobId, Digest, TenantId};
 use wardian_worker::Channel as WorkerEnd;
@@ -239,7 +241,8 @@ async fn skills_of_many_files_are_attached_one_after_another() {
 #[test]
 fn a_frame_that_is_sent_at_once_arrives_whole_or_is_refused() {
     let (near, far) = pair(Some(4_096));
-    let close = || Frames::from(frame::encode(&ToWorker::Close, &[], false).unwrap());
+    let close =
+        || Frames::from(frame::encode(&ToWorker::Close(GuestNumber(7)), &[], false).unwrap());
     Runtime::new().unwrap().block_on(async {
         let mut gateway = GatewayEnd::new(far, frame::MESSAGE_MAX).unwrap();
         // Nobody has waited for the socket yet.
@@ -249,9 +252,9 @@ fn a_frame_that_is_sent_at_once_arrives_whole_or_is_refused() {
         gateway.send_at_once(close()).unwrap();
         let mut worker = WorkerEnd::new(near);
         let mut received = || worker.receive().unwrap().unwrap().0;
-        assert!(matches!(received(), ToWorker::Close));
+        assert!(matches!(received(), ToWorker::Close(GuestNumber(7))));
         assert!(matches!(received(), ToWorker::Cancel));
-        assert!(matches!(received(), ToWorker::Close));
+        assert!(matches!(received(), ToWorker::Close(GuestNumber(7))));
         let refused = (0..100_000).find_map(|_| gateway.send_at_once(close()).err()).unwrap();
         assert!(matches!(refused, WorkerChannelError::Socket(_)), "{refused}");
     });

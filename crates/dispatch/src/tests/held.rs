@@ -84,7 +84,7 @@ async fn a_guest_keeps_its_state_until_it_is_closed() {
     let report = pool.report();
     assert_eq!((report.counters.ended, report.counters.crashed), (0, 0), "{report:?}");
     let kept = report.workers.iter().find(|worker| worker.id == first.worker).unwrap();
-    assert!(kept.runs >= 3 && kept.is_resting && !kept.keeps_guest, "{kept:?}");
+    assert!(kept.runs >= 3 && kept.is_resting && kept.guests == 0, "{kept:?}");
 }
 
 #[tokio::test]
@@ -189,10 +189,11 @@ async fn a_turn_needs_no_idle_worker() {
     let link = folder.path().join("worker");
     std::os::unix::fs::symlink(program, &link).unwrap();
     let command = WorkerCommand { program: link.clone(), ..config(1).command };
-    let pool = start(PoolConfig { command, spares: 1, ..holding(1, 2) }).await;
-    // No further worker can start, and both keep a guest.
+    let isolation = Isolation::Process;
+    let pool = start(PoolConfig { command, isolation, spares: 1, ..holding(1, 2) }).await;
+    // No further worker can start, and both keep a guest of somebody else.
     std::fs::remove_file(link).unwrap();
-    let [mut guest, mut other] = [(); 2].map(|()| guest(&pool));
+    let [mut guest, mut other] = ["one", "other"].map(|tenant| guest_of(&pool, tenant));
     assert!(turn(&mut guest, "keep x\nreturn {}").await.is_guest_kept);
     assert!(turn(&mut other, "return {}").await.is_guest_kept);
     until(&pool, "failed", |report| report.counters.failed_starts > 2).await;
@@ -217,7 +218,93 @@ async fn a_turn_needs_no_idle_worker() {
     let (ended, ()) = tokio::join!(other.turn(&order.turn, &mut host), waits);
     assert!(ended.unwrap().is_guest_kept);
     drop(guest);
-    assert_eq!(logs(&run_script(&pool, "kept\nreturn {}").await), [""], "it is idle now");
+    let mut job = job("kept\nreturn {}");
+    job.guest.setup.tenant = TenantId::parse("one").unwrap();
+    assert_eq!(logs(&run(&pool, &job).await), [""], "its owner can have it for a run");
+}
+
+#[tokio::test]
+async fn guests_of_one_tenant_share_a_process_and_those_of_two_never_do() {
+    let isolation = Isolation::Process;
+    let pool = start(PoolConfig { isolation, spares: 1, ..holding(1, 40) }).await;
+    let mut guests = Vec::new();
+    for number in 0..20 {
+        for tenant in ["one", "other"] {
+            let mut guest = guest_of(&pool, tenant);
+            let first = turn(&mut guest, &format!("keep {tenant}{number}\nreturn {{}}")).await;
+            assert!(first.is_guest_kept);
+            guests.push((guest, format!("{tenant}{number}"), first.worker));
+        }
+    }
+    let report = pool.report();
+    let counts: Vec<usize> = report.workers.iter().map(|worker| worker.guests).collect();
+    assert_eq!((report.guests, counts.iter().filter(|count| **count == 20).count()), (40, 2));
+    for (guest, name, worker) in &mut guests {
+        let kept = turn(guest, "kept\nreturn {}").await;
+        assert_eq!((logs(&kept), kept.worker), (vec![name.as_str()], *worker));
+    }
+    // A guest that ends takes only itself, and a process its guests.
+    assert!(!turn(&mut guests[0].0, "trap").await.is_guest_kept);
+    assert_eq!(logs(&turn(&mut guests[2].0, "kept\nreturn {}").await), ["one1"]);
+    let lost = guests[2].2;
+    assert!(matches!(try_turn(&mut guests[2].0, "abort").await, Err(DispatchError::GuestLost)));
+    until(&pool, "gone", |report| report.guests == 20).await;
+    for (guest, name, worker) in &mut guests {
+        if *worker == lost {
+            ensure_lost(guest).await;
+        } else {
+            assert_eq!(logs(&turn(guest, "kept\nreturn {}").await), [name.as_str()]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_turn_whose_worker_is_busy_can_be_had_elsewhere_as_soon_as_there_is_a_core() {
+    for cores in [1, 2] {
+        let pool = Arc::new(start(holding(cores, 4)).await);
+        let [mut busy, mut waits] = [(); 2].map(|()| guest(&pool));
+        let first = turn(&mut busy, "return {}").await;
+        assert_eq!(turn(&mut waits, "keep x\nreturn {}").await.worker, first.worker);
+        let (gate, order) = (Arc::new(Notify::new()), job(GATED));
+        let mut host = Gate(Arc::clone(&gate));
+        let waiting = async {
+            until(&pool, "in turn", |report| report.running == 1).await;
+            if cores > 1 {
+                ensure_lost(&mut waits).await;
+                assert_eq!(pool.report().guests, 2, "its worker has not come back");
+            } else {
+                let patience = Duration::from_millis(100);
+                timeout(patience, try_turn(&mut waits, "kept\nreturn {}")).await.unwrap_err();
+            }
+            gate.notify_one();
+        };
+        let (ended, ()) = tokio::join!(busy.turn(&order.turn, &mut host), waiting);
+        assert!(ended.unwrap().is_guest_kept);
+        if cores > 1 {
+            assert_eq!((pool.report().guests, pool.report().counters.guests_given_up), (1, 1));
+        } else {
+            assert_eq!(logs(&turn(&mut waits, "kept\nreturn {}").await), ["x"]);
+        }
+        assert_eq!(logs(&turn(&mut busy, "kept\nreturn {}").await), [""]);
+        assert_eq!(pool.report().counters.ended, 0);
+    }
+}
+
+#[tokio::test]
+async fn workers_with_guests_take_no_more_memory_than_they_may() {
+    let held_memory = Some(ByteCount::bytes(1));
+    let pool = start(PoolConfig { held_memory, ..holding(1, 4) }).await;
+    let mut guest = guest(&pool);
+    let ended = turn(&mut guest, "keep x\nreturn {}").await;
+    assert_eq!((error_type(&ended), ended.is_guest_kept), ("completed", false));
+    ensure_lost(&mut guest).await;
+    let held_memory = Some(ByteCount::mebibytes(1 << 20));
+    let pool = start(PoolConfig { held_memory, ..holding(1, 4) }).await;
+    let mut guests = [(); 4].map(|()| self::guest(&pool));
+    for guest in &mut guests {
+        assert!(turn(guest, "keep x\nreturn {}").await.is_guest_kept);
+    }
+    assert_eq!(pool.report().counters.guests_given_up, 0);
 }
 
 #[tokio::test]
@@ -288,7 +375,7 @@ async fn a_pool_that_shuts_down_waits_for_turns_and_for_no_guest() {
 
 #[tokio::test]
 async fn whole_turns_end_before_their_worker_is_replaced() {
-    let pool = Arc::new(start(holding(2, 2)).await);
+    let pool = Arc::new(start(PoolConfig { most_held_by_one: 1, ..holding(2, 2) }).await);
     let (mut rests, mut busy) = (guest(&pool), guest(&pool));
     turn(&mut rests, "keep x\nreturn {}").await;
     turn(&mut busy, "keep y\nreturn {}").await;
@@ -362,6 +449,7 @@ async fn a_turn_that_waits_is_told_when_its_guest_is_lost() {
     let pool = Arc::new(start(holding(1, 1)).await);
     let mut guest = guest(&pool);
     let first = turn(&mut guest, "keep x\nreturn {}").await;
+    until(&pool, "replaced", |report| report.workers.len() == 2).await;
     let (gate, run) = occupy(&pool).await;
     let kill = async {
         let report = until(&pool, "queued", |report| report.queued == 1).await;
@@ -410,8 +498,8 @@ async fn guest_of_its_own_tenant_in_a_worker_of_its_own() {
             assert_eq!(logs(&run(&pool, &job).await), [""]);
         }
     }
-    for worker in pool.report().workers.iter().filter(|worker| worker.keeps_guest) {
-        assert!(matches!(worker.owner, Some(WorkerOwner::Tenant(_))) && !worker.is_resting);
+    for worker in pool.report().workers.iter().filter(|worker| worker.guests > 0) {
+        assert!(matches!(worker.owner, Some(WorkerOwner::Tenant(_))) && worker.guests == 1);
     }
 }
 

@@ -45,7 +45,7 @@ fn the_process_that_is_hostile() {
             if matches!(message, ToWorker::NetworkAnswered) {
                 say(socket, &done(Ok(()), "answered"), b"");
             }
-            if let ToWorker::Run(_, turn) | ToWorker::Turn(turn) = message {
+            if let ToWorker::Run(_, turn) | ToWorker::Turn(_, turn) = message {
                 let Program::Code { source, .. } = turn.program else { return };
                 let act = match source.split_once(' ').map(|(word, _)| word) {
                     Some("asks") => ask_wrongly,

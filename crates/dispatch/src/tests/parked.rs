@@ -186,6 +186,27 @@ async fn a_cell_is_held_between_two_turns_and_has_its_pack_after_the_last() {
     assert_eq!(error_type(&run_script(&pool, "ask").await), "Cancelled");
 }
 
+#[tokio::test]
+async fn the_other_guests_of_a_worker_that_holds_a_cell_go_on_elsewhere() {
+    let pool = start(holding(1, 8)).await;
+    let [mut asks, mut other] = [(); 2].map(|()| pool.open(guest()));
+    let mut packs = Vec::new();
+    let first = run_cell(&mut other, "keep x", &mut packs).await;
+    let asked = try_cell(&mut asks, "ask\nkeep one\nreturn 7").await.unwrap();
+    assert_eq!((asked.worker, asked.is_guest_kept), (first.worker, true));
+    ensure_lost(&mut other).await;
+    let mut resumed = pool.resume(guest(), contents(&packs));
+    let elsewhere = run_cell(&mut resumed, "kept", &mut Vec::new()).await;
+    assert_eq!(logs(&elsewhere), ["x"]);
+    assert_ne!(elsewhere.worker, asked.worker);
+    let done = asks.turn(&answers("[1]").turn, &mut WrittenBlobs::default()).await.unwrap();
+    assert_eq!((logs(&done), done.worker), (vec!["[1]"], asked.worker));
+    // From now on it keeps others again.
+    assert_eq!(logs(&run_cell(&mut asks, "kept", &mut Vec::new()).await), ["one"]);
+    assert_eq!(pool.report().guests, 2);
+    assert_eq!(pool.report().counters.ended, 0);
+}
+
 /// Each cell is resumed, runs, and leaves nothing but its pack.
 #[tokio::test]
 async fn whole_sessions_live_from_packs_alone() {

@@ -1,8 +1,8 @@
 //! Tracks the attachments that a worker keeps, so that none is sent twice.
 //!
 //! INVARIANT(bounded-attachments): beyond the limits, the least recently used attachment is
-//! detached first. An attachment that the current run needs is never detached. An image that was
-//! replaced, so that no run can begin as it, is detached with the next run.
+//! detached first. An attachment that the current run needs, or a guest that is kept, is never detached.
+//! An image that was replaced, so that no run can begin as it, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -28,6 +28,10 @@ impl Default for AttachmentLimits {
     }
 }
 
+/// Skills, layers and blobs that the guests that a worker keeps may use: its limit on open files leaves room
+/// for as many beside those of a run.
+const MOST_PINNED: usize = 256;
+
 /// The attachments of one worker. Images have their own limits: a run has exactly one, and their
 /// pages are shared by all workers.
 #[derive(Debug)]
@@ -50,11 +54,18 @@ struct LimitedSet {
 struct Kept {
     size: u64,
     last_run: u64,
+    /// Guests that are kept and use it.
+    guests: usize,
     /// The image, for attached images. Jobs and the image cache own it.
     image: Option<Weak<ImageContent>>,
 }
 
 impl Kept {
+    /// True if neither this run nor a guest that is kept uses it.
+    const fn is_idle(&self, run: u64) -> bool {
+        self.last_run < run && self.guests == 0
+    }
+
     /// True for an image that no later run can use.
     fn is_over(&self) -> bool {
         self.image.as_ref().is_some_and(|image| image.strong_count() == 0)
@@ -111,9 +122,35 @@ impl SentAttachments {
     ) {
         let (last_run, size) = (self.run, size.as_u64());
         let set = self.set_of(&key);
-        if set.kept.insert(key, Kept { size, last_run, image }).is_none() {
+        let guests = set.kept.get(&key).map_or(0, |kept| kept.guests);
+        if set.kept.insert(key, Kept { size, last_run, guests, image }).is_none() {
             set.kept_bytes = set.kept_bytes.saturating_add(size);
         }
+    }
+
+    /// Notes that a guest that is kept uses these attachments.
+    pub(crate) fn pin(&mut self, keys: &[AttachmentKey]) {
+        for key in keys {
+            if let Some(kept) = self.set_of(key).kept.get_mut(key) {
+                kept.guests = kept.guests.saturating_add(1);
+            }
+        }
+    }
+
+    /// Notes that a guest that used these attachments is closed.
+    pub(crate) fn unpin(&mut self, keys: &[AttachmentKey]) {
+        for key in keys {
+            if let Some(kept) = self.set_of(key).kept.get_mut(key) {
+                kept.guests = kept.guests.saturating_sub(1);
+            }
+        }
+    }
+
+    /// True if guests that are kept use more than a worker can keep beside those of a run.
+    pub(crate) fn has_many_pinned(&self) -> bool {
+        let (content, bytes) = self.content.pinned();
+        let (images, _) = self.images.pinned();
+        content > MOST_PINNED || bytes > self.content.bytes || images > self.images.count
     }
 
     const fn set_of(&mut self, key: &AttachmentKey) -> &mut LimitedSet {
@@ -134,7 +171,7 @@ impl LimitedSet {
             .kept
             .iter()
             // The run may bring the same image as an object of its own: made again, or read again.
-            .filter(|(_, kept)| kept.last_run < run && kept.is_over())
+            .filter(|(_, kept)| kept.is_idle(run) && kept.is_over())
             .map(|(key, _)| key.clone())
             .collect();
         let mut evicted = Vec::new();
@@ -145,7 +182,7 @@ impl LimitedSet {
         while self.kept.len().saturating_add(incoming.count) > self.count
             || self.kept_bytes.saturating_add(incoming.bytes) > self.bytes
         {
-            let idle = self.kept.iter().filter(|(_, kept)| kept.last_run < run);
+            let idle = self.kept.iter().filter(|(_, kept)| kept.is_idle(run));
             let Some(key) = idle.min_by_key(|(_, kept)| kept.last_run).map(|(key, _)| key.clone())
             else {
                 break;
@@ -154,6 +191,14 @@ impl LimitedSet {
             evicted.push(key);
         }
         evicted
+    }
+
+    /// The number of attachments that guests use, and their bytes.
+    fn pinned(&self) -> (usize, u64) {
+        let pinned = self.kept.values().filter(|kept| kept.guests > 0);
+        pinned.fold((0, 0), |(count, bytes), kept| {
+            (count.saturating_add(1), bytes.saturating_add(kept.size))
+        })
     }
 
     fn forget(&mut self, key: &AttachmentKey) {
@@ -190,6 +235,29 @@ mod tests {
         let evicted = attachments.make_room(new.iter().map(|key| ((*key).clone(), size)));
         new.iter().for_each(|key| attachments.add((*key).clone(), size, None));
         (new.len(), evicted)
+    }
+
+    #[test]
+    fn attachments_of_guests_that_are_kept_stay_until_these_are_closed() {
+        let limits = AttachmentLimits { count: 2, ..AttachmentLimits::default() };
+        let mut attachments = SentAttachments::new(limits);
+        let all = |names: &[&str]| names.iter().map(|name| key(name)).collect::<Vec<_>>();
+        run(&mut attachments, &["a", "b"]);
+        attachments.pin(&all(&["a", "b"]));
+        run(&mut attachments, &["b"]);
+        attachments.pin(&all(&["b"]));
+        let (new, evicted) = run(&mut attachments, &["c"]);
+        assert_eq!((new, evicted), (1, vec![]), "nothing may be detached");
+        assert!(!attachments.has_many_pinned());
+        attachments.unpin(&all(&["a", "b"]));
+        assert_eq!(run(&mut attachments, &["d"]).1, all(&["a", "c"]), "one guest is left");
+        attachments.unpin(&all(&["b"]));
+        assert_eq!(run(&mut attachments, &["e"]).1, all(&["b"]));
+        let many: Vec<String> = (0..=MOST_PINNED).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        run(&mut attachments, &many);
+        attachments.pin(&all(&many));
+        assert!(attachments.has_many_pinned());
     }
 
     #[test]

@@ -22,7 +22,9 @@ use crate::worker::run_clock::{Patience, RunClock, Unanswered, later};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
+use wardian_formats::job::message::{
+    FromWorker, GuestNumber, OUTPUT_MAX, Payload, Refusal, ToWorker,
+};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
 use wardian_formats::job::session::checkpoint::PackFacts;
@@ -97,8 +99,8 @@ pub(crate) struct TurnOrder<'run> {
     pub(crate) content: Option<&'run SealedContent>,
     /// The limits of the guest.
     pub(crate) limits: SetupLimits,
-    /// True if the guest stays open after the turn.
-    pub(crate) leaves_guest: bool,
+    /// The number under which the guest stays open after the turn. None if it is closed.
+    pub(crate) kept_as: Option<GuestNumber>,
     /// Its interruption by its caller.
     pub(crate) interruption: TurnInterruption,
     /// The frames of the order, without the packs.
@@ -107,10 +109,10 @@ pub(crate) struct TurnOrder<'run> {
 
 impl TurnOrder<'_> {
     fn afterwards(&self) -> Afterwards {
-        match (self.leaves_guest, self.turn.saves_state()) {
-            (false, _) => Afterwards::Closed,
-            (true, false) => Afterwards::Open,
-            (true, true) => Afterwards::Parked,
+        match (self.kept_as, self.turn.saves_state()) {
+            (None, _) => Afterwards::Closed,
+            (Some(guest), false) => Afterwards::Open(guest),
+            (Some(guest), true) => Afterwards::Parked(guest),
         }
     }
 }
@@ -202,7 +204,9 @@ impl Exchange<'_> {
                 self.worker.attach(guest).await?;
             }
             let (frames, packs) = (Arc::clone(&order.frames), order.packs.unwrap_or_default());
-            self.worker.order(frames, (packs, order.content), order.afterwards()).await
+            let before = (packs, order.content);
+            let attachments = order.guest.map(GuestSpec::attachments).unwrap_or_default();
+            self.worker.order(frames, before, attachments, order.afterwards()).await
         };
         let told = timeout_at(self.clock.deadline(), tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
@@ -229,11 +233,11 @@ impl Exchange<'_> {
                 }
                 (FromWorker::Done { outcome, can_go_on }, output) => {
                     let is_held = outcome.cell.as_ref().is_some_and(|cell| cell.is_held);
-                    if is_held && !(order.leaves_guest && can_go_on) {
+                    if is_held && !(order.kept_as.is_some() && can_go_on) {
                         return Err(Violation::Outcome(ImplausibleOutcome::Cell).into());
                     }
                     let finished = self.finish(order, queued, *outcome, output)?;
-                    let is_guest_kept = order.leaves_guest && can_go_on;
+                    let is_guest_kept = order.kept_as.is_some() && can_go_on;
                     return Ok(FinishedRun { is_guest_kept, ..finished });
                 }
                 (FromWorker::Failed { .. }, Payload::None) if !self.has_begun() => {

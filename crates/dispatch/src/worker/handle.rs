@@ -1,11 +1,13 @@
 //! One worker from the gateway's side: a process at the other end of a socket.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::content::{BlobSource, SkillContent};
 use crate::packs::{PackBytes, PackContent};
+use crate::scheduler::held::KeepsGuests;
 use crate::worker::attachments::{AttachmentLimits, SentAttachments};
 use crate::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
 use crate::worker::id::WorkerId;
@@ -15,7 +17,7 @@ use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKe
 use wardian_formats::job::frame::{self, FrameError};
 use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::layer::LayerContent;
-use wardian_formats::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
+use wardian_formats::job::message::{FromWorker, GuestNumber, Payload, ToWorker, WorkerReport};
 use wardian_vocabulary::units::ByteCount;
 
 /// A worker that is ready. Dropping it kills the process.
@@ -28,8 +30,13 @@ pub(crate) struct Worker {
     attachments: SentAttachments,
     /// What the worker has still to send for its last order.
     awaits: Awaits,
-    /// True from the queueing of an order that leaves a guest open until that of its end.
-    has_guest: bool,
+    /// The guests that are open, from the queueing of the order that opens one until that of its end, with
+    /// the attachments that they use.
+    guests: BTreeMap<GuestNumber, Vec<AttachmentKey>>,
+    /// The guest of the order that is carried out.
+    in_turn: Option<GuestNumber>,
+    /// The guest whose cell the last turn has left in the middle of a call.
+    holds: Option<GuestNumber>,
     /// When the last order was sent, and the one before.
     ordered: [Option<Instant>; 2],
 }
@@ -68,10 +75,19 @@ impl Awaits {
 pub(crate) enum Afterwards {
     /// It is closed.
     Closed,
-    /// It stays open.
-    Open,
-    /// It stays open, and the worker sends its state if it can go on.
-    Parked,
+    /// It stays open under this number.
+    Open(GuestNumber),
+    /// It stays open under this number, and the worker sends its state if it can go on.
+    Parked(GuestNumber),
+}
+
+impl Afterwards {
+    const fn guest(self) -> Option<GuestNumber> {
+        match self {
+            Self::Closed => None,
+            Self::Open(guest) | Self::Parked(guest) => Some(guest),
+        }
+    }
 }
 
 /// The reason why content could not be attached.
@@ -187,8 +203,18 @@ impl Worker {
     ) -> Self {
         let attachments = SentAttachments::new(limits);
         let (report, ordered) = (Arc::new(report), [None; 2]);
-        let (awaits, has_guest) = (Awaits::Nothing, false);
-        Self { id, channel, process, report, attachments, awaits, has_guest, ordered }
+        Self {
+            id,
+            channel,
+            process,
+            report,
+            attachments,
+            awaits: Awaits::Nothing,
+            guests: BTreeMap::new(),
+            in_turn: None,
+            holds: None,
+            ordered,
+        }
     }
 
     /// True if all `keys` are attached.
@@ -233,13 +259,15 @@ impl Worker {
     }
 
     /// Sends `order`, the whole frames of a run or a turn, and before it the content of the file that the
-    /// turn writes, and the packs that its guest is resumed from.
+    /// turn writes, and the packs that its guest is resumed from. A guest that stays open uses `attachments`,
+    /// unless it is open already.
     ///
     /// Cancellation: the whole order reaches the worker before any later frame.
     pub(crate) async fn order(
         &mut self,
         order: Arc<Vec<u8>>,
         (packs, content): (&[PackContent], Option<&SealedContent>),
+        attachments: Vec<AttachmentKey>,
         afterwards: Afterwards,
     ) -> Result<(), AttachError> {
         let content = content.map(frame_of_content);
@@ -247,8 +275,12 @@ impl Worker {
             content.into_iter().chain(packs.iter().map(frame_of_pack)).collect::<Result<_, _>>()?;
         before.into_iter().for_each(|frames| self.channel.queue(frames));
         self.channel.queue(Frames::new(order));
-        self.awaits = Awaits::End { parks: afterwards == Afterwards::Parked };
-        self.has_guest = afterwards != Afterwards::Closed;
+        self.awaits = Awaits::End { parks: matches!(afterwards, Afterwards::Parked(_)) };
+        (self.in_turn, self.holds) = (afterwards.guest(), None);
+        if let Some(guest) = self.in_turn.filter(|guest| !self.guests.contains_key(guest)) {
+            self.attachments.pin(&attachments);
+            self.guests.insert(guest, attachments);
+        }
         let [last, _] = self.ordered;
         self.ordered = [Some(Instant::now()), last];
         Ok(self.channel.flush().await?)
@@ -259,20 +291,25 @@ impl Worker {
         matches!(self.awaits, Awaits::Pack)
     }
 
-    /// True if a guest is open, in a turn or between two.
-    pub(crate) const fn has_guest(&self) -> bool {
-        self.has_guest
+    /// Ends an order: has the worker drop the guest of a turn.
+    pub(crate) fn end_order(&mut self) -> Result<(), WorkerChannelError> {
+        self.in_turn.take().map_or(Ok(()), |guest| self.drop_guest(guest))
     }
 
-    /// Has the worker drop its guest, if one is open. It must not be in a turn. This waits for nothing: a
+    /// Ends the order of a turn whose guest the worker keeps.
+    pub(crate) const fn keep_guest(&mut self) {
+        self.in_turn = None;
+    }
+
+    /// Has the worker drop a guest, if it is open. It must not be in a turn. This waits for nothing: a
     /// worker between two turns has read what it was sent, so one without room for a few bytes in its
     /// socket is broken.
-    pub(crate) fn close_guest(&mut self) -> Result<(), WorkerChannelError> {
-        if std::mem::take(&mut self.has_guest) {
-            let close = frame::encode(&ToWorker::Close, &[], false)?;
-            self.channel.send_at_once(close.into())?;
-        }
-        Ok(())
+    fn drop_guest(&mut self, guest: GuestNumber) -> Result<(), WorkerChannelError> {
+        let Some(attachments) = self.guests.remove(&guest) else { return Ok(()) };
+        self.attachments.unpin(&attachments);
+        self.holds = self.holds.filter(|holds| *holds != guest);
+        let close = frame::encode(&ToWorker::Close(guest), &[], false)?;
+        self.channel.send_at_once(close.into())
     }
 
     /// The time since the order before the last one; none if there was none.
@@ -285,12 +322,16 @@ impl Worker {
     pub(crate) async fn hear(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         let heard = self.channel.receive().await?;
         self.awaits = self.awaits.after(&heard.0);
+        if let FromWorker::Done { outcome, .. } = &heard.0 {
+            let is_held = outcome.cell.as_ref().is_some_and(|cell| cell.is_held);
+            self.holds = self.in_turn.filter(|_| is_held);
+        }
         Ok(heard)
     }
 
     /// Makes a worker idle after its run was abandoned at any stage. Sends all queued frames. If a
-    /// run was ordered, cancels it and waits for its end, and for the state of its guest; a guest that is
-    /// open then is closed. Requests of the guest are not answered meanwhile: the worker takes the
+    /// run was ordered, cancels it and waits for its end, and for the state of its guest, which is closed
+    /// then if it is open. Requests of the guest are not answered meanwhile: the worker takes the
     /// cancellation as the answer.
     pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
@@ -301,7 +342,27 @@ impl Worker {
         while self.awaits != Awaits::Nothing {
             self.hear().await?;
         }
-        self.close_guest()
+        self.end_order()
+    }
+}
+
+impl KeepsGuests for Worker {
+    fn close_guest(&mut self, guest: GuestNumber) {
+        if self.drop_guest(guest).is_err() {
+            self.process.kill();
+        }
+    }
+
+    fn keeps(&self, guest: GuestNumber) -> bool {
+        self.guests.contains_key(&guest)
+    }
+
+    fn is_crowded(&self) -> bool {
+        !self.guests.is_empty() && self.attachments.has_many_pinned()
+    }
+
+    fn holds_cell(&self) -> bool {
+        self.holds.is_some()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The process of a worker or a template: a child of this process, which can be killed and waited
 //! for.
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
@@ -13,6 +14,9 @@ use rustix::process::{
 };
 
 use wardian_vocabulary::cgroup::{MemoryShortage, ProcessCgroup};
+
+/// Bytes of a page, in which the kernel counts memory. Machines with others cannot run guests.
+const PAGE: u64 = 4096;
 
 /// A child of this process. Refers to the process itself and not to its number, which the system
 /// may give to another process after it was waited for.
@@ -51,6 +55,15 @@ impl Process {
     pub(crate) fn kill(&self) {
         // The only other error, missing permission, cannot occur for a child of this process.
         pidfd_send_signal(&self.handle, Signal::KILL).ok();
+    }
+
+    /// The memory that the process takes and shares with no other one, as the kernel counts it; none if
+    /// that is not shown. The kernel is asked, because a worker that was taken over would tell what it likes.
+    pub(crate) fn private_memory(&self) -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/statm", self.id)).ok()?;
+        let mut fields = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
+        let (resident, shared) = (fields.next()?.ok()?, fields.next()?.ok()?);
+        resident.checked_sub(shared)?.checked_mul(PAGE)
     }
 
     /// The shortage of memory for which the kernel has ended the process, if it is known to have.

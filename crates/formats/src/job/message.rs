@@ -11,6 +11,13 @@ use crate::job::{Setup, Turn};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
+/// Names a guest between its opening and its closing. No other guest of the same worker has it
+/// meanwhile.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct GuestNumber(pub u64);
+
 /// A message of the gateway to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,28 +26,30 @@ pub enum ToWorker {
     Attach(Attachment),
     /// Drop this attachment.
     Detach(AttachmentKey),
-    /// Make a guest and keep it until it is closed. A worker has one at a time. Nothing answers it: a
-    /// guest that cannot be made is the end of its first turn.
-    Open(Box<Setup>),
+    /// Make a guest and keep it until it is closed. A worker keeps any number of guests. Nothing answers
+    /// it: a guest that cannot be made is the end of its first turn.
+    Open(GuestNumber, Box<Setup>),
     /// Keep this pack until [`Self::Resume`]. It follows as a payload. The packs of a chain come one
     /// after another, the oldest first, at most
-    /// [`MOST_IN_CHAIN`](crate::job::session::checkpoint::MOST_IN_CHAIN), and never while a guest is
-    /// open. Nothing but `Resume` follows them.
+    /// [`MOST_IN_CHAIN`](crate::job::session::checkpoint::MOST_IN_CHAIN). Nothing but `Resume` follows
+    /// them.
     Pack,
     /// As [`Self::Open`], but the guest is made in the state that the packs before this message end
     /// with. A guest that cannot be resumed is the end of its first turn, which is answered with
     /// [`FromWorker::NotResumed`].
-    Resume(Box<Setup>),
+    Resume(GuestNumber, Box<Setup>),
     /// Keep this content of a file for the next turn, which
-    /// [writes](crate::job::session::files::FilesOrder::Write) it. It follows as a payload. The packs of
-    /// that turn's guest and the turn follow, and nothing else.
+    /// [writes](crate::job::session::files::FilesOrder::Write) it. It follows as a payload. The packs and the
+    /// opening of that turn's guest, if it is not open, and the turn follow, and nothing else.
     Content,
-    /// Run this program in the open guest. The worker may send requests and reports meanwhile, and
+    /// Run this program in an open guest. The worker may send requests and reports meanwhile, and
     /// ends with [`FromWorker::Done`]. The turn after one whose cell is
-    /// [held](crate::job::session::cell::CellOutcome::is_held) goes on with that cell.
-    Turn(Box<Turn>),
-    /// Drop the open guest, and give its memory back to its image. Nothing answers it.
-    Close,
+    /// [held](crate::job::session::cell::CellOutcome::is_held) goes on with that cell: it is one of the
+    /// same guest. Until then, nothing but [`Self::Close`] is sent.
+    Turn(GuestNumber, Box<Turn>),
+    /// Drop an open guest, and give its memory back to its image. Nothing answers it. It is never sent
+    /// during a turn.
+    Close(GuestNumber),
     /// Open a guest, give it this turn, and close it: a whole run in one message. The worker answers
     /// as to [`Self::Turn`], and closes the guest after its answer.
     Run(Box<Setup>, Box<Turn>),
@@ -66,11 +75,11 @@ pub enum ToWorker {
 #[serde(rename_all = "snake_case")]
 pub enum Order<'job> {
     /// As [`ToWorker::Open`].
-    Open(&'job Setup),
+    Open(GuestNumber, &'job Setup),
     /// As [`ToWorker::Resume`].
-    Resume(&'job Setup),
+    Resume(GuestNumber, &'job Setup),
     /// As [`ToWorker::Turn`].
-    Turn(&'job Turn),
+    Turn(GuestNumber, &'job Turn),
     /// As [`ToWorker::Run`].
     Run(&'job Setup, &'job Turn),
 }
@@ -244,26 +253,25 @@ mod tests {
         assert_eq!((read_setup.limits, read_turn.limits), (setup.limits, turn.limits));
         assert!(!text.contains("cell") && !text.contains(r#""files":"#), "{text}");
         let orders = [
-            (Order::Open(&setup), "open"),
-            (Order::Resume(&setup), "resume"),
-            (Order::Turn(&turn), "turn"),
+            (Order::Open(GuestNumber(7), &setup), "open"),
+            (Order::Resume(GuestNumber(7), &setup), "resume"),
+            (Order::Turn(GuestNumber(7), &turn), "turn"),
         ];
         for (order, kind) in orders {
             let text = serde_json::to_string(&order).unwrap();
             let read = serde_json::from_str::<ToWorker>(&text).unwrap();
             let is_it = match (&read, kind) {
-                (ToWorker::Open(read), "open") | (ToWorker::Resume(read), "resume") => {
-                    read.limits == setup.limits
-                }
-                (ToWorker::Turn(read), "turn") => read.id == turn.id,
+                (ToWorker::Open(GuestNumber(7), read), "open")
+                | (ToWorker::Resume(GuestNumber(7), read), "resume") => read.limits == setup.limits,
+                (ToWorker::Turn(GuestNumber(7), read), "turn") => read.id == turn.id,
                 _ => false,
             };
             assert!(is_it, "read as something else: {text}");
         }
         let order = Some(CellOrder::new(3, true));
-        let text =
-            serde_json::to_string(&Order::Turn(&Turn { cell: order.clone(), ..turn })).unwrap();
-        let ToWorker::Turn(turn) = serde_json::from_str(&text).unwrap() else {
+        let turn = Turn { cell: order.clone(), ..turn };
+        let text = serde_json::to_string(&Order::Turn(GuestNumber(0), &turn)).unwrap();
+        let ToWorker::Turn(_, turn) = serde_json::from_str(&text).unwrap() else {
             panic!("read as something else: {text}");
         };
         assert_eq!(turn.cell, order);

@@ -58,6 +58,10 @@ impl SlotRules {
     }
 }
 
+/// Slots of an image that wait for the next guest at most. One serves all runs, and each keeps some private
+/// memory. Guests that are kept between their turns have one each until they end.
+const MOST_FREE: usize = 1;
+
 /// The slots of one image.
 ///
 /// A memory that is dropped by its store leaves its slot as it is. [`Self::reset`] makes it free for
@@ -104,7 +108,7 @@ impl SlotPool {
                 Verify::Always => slot.verify(),
             });
             match reset {
-                Ok(()) => self.free.lock().push(slot),
+                Ok(()) => self.keep(slot),
                 Err(found) => {
                     fault.lock().get_or_insert(found);
                 }
@@ -148,6 +152,17 @@ impl SlotPool {
     /// The page table cannot be read.
     pub(crate) fn zero_private(&self, part: &mut [u8]) -> Result<(), MemoryError> {
         unused::zero_private(&self.rules.dirty, part)
+    }
+
+    /// Keeps a slot whose memory is that of the image, unless there are enough of them.
+    fn keep(&self, slot: Slot) {
+        let mut free = self.free.lock();
+        if free.len() < MOST_FREE {
+            free.push(slot);
+            return;
+        }
+        drop(free);
+        drop(slot);
     }
 
     fn next_used(&self) -> Option<Slot> {
@@ -499,7 +514,28 @@ mod tests {
         assert_eq!(get(&mut two, &second, 70_000).unwrap(), 70_000 % 7);
         drop((one, two));
         fixture.pool.reset();
-        assert_eq!(fixture.pool.free.lock().len(), 2);
+        assert_eq!(fixture.pool.free.lock().len(), MOST_FREE);
+    }
+
+    #[test]
+    fn guests_that_end_leave_few_slots_and_those_that_are_kept_are_whole() {
+        let fixture = Fixture::new(Verify::Always);
+        let module = module(&fixture.engine);
+        let mut guests: Vec<_> = (0..12).map(|_| fixture.guest(&module)).collect();
+        for (number, (store, instance)) in guests.iter_mut().enumerate() {
+            let put = instance.get_typed_func::<(i32, i32), ()>(&mut *store, "put").unwrap();
+            put.call(store, (70_000, 100 + i32::try_from(number).unwrap())).unwrap();
+        }
+        for kept in (0..12).rev() {
+            drop(guests.pop());
+            fixture.pool.reset();
+            for (number, (store, instance)) in guests.iter_mut().enumerate() {
+                let found = get(store, instance, 70_000).unwrap();
+                assert_eq!(found, 100 + i32::try_from(number).unwrap(), "{kept} are left");
+            }
+            assert!(fixture.pool.free.lock().len() <= MOST_FREE);
+        }
+        assert!(fixture.rules.fault().is_none());
     }
 
     #[test]

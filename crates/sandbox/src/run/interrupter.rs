@@ -11,8 +11,9 @@ use crate::memory::{ControlPages, MemoryError};
 pub(crate) enum Interrupter {
     /// Closes the pages that the guest's polls and charges use.
     Pages(Arc<ControlPages>),
-    /// Begins the next epoch of the engine. A guest lives for the epoch in which it was made. No
-    /// epoch begins by itself, so a guest that is not interrupted meets none.
+    /// Begins the next epoch of the engine. A turn lives for the epoch in which it begins, so one that
+    /// was interrupted ends no turn of another guest. No epoch begins by itself, so a turn that is not
+    /// interrupted meets none.
     Epoch(Engine),
 }
 

@@ -18,6 +18,7 @@ use crate::run::ending::{after_interruption, crash, failure_of, is_stop};
 use crate::run::guest::calls;
 use crate::run::guest::open::OpenGuest;
 use crate::run::guest::state::{Guest, TurnPart, TurnState};
+use crate::run::interrupter::Interrupter;
 use crate::run::job_text::job_text;
 use crate::run::meter::FuelMeter;
 use crate::run::profiling;
@@ -206,6 +207,10 @@ fn call(
     let is_cancelled = state.account.is_cancelled();
     let is_interrupted = state.account.is_interrupted();
     let deadline = state.io.deadline.clone();
+    if let Interrupter::Epoch(_) = interrupter {
+        // Epochs may have begun since the guest was made, to stop others.
+        store.set_epoch_deadline(1);
+    }
     calls::begin_turn(store, (&instance, &pages), state, budget)?;
     let meter = store.data().meter().cloned();
     let watched = Watched {

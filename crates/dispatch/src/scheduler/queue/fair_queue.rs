@@ -20,7 +20,8 @@
 //!   that is a little ahead.
 //!
 //! The runs of one tenant start in the order of their arrival. Only a turn of a guest that is kept may
-//! pass runs that cannot start: it needs no worker and no memory, and they may need the guest's. When the queue is full, a new run
+//! pass runs that cannot start: it needs no memory and only the worker of its guest, and they may need the
+//! guest's memory. When the queue is full, a new run
 //! takes the place of the youngest run of the tenant with the most waiting runs, unless the new
 //! run's tenant would then have more.
 //!

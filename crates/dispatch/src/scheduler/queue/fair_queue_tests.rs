@@ -22,7 +22,7 @@ fn tenant(number: usize) -> TenantId {
 
 fn claim(number: usize, limits: TenantLimits, memory: u64) -> Claim {
     let (memory, owner) = (ByteCount::bytes(memory), WorkerOwner::Everyone);
-    Claim { tenant: tenant(number), limits, memory, is_own: false, owner }
+    Claim { tenant: tenant(number), limits, memory, is_own: false, owner, opens_guest: false }
 }
 
 fn weighing(weight: u32) -> TenantLimits {

@@ -25,7 +25,7 @@ pub(crate) const FEW_ACCOUNTS: usize = 128;
 /// Accounts of tenants without runs that are kept at most.
 pub(crate) const MAX_RESTING: usize = 16_384;
 
-/// The first of the waiting runs of a tenant, or of its waiting turns.
+/// The first of the waiting runs of a tenant, or one of its waiting turns.
 #[derive(Debug)]
 pub(crate) struct Candidate<'queue, T> {
     /// The number of the tenant's runs in progress.
@@ -48,7 +48,7 @@ pub(crate) struct Account<T> {
     /// The waiting runs that need memory.
     pub waiting: VecDeque<Waiting<T>>,
     /// Those that need none: turns of guests that are kept. They are in line with the others, and pass
-    /// those of them that cannot start, for which they may have to make room.
+    /// those that cannot start: runs for which they may have to make room, and turns whose worker is busy.
     pub turns: VecDeque<Waiting<T>>,
     pub running: Vec<Ticket>,
     /// The time of the runs that have ended.
@@ -136,12 +136,13 @@ impl<T> Account<T> {
         self.fronts().map(|first| first.ticket).next()
     }
 
-    /// The first run of each kind that waits, in the order of their arrival.
+    /// The runs of which one may be next, in the order of their arrival: the first that needs memory, and
+    /// all turns, since each waits for the worker of its guest.
     pub(crate) fn fronts(&self) -> impl Iterator<Item = &Waiting<T>> {
-        let (run, turn) = (self.waiting.front(), self.turns.front());
-        let is_turn_first = turn.zip(run).is_some_and(|(turn, run)| turn.ticket < run.ticket);
-        let [first, second] = if is_turn_first { [turn, run] } else { [run, turn] };
-        first.into_iter().chain(second)
+        let run = self.waiting.front();
+        let is_before = |turn: &Waiting<T>| run.is_none_or(|run| turn.ticket < run.ticket);
+        let before = self.turns.partition_point(is_before);
+        self.turns.range(..before).chain(run).chain(self.turns.range(before..))
     }
 
     /// The ticket of the run that waits for the shortest time.

@@ -53,6 +53,9 @@ struct Pack {
     is_settled: bool,
 }
 
+/// A session has lost all of its checkpoints, and cannot begin anew.
+struct NoWayBack;
+
 impl Session {
     fn is_open(&self) -> bool {
         self.row.state == SessionState::Open
@@ -127,20 +130,23 @@ impl Session {
         (self.cells.get(&cell.number)?.state == CellState::Waiting).then_some(cell)
     }
 
-    /// The checkpoint to go back to; `None` if there is none, and not even a beginning.
-    fn way_back(&self, lost: &BTreeSet<PackId>) -> Option<Option<CheckpointId>> {
+    /// The checkpoint to go back to; `None` for the beginning.
+    fn way_back(&self, lost: &BTreeSet<PackId>) -> Result<Option<CheckpointId>, NoWayBack> {
         let mut at = self.row.head.clone();
         while let Some(one) = at.as_ref().and_then(|id| self.checkpoint(id)) {
             if !lost.contains(&one.pack.id) {
-                return Some(at);
+                return Ok(at);
             }
             if one.parent.is_none() && one.pack.id.origin != self.row.id {
-                return None;
+                return Err(NoWayBack);
             }
             at.clone_from(&one.parent);
         }
         let newest = || self.checkpoints.values().rev().find(|one| !lost.contains(&one.pack.id));
-        if at.is_none() { Some(None) } else { newest().map(|one| Some(one.id.clone())) }
+        match at {
+            None => Ok(None),
+            Some(_) => newest().map(|one| Some(one.id.clone())).ok_or(NoWayBack),
+        }
     }
 
     fn head(&self) -> Option<StoredCheckpoint> {
@@ -801,8 +807,8 @@ impl SessionLosses for MemorySessions {
             made.any(|pack| lost.contains(pack)) || parked.is_some_and(|pack| lost.contains(pack))
         };
         let sessions = tables.sessions.values().filter(|one| is_lost(one));
-        let ways = sessions.map(|one| Some((one.row.id.clone(), one.way_back(&lost)?)));
-        let Some(ways) = ways.collect::<Option<Vec<_>>>() else { return Ok(false) };
+        let ways = sessions.map(|one| Ok((one.row.id.clone(), one.way_back(&lost)?)));
+        let Ok(ways) = ways.collect::<Result<Vec<_>, NoWayBack>>() else { return Ok(false) };
         for (id, head) in ways {
             let session = tables.sessions.get_mut(&id).unwrap();
             session.row.head = head;
