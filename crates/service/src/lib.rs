@@ -44,10 +44,12 @@ pub use crate::runs::{
 pub use crate::service::{Parts, Service};
 pub use crate::sessions::calls::SessionCalls;
 pub use crate::sessions::order::NewSessionOrder;
+pub use crate::sessions::reproducible::local_cells::{LocalCell, LocalCellLimits, LocalCellResult};
+pub use crate::sessions::reproducible::session_seed::{SessionSeedInputs, SessionSeedParam};
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
-    SessionUsageView, SessionView,
+    CellPage, CellView, CheckpointView, ForkOrder, ForkView, Forks, InterruptView, SessionDetail,
+    SessionList, SessionUsageView, SessionView,
 };
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};
 pub use crate::status::Status;

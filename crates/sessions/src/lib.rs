@@ -67,6 +67,6 @@ pub use crate::turns::turn::{
     MAX_CHAIN, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest, UnsealedPack,
 };
 pub use wardian_stores::sessions::{
-    CellEnd, CellState, PackDescription, PackId, SessionPlace, SessionState, SessionUsage,
-    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell,
+    CellEnd, CellState, ForkParts, PackDescription, PackId, SessionPlace, SessionState,
+    SessionUsage, StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell,
 };

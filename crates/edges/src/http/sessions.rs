@@ -1,5 +1,5 @@
 //! Sessions: `GET` and `POST /v1/sessions`, and below `/v1/sessions/{id}` the session itself, `cells`,
-//! `checkpoints`, `fork`, `restore`, `interrupt` and `notebook`.
+//! `checkpoints`, `fork`, `restore`, `interrupt`, `notebook` and `record`.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::net::body::ReadBody;
 use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_body};
 use wardian_formats::protocol::request_id::RequestId;
 use wardian_service::{
-    Caller, CallerIdentity, Methods, NewSessionOrder, ServiceError, SessionCalls, SessionRoom,
-    Status,
+    Caller, CallerIdentity, ForkOrder, Methods, NewSessionOrder, ServiceError, SessionCalls,
+    SessionRoom, Status,
 };
 use wardian_vocabulary::budget::{BudgetExhausted, CallMemory, Charge};
 
@@ -31,14 +31,6 @@ const DEFAULT_PAGE: u64 = 50;
 
 /// Longest body of a request about a session, in bytes.
 const MAX_ORDER: usize = 256 << 10;
-
-/// Which state is forked, and how often.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ForkOrder {
-    checkpoint: Option<String>,
-    count: Option<u64>,
-}
 
 /// The checkpoint from which a session goes on.
 #[derive(Debug, Deserialize)]
@@ -172,8 +164,8 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
     }
 
     async fn fork(&self, id: &str, request: Request) -> Answered {
-        let ForkOrder { checkpoint, count } = self.order(request).await?;
-        let forks = self.room().fork(&self.caller, id, checkpoint.as_deref(), count).await;
+        let order: ForkOrder = self.order(request).await?;
+        let forks = self.room().fork(&self.caller, id, &order).await;
         self.answer(StatusCode::CREATED, forks)
     }
 
@@ -190,14 +182,23 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
 
     async fn notebook(&self, id: &str) -> Answered {
         let notebook = self.room().notebook(&self.caller, id).await;
-        let text = notebook.map_err(|error| self.failed(&error))?;
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        let no_room = |_| self.failed(&BudgetExhausted.into());
-        answer.write_all(text.as_bytes()).map_err(no_room)?;
-        let mut answer = json_bytes(200, answer.into_bytes(), &self.request_id);
+        let mut answer = self.text(notebook)?;
         let kind = HeaderValue::from_static("application/x-ipynb+json");
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(answer)
+    }
+
+    async fn record(&self, id: &str) -> Answered {
+        self.text(self.room().record(&self.caller, id).await)
+    }
+
+    /// The answer with a text that is JSON.
+    fn text(&self, made: Result<String, ServiceError>) -> Answered {
+        let text = made.map_err(|error| self.failed(&error))?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        let no_room = |_| self.failed(&BudgetExhausted.into());
+        answer.write_all(text.as_bytes()).map_err(no_room)?;
+        Ok(json_bytes(200, answer.into_bytes(), &self.request_id))
     }
 
     /// The answer without content to an operation of the service.
@@ -340,6 +341,16 @@ pub(super) async fn notebook<M: Methods + Status + SessionCalls>(
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
     whole(async { begun?.notebook(&named(id)).await }.await)
+}
+
+/// Answers `GET /v1/sessions/{id}/record`.
+pub(super) async fn record<M: Methods + Status + SessionCalls>(
+    State(edge): State<Arc<Edge<M>>>,
+    who: Who,
+    id: Named,
+) -> Response {
+    let begun = SessionRequest::begin(&edge, who);
+    whole(async { begun?.record(&named(id)).await }.await)
 }
 
 /// The answer, whether the request succeeded or not. A refused request may have a body that was not

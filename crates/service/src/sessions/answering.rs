@@ -10,8 +10,9 @@ use crate::service::Service;
 use crate::sessions::asked::AskedCell;
 use crate::sessions::cell::rolled_back;
 use crate::sessions::held_cells::HeldCell;
-use crate::sessions::order::{CellParts, NEW, refuse_what_first_cells_set};
+use crate::sessions::order::{CellParts, NEW};
 use crate::sessions::room::{checkpoint_id, session_id};
+use crate::sessions::setup::refuse_what_first_cells_set;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
 use wardian_formats::protocol::methods::execution::RunCodeParams;
@@ -34,7 +35,7 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
-        let mut parts = CellParts::of(&mut params, listener)?;
+        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         let mut answers = params.answers.take().unwrap_or_default();
         let planned = self.plan_next(caller, &session, &parts).await?;
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
@@ -55,7 +56,7 @@ impl Service {
             store.resume_turn(&caller.tenant, &session.id, waiting).await?
         };
         let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await;
-        self.close_after(caller, &session, &order, answered?).await
+        self.close_after(caller, &session, &order, answered?.result).await
     }
 
     /// Refuses a session of which a cell waits in the middle of a call.

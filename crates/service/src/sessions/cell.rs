@@ -17,6 +17,8 @@ use crate::runs::active::ActiveRun;
 use crate::sessions::asked::{self, AskedCell, CalledTools};
 use crate::sessions::earlier_parts::EarlierParts;
 use crate::sessions::held_cells::HeldCell;
+use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun, with_record};
+use crate::sessions::reproducible::session_seed::SessionSeed;
 use crate::sessions::room::SessionRoom;
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
@@ -25,6 +27,7 @@ use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::{RunError, RunResult, RunStatus};
+use wardian_formats::provenance::{SessionInputs, Toolchain};
 use wardian_sessions::{CellEnd, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
@@ -32,6 +35,10 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Bytes of a pack beyond which it is asked how long its whole chain is.
 const LARGE_PACK: u64 = 4 << 20;
+
+/// Why a cell of a reproducible session cannot wait.
+const ASKS_NOBODY: &str =
+    "a reproducible session has nobody to ask: `input()` and tools do not work in it";
 
 /// A cell that has its turn, and what its guest has in common with the cells before.
 #[derive(Debug)]
@@ -49,6 +56,12 @@ pub(crate) struct PlannedCell {
     pub(crate) held: Option<HeldGuest>,
     /// True if its guest has confirmed before all that it was ordered to.
     pub(crate) is_reseeded: bool,
+    /// What its session follows from, if that is reproducible.
+    pub(crate) seed: Option<SessionSeed>,
+    /// True if its value is displayed whatever it is.
+    pub(crate) shows_value: bool,
+    /// What its session must follow from, if it repeats another one.
+    pub(crate) expected: Option<Box<SessionInputs>>,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -61,6 +74,7 @@ struct RunningTurn {
     tools: BTreeSet<String>,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
+    draft: Option<Box<CellDraft>>,
     earlier: Option<String>,
 }
 
@@ -74,6 +88,8 @@ pub(crate) struct EndedCell {
     tools: BTreeSet<String>,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
+    /// What has decided it, if its session is reproducible.
+    draft: Option<Box<CellDraft>>,
     /// The result of its earlier parts, if it has waited.
     earlier: Option<String>,
     /// Its state to keep, or why there is none.
@@ -93,7 +109,38 @@ impl PlannedCell {
     /// What the worker is told of the cell. The answers are in it, and here no more.
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
-        CellOrder { tools, answers, ..CellOrder::new(self.turn.number(), self.turn.must_reseed()) }
+        let order = CellOrder::new(self.turn.number(), self.must_reseed());
+        CellOrder { tools, answers, shows_value: self.shows_value, ..order }
+    }
+
+    /// True if its guest draws other random numbers than before. A reproducible one goes on with the same,
+    /// also if its state was continued before: by a cell that was rolled back, or by another session.
+    fn must_reseed(&self) -> bool {
+        match &self.seed {
+            Some(seed) => seed.must_reseed(self.turn.head().map(|head| &head.id)),
+            None => self.turn.must_reseed(),
+        }
+    }
+
+    /// What decides the cell, if its session is reproducible.
+    ///
+    /// # Errors
+    ///
+    /// It repeats a cell of another session, and something else would decide it.
+    fn draft(
+        &self,
+        job: &Job,
+        toolchain: &Toolchain,
+    ) -> Result<Option<Box<CellDraft>>, ServiceError> {
+        let head = self.turn.head().map(|head| &head.id);
+        let draft = CellDraft::of(job, head, toolchain);
+        let found = draft.as_ref().and_then(CellDraft::session);
+        if let Some((expected, found)) = self.expected.as_ref().zip(found)
+            && let Some(other) = expected.difference(found)?
+        {
+            return Err(ServiceError::OtherInputs(other));
+        }
+        Ok(draft.map(Box::new))
     }
 
     /// The cell as this run, which an interrupt of its session reaches.
@@ -120,14 +167,15 @@ impl PlannedCell {
     /// The cell was not begun.
     pub(crate) async fn run(
         self,
-        (pool, room): (&Pool, &SessionRoom),
+        (pool, room, toolchain): (&Pool, &SessionRoom, &Toolchain),
         caller: &Caller,
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
-        let Self { turn, run, tools, held, is_reseeded, earlier, .. } = self;
-        let is_reseeded = is_reseeded || !turn.must_reseed();
-        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+        let draft = self.draft(&job, toolchain)?;
+        let is_reseeded = self.is_reseeded || !self.must_reseed();
+        let Self { turn, run, tools, held, earlier, .. } = self;
+        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
         let done = Self::run_begun(&cell, run, held, (pool, room), caller, job, host).await;
@@ -188,7 +236,7 @@ impl PlannedCell {
     }
 
     fn ended(
-        RunningTurn { turn, tools, is_reseeded, earlier }: RunningTurn,
+        RunningTurn { turn, tools, is_reseeded, draft, earlier }: RunningTurn,
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
@@ -211,7 +259,11 @@ impl PlannedCell {
         let unconfirmed = "the interpreter did not confirm that its randomness was renewed";
         let state = state
             .and_then(|state| if is_reseeded { Ok(state) } else { Err(unconfirmed.to_owned()) });
-        (finished, EndedCell { turn, requests, tools, is_reseeded, earlier, state })
+        let state = match (&draft, requests.is_empty()) {
+            (Some(_), false) => Err(ASKS_NOBODY.to_owned()),
+            _ => state,
+        };
+        (finished, EndedCell { turn, requests, tools, is_reseeded, draft, earlier, state })
     }
 }
 
@@ -223,7 +275,7 @@ impl EndedCell {
         (room, most): (&SessionRoom, ByteCount),
         mut answered: Answered,
     ) -> Answered {
-        let Self { turn, requests, tools, is_reseeded, earlier, state } = self;
+        let Self { turn, requests, tools, is_reseeded, draft, earlier, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let waits = !requests.is_empty();
@@ -236,6 +288,12 @@ impl EndedCell {
             answered.result.requests = requests;
         }
         let result = EarlierParts::of(earlier.as_deref()).followed_by(&answered.result);
+        let noted = noted_of(draft, &state, &answered);
+        let state_digest = noted.as_ref().map(|run| run.run.ending.state_digest);
+        let result = match &noted {
+            Some(run) => with_record(&answered.result, result, run),
+            None => result,
+        };
         let end = CellEnd { result, fuel: answered.result.fuel };
         let kept = match state {
             Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
@@ -260,7 +318,7 @@ impl EndedCell {
             Ok(at) => {
                 let (state, checkpoint) =
                     if waits { (CellFate::Waiting, head) } else { (CellFate::Kept, at) };
-                SessionResult { id: session, cell, checkpoint, state, reason: None }
+                SessionResult { id: session, cell, checkpoint, state, reason: None, state_digest }
             }
             Err(reason) => {
                 if waits {
@@ -271,6 +329,16 @@ impl EndedCell {
         });
         answered
     }
+}
+
+/// What is noted of a cell of a reproducible session whose state can be kept.
+fn noted_of(
+    draft: Option<Box<CellDraft>>,
+    state: &Result<(LeftState, Option<AskedCell>), String>,
+    answered: &Answered,
+) -> Option<KeptRun> {
+    let Ok((LeftState::Packed(_, pack), None)) = state else { return None };
+    draft?.ended(answered, pack.facts.root).ok()
 }
 
 /// Lets a run fail that would wait, and cannot go on.
@@ -288,7 +356,8 @@ pub(crate) fn rolled_back(
     checkpoint: Option<CheckpointId>,
     reason: String,
 ) -> SessionResult {
-    SessionResult { id, cell, checkpoint, state: CellFate::RolledBack, reason: Some(reason) }
+    let (state, reason) = (CellFate::RolledBack, Some(reason));
+    SessionResult { id, cell, checkpoint, state, reason, state_digest: None }
 }
 
 /// A guest in the state that the session is at.

@@ -16,6 +16,7 @@ pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
 mod notebook;
 pub(crate) mod order;
+pub(crate) mod reproducible;
 pub(crate) mod room;
 mod setup;
 pub(crate) mod views;

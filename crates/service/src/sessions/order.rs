@@ -15,23 +15,29 @@ use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
+use crate::run::result::answered::Answered;
 use crate::run::result::left_files;
 use crate::service::Service;
 use crate::sessions::asked::CalledTools;
 use crate::sessions::cell::{PlannedCell, rolled_back};
+use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam};
 use crate::sessions::room::{checkpoint_id, session_id, wait_of};
-use crate::sessions::setup::SessionSetup;
+use crate::sessions::setup::{
+    SessionSetup, refuse_other_seed, refuse_tools_of_reproducible, refuse_what_cells_have_not,
+    refuse_what_cells_set, refuse_what_first_cells_set, setup_of, unusable,
+};
 use wardian_dispatch::HeldGuest;
-use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::session::asking::JsonText;
+use wardian_formats::job::{KeepBounds, KeepFiles, Program};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    InputBlob, KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
+    InputBlob, ReproducibleParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{SessionTurn, Sessions, SessionsError, StoredSession, TurnRequest};
+use wardian_formats::provenance::SessionInputs;
+use wardian_sessions::{SessionTurn, Sessions, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
@@ -57,6 +63,8 @@ pub struct NewSessionOrder {
     pub input_blobs: Vec<InputBlob>,
     /// The limits of its cells that last: memory, workspace, and the fuel of cells that name none.
     pub limits: RequestedLimits,
+    /// Whether it is reproducible, and from what.
+    pub reproducible: Option<SessionSeedParam>,
     /// How long it is kept after its last use, in milliseconds, if that is less than the server's setting.
     pub idle_ms: Option<u64>,
     /// How long it is kept after its creation, in milliseconds, if that is less than the server's setting.
@@ -67,10 +75,14 @@ pub struct NewSessionOrder {
 pub(super) struct CellParts {
     code: String,
     pub(super) limits: RequestedLimits,
-    keep_files: Option<KeepFilesParam>,
-    strict_output: bool,
+    pub(super) keep_files: KeepFiles,
+    pub(super) strict_output: bool,
     label: Option<RunLabel>,
     listener: Option<LogListener>,
+    /// True if the value is displayed whatever it is.
+    pub(super) shows_value: bool,
+    /// What the session must follow from, if it repeats another one.
+    pub(super) expected: Option<Box<SessionInputs>>,
     pub(super) tools: CalledTools,
     pub(super) answers: Option<JsonText>,
     /// Its guest if that was held, and whether it has confirmed all that it was ordered to.
@@ -80,23 +92,38 @@ pub(super) struct CellParts {
 }
 
 impl CellParts {
-    /// The parts of a call, without its answers.
+    /// The parts of a call, without its answers. Files are kept within these bounds, if it does not say which.
     pub(super) fn of(
         params: &mut RunCodeParams,
+        bounds: KeepBounds,
         listener: Option<LogListener>,
     ) -> Result<Self, ServiceError> {
+        let keep_files = left_files::kept(params.keep_files.take(), bounds);
         Ok(Self {
             limits: params.limits(),
-            code: std::mem::take(&mut params.code),
-            keep_files: params.keep_files.take(),
             strict_output: params.strict_output,
             label: params.label.clone().map(RunLabel::parse).transpose()?,
             listener,
+            ..Self::of_code(std::mem::take(&mut params.code), keep_files)
+        })
+    }
+
+    /// Code without anything else.
+    pub(super) fn of_code(code: String, keep_files: KeepFiles) -> Self {
+        Self {
+            code,
+            limits: RequestedLimits::default(),
+            keep_files,
+            strict_output: false,
+            label: None,
+            listener: None,
+            shows_value: false,
+            expected: None,
             tools: CalledTools::default(),
             answers: None,
             held: None,
             earlier: None,
-        })
+        }
     }
 }
 
@@ -108,8 +135,8 @@ impl Service {
         order: NewSessionOrder,
     ) -> Result<StoredSession, ServiceError> {
         ensure_has(caller, Right::Code)?;
-        let NewSessionOrder { label, mount_skills, input_blobs, limits, idle_ms, max_age_ms } =
-            order;
+        let NewSessionOrder { label, mount_skills, input_blobs, limits, .. } = order;
+        let NewSessionOrder { reproducible, idle_ms, max_age_ms, .. } = order;
         if let Some(label) = label.as_ref().filter(|label| label.chars().count() > MAX_LABEL) {
             let expected = format!("a text of at most {MAX_LABEL} characters");
             return Err(
@@ -123,12 +150,26 @@ impl Service {
                 return Err(ParamsError::wrong(name, expected, time.to_string()).into());
             }
         }
-        let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
-        let planned = self.plan_guest(caller, String::new(), &mount_skills, &input_blobs, limits);
+        let seed = SessionSeed::of_order(reproducible)?;
+        let limits = self.limits_of_session(caller, &limits, seed.as_ref())?;
+        let mounts = (mount_skills.as_slice(), input_blobs.as_slice());
+        let planned = self.plan_guest(caller, String::new(), mounts, (limits, seed.as_ref()));
         let planned = planned.await?;
         self.ensure_blobs_fit(caller, &planned).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
-        self.add_session(caller, (&planned, input_blobs), label, ends).await
+        self.add_session(caller, (&planned, input_blobs, seed), label, ends).await
+    }
+
+    /// The limits of a new session that asks for these.
+    fn limits_of_session(
+        &self,
+        caller: &Caller,
+        requested: &RequestedLimits,
+        seed: Option<&SessionSeed>,
+    ) -> Result<RunLimits, ServiceError> {
+        let rules = self.policy.limits.for_caller(caller.limits);
+        let asked = seed.map(|_| ReproducibleParam::Flag(true));
+        Ok(rules.for_reproducible(asked).resolve(requested)?)
     }
 
     /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
@@ -154,6 +195,10 @@ impl Service {
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
         refuse_what_cells_have_not(&params)?;
+        let seed = SessionSeed::of_call(params.reproducible)?;
+        if params.abandon || params.answers.is_some() {
+            refuse_other_seed(seed.as_ref())?;
+        }
         if params.abandon {
             return self.abandon_cell(caller, params, order).await;
         }
@@ -162,21 +207,26 @@ impl Service {
         }
         let store = self.sessions().store()?;
         let label = params.label.clone();
-        let mut parts = CellParts::of(&mut params, listener)?;
+        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         parts.tools = CalledTools::of(params.tools.as_deref().unwrap_or_default())?;
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
         let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
             None => {
-                let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
-                let code = parts.code.clone();
-                let planned = self.plan_guest(caller, code, skills, blobs, limits).await?;
-                let setup = (&planned, blobs.clone());
+                refuse_tools_of_reproducible(seed.as_ref(), params.tools.is_some())?;
+                let limits = self.limits_of_session(caller, &parts.limits, seed.as_ref())?;
+                let (code, mounts) = (parts.code.clone(), (skills.as_slice(), blobs.as_slice()));
+                let limits = (limits, seed.as_ref());
+                let planned = self.plan_guest(caller, code, mounts, limits).await?;
+                let setup = (&planned, blobs.clone(), seed);
                 (self.add_session(caller, setup, label, [None, None]).await?, planned)
             }
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
+                refuse_other_seed(seed.as_ref())?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
+                let own = setup_of(&session)?.reproducible;
+                refuse_tools_of_reproducible(own.as_ref(), params.tools.is_some())?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
                 (session, planned)
             }
@@ -191,9 +241,10 @@ impl Service {
             };
             self.ensure_not_held(&session.id)?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
-            self.run_planned_cell(caller, (&session, planned), parts, turn).await
+            let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+            Ok(answered.result)
         };
-        let answered = begun.await;
+        let answered: Result<RunResult, ServiceError> = begun.await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }
@@ -248,7 +299,10 @@ impl Service {
         // allowed by now.
         rules.resolve(&requested)?;
         let limits = rules.resolve(&with_own);
-        let limits = limits.ok().filter(|limits| limits.fuel.is_some() == setup.fuel.is_some());
+        let counts = |limits: &RunLimits| {
+            setup.reproducible.is_some() || limits.fuel.is_some() == setup.fuel.is_some()
+        };
+        let limits = limits.ok().filter(counts);
         limits.ok_or_else(|| {
             let reason = "the server's limits on memory, files or fuel have changed since the session \
                           was made";
@@ -263,29 +317,42 @@ impl Service {
         (session, planned): (&StoredSession, Planned),
         parts: CellParts,
         turn: SessionTurn,
-    ) -> Result<RunResult, ServiceError> {
-        let (image, layers) = (session.image, setup_of(session)?.layers);
+    ) -> Result<Answered, ServiceError> {
+        let SessionSetup { layers, reproducible: seed, .. } = setup_of(session)?;
         let (number, head) = (turn.number(), turn.head().map(|head| head.id.clone()));
-        let (tools, answers, held) = (parts.tools, parts.answers, parts.held);
-        let (held, is_reseeded) = held.map_or((None, false), |(guest, is)| (Some(guest), is));
-        let (earlier, run) = (parts.earlier, None);
-        let cell =
-            PlannedCell { turn, image, layers, tools, answers, held, is_reseeded, earlier, run };
+        let (held, is_reseeded) = parts.held.map_or((None, false), |(guest, is)| (Some(guest), is));
+        let cell = PlannedCell {
+            turn,
+            image: session.image,
+            layers,
+            tools: parts.tools,
+            answers: parts.answers,
+            held,
+            is_reseeded,
+            seed,
+            shows_value: parts.shows_value,
+            expected: parts.expected,
+            earlier: parts.earlier,
+            run: None,
+        };
         let planned = Planned {
             label: parts.label,
-            keep_files: left_files::kept(parts.keep_files, self.policy.limits.keep_files),
+            keep_files: parts.keep_files,
             strict_output: parts.strict_output,
             listener: parts.listener,
+            // What is noted of a cell that others can repeat has the digest of its log.
+            whole_logs: cell.seed.is_some(),
             cell: Some(cell),
             ..planned
         };
-        let mut result = self.perform(caller, planned).await?.result;
-        if result.session.is_none() {
+        let mut answered = self.perform(caller, planned).await?;
+        if answered.result.session.is_none() {
             // It was stopped before its end.
-            let reason = result.summary.clone();
-            result.session = Some(rolled_back((session.id.clone(), number), head, reason));
+            let reason = answered.result.summary.clone();
+            let place = (session.id.clone(), number);
+            answered.result.session = Some(rolled_back(place, head, reason));
         }
-        Ok(result)
+        Ok(answered)
     }
 
     /// The plan of a cell in a session that has a guest.
@@ -297,7 +364,9 @@ impl Service {
     ) -> Result<Planned, ServiceError> {
         let setup = setup_of(session)?;
         let limits = self.limits_of_cell(caller, session, &setup, parts.limits)?;
-        self.plan_guest(caller, parts.code.clone(), &setup.skills, &setup.blobs, limits).await
+        let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
+        let limits = (limits, setup.reproducible.as_ref());
+        self.plan_guest(caller, parts.code.clone(), mounts, limits).await
     }
 
     /// The plan of a run in the guest of a session.
@@ -305,9 +374,8 @@ impl Service {
         &self,
         caller: &Caller,
         code: String,
-        skills: &[String],
-        blobs: &[InputBlob],
-        limits: RunLimits,
+        (skills, blobs): (&[String], &[InputBlob]),
+        (limits, seed): (RunLimits, Option<&SessionSeed>),
     ) -> Result<Planned, ServiceError> {
         if !skills.is_empty() {
             ensure_has(caller, Right::Discover)?;
@@ -323,14 +391,17 @@ impl Service {
         };
         let planned = planned.with_blobs(blobs)?;
         planned.ensure_allowed(caller)?;
-        Ok(planned)
+        Ok(match seed {
+            Some(seed) => planned.following(seed.as_order()),
+            None => planned,
+        })
     }
 
     /// Adds a session whose cells have the guest of this plan, with these blobs.
     async fn add_session(
         &self,
         caller: &Caller,
-        (planned, blobs): (&Planned, Vec<InputBlob>),
+        (planned, blobs, seed): (&Planned, Vec<InputBlob>, Option<SessionSeed>),
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
@@ -341,7 +412,7 @@ impl Service {
             let mount = &skill.mount;
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
-        let setup = SessionSetup::of(skills.collect(), blobs, layers, &planned.limits);
+        let setup = SessionSetup::of((skills.collect(), blobs, layers), &planned.limits, seed);
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
         Ok(self.sessions().store()?.create(&caller.tenant, order).await?)
@@ -376,71 +447,7 @@ impl Drop for UnknownSession {
     }
 }
 
-/// How the guest of a session is made.
-fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
-    serde_json::from_str(&session.setup).map_err(|_other_version| {
-        unusable(session, "it was made by another version of this server")
-    })
-}
-
 /// True for the error of a session that does not exist any more.
 const fn is_of_ended_session(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
-}
-
-/// The error for a session that cannot go on here, for this reason.
-fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
-    match session.head.clone() {
-        Some(checkpoint) => ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() },
-        None => SessionsError::NotFound { session: session.id.clone() }.into(),
-    }
-}
-
-/// Refuses parameters that a cell cannot have.
-fn refuse_what_cells_have_not(params: &RunCodeParams) -> Result<(), ServiceError> {
-    let is_reproducible = params.reproducible.is_some_and(|asked| {
-        asked != wardian_formats::protocol::methods::execution::ReproducibleParam::Flag(false)
-    });
-    for (name, is_set) in [
-        ("entrypoint", params.entrypoint.is_some()),
-        ("args", params.args.is_some()),
-        ("reproducible", is_reproducible),
-        ("detach", params.detach),
-        ("idempotency_key", params.idempotency_key.is_some()),
-    ] {
-        if is_set {
-            return Err(
-                ParamsError::wrong(name, "left out in a call with `session`", "a value").into()
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Refuses limits that each cell has for itself.
-fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
-    for (name, limit) in
-        [("limits.timeout_ms", limits.timeout_ms), ("limits.host_calls", limits.host_calls)]
-    {
-        if let Some(limit) = limit {
-            let expected = "left out: each call in the session sets its own";
-            return Err(ParamsError::wrong(name, expected, limit.to_string()).into());
-        }
-    }
-    Ok(())
-}
-
-/// Refuses parameters that only the first cell of a session can have.
-pub(super) fn refuse_what_first_cells_set(
-    skills: &[String],
-    blobs: &[InputBlob],
-) -> Result<(), ServiceError> {
-    for (name, is_empty) in [("mount_skills", skills.is_empty()), ("input_blobs", blobs.is_empty())]
-    {
-        if !is_empty {
-            let expected = "left out: what a session mounts is decided by its first call";
-            return Err(ParamsError::wrong(name, expected, "a list").into());
-        }
-    }
-    Ok(())
 }

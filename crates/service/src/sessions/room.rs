@@ -13,9 +13,11 @@ use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::notebook_of;
+use crate::sessions::reproducible::session_record::document_of;
+use crate::sessions::setup::{parts_of_fork, setup_of};
 use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, SessionDetail, SessionList,
-    SessionUsageView, SessionView,
+    CellPage, CellView, CheckpointView, ForkOrder, ForkView, Forks, InterruptView, SessionDetail,
+    SessionList, SessionUsageView, SessionView,
 };
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
@@ -50,6 +52,12 @@ const MAX_PAGE_BYTES: u64 = 4 << 20;
 
 /// Bytes of programs and results after which a notebook is full.
 const MAX_NOTEBOOK_BYTES: u64 = 32 << 20;
+
+/// Cells that a record has at most.
+const MAX_RECORD: u64 = 10_000;
+
+/// Copies of programs and results while a record is made: as text, as values, and in the document.
+const RECORD_COPIES: u64 = 6;
 
 /// Longest name of a checkpoint, in characters.
 const MAX_NAME: usize = 200;
@@ -207,27 +215,57 @@ impl SessionRoom {
         notebook_of(&cells, left_out).map_err(ServiceError::Unserialisable)
     }
 
-    /// Makes sessions of a checkpoint of another one.
+    /// The document of a reproducible session: the cells that led to its present state.
     ///
     /// # Errors
     ///
-    /// The tenant has no such session or checkpoint, `count` is too large, or the store fails.
+    /// As [`show`](Self::show), or there is none, with the reason.
+    pub async fn record(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let (store, id) = (self.of(caller)?, session_id(id)?);
+        let session = store.find(&caller.tenant, &id).await?;
+        let none = |reason| ServiceError::NoSessionDocument { reason };
+        if setup_of(&session)?.reproducible.is_none() {
+            return Err(none("it is not reproducible"));
+        }
+        let most = (MAX_RECORD, MAX_NOTEBOOK_BYTES);
+        let cells = read_cells(store, caller, &id, 0, most).await?;
+        let last = cells.last().map_or(0, |last| last.number);
+        if !store.cells(&caller.tenant, &id, last, 1).await?.is_empty() {
+            return Err(none("it has more cells than a record can hold"));
+        }
+        let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
+        caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(RECORD_COPIES)))?;
+        let (tenant, head) = (caller.tenant.clone(), session.head);
+        let written = caller.memory.on_thread(move || -> Result<String, ServiceError> {
+            Ok(document_of(&tenant, cells, head.as_ref())?.text()?)
+        });
+        written.await.map_err(ServiceError::Interrupted)?
+    }
+
+    /// Makes sessions of a checkpoint of another one. Those of a reproducible session have its cells, and go
+    /// on with its random numbers unless they have a seed.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session or checkpoint, `count` is too large, the session takes no seed, or the
+    /// store fails.
     pub async fn fork(
         &self,
         caller: &Caller,
         id: &str,
-        checkpoint: Option<&str>,
-        count: Option<u64>,
+        order: &ForkOrder,
     ) -> Result<Forks, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let checkpoint = checkpoint.map(checkpoint_id).transpose()?;
-        let count = count.unwrap_or(1);
+        let checkpoint = order.checkpoint.as_deref().map(checkpoint_id).transpose()?;
+        let count = order.count.unwrap_or(1);
         let most = usize::try_from(count).ok().filter(|count| (1..=MAX_FORKS).contains(count));
         let Some(count) = most else {
             let expected = format!("a number from 1 to {MAX_FORKS}");
             return Err(ParamsError::wrong("count", expected, count.to_string()).into());
         };
-        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await?;
+        let parent = store.find(&caller.tenant, &id).await?;
+        let own = parts_of_fork(&parent, checkpoint.as_ref(), order.seed)?;
+        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count, &own).await?;
         let mut forks = Vec::with_capacity(made.len());
         for fork in made {
             forks.push(match fork {

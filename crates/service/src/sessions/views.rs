@@ -145,6 +145,19 @@ impl CellView {
     }
 }
 
+/// Which state is forked, how often, and how the forks go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForkOrder {
+    /// The checkpoint; the one that the session is at without it.
+    pub checkpoint: Option<String>,
+    /// The number of forks; one without it.
+    pub count: Option<u64>,
+    /// The seed of their randomness from there on, if the session is reproducible. They go on with the same
+    /// random numbers without it.
+    pub seed: Option<u64>,
+}
+
 /// The answer to a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forks {

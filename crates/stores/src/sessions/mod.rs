@@ -19,8 +19,8 @@ pub(crate) mod store;
 pub(crate) mod tenant_key;
 
 pub use crate::sessions::rows::{
-    AnsweredCell, CellEnd, CellState, NewCell, NewFork, NewSession, PackDescription, PackId,
-    SessionPlace, SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
+    AnsweredCell, CellEnd, CellState, ForkParts, NewCell, NewFork, NewSession, PackDescription,
+    PackId, SessionPlace, SessionState, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
     StoredSession, WaitingCell, WrappedKey,
 };
 pub use crate::sessions::store::{

@@ -115,7 +115,13 @@ impl Supplies {
         planned: &Planned,
     ) -> Result<Arc<ImageContent>, ServiceError> {
         if planned.reproducible.is_some() {
-            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
+            let image = self.images.shared.reproducible_within(PATIENCE).await?;
+            return match &planned.cell {
+                Some(cell) if cell.image != image.digest() => {
+                    Err(cell.unusable("the memory image that it began as was replaced"))
+                }
+                _ => Ok(image),
+            };
         }
         if let Some(cell) = &planned.cell {
             return self.image_of_session(caller, cell).await;

@@ -142,7 +142,14 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
                 wrapped: format!("{origin}"),
             };
             let session = known.session(session);
-            let fork = |id| NewFork { id: session_id(id), keys: vec![key(session), key(id)] };
+            let fork = |id: u8| NewFork {
+                id: session_id(id),
+                own: ForkParts {
+                    setup: id.is_multiple_of(3).then(|| format!("{{\"fork\": {id}}}")),
+                    has_cells: id.is_multiple_of(2),
+                },
+                keys: vec![key(session), key(id)],
+            };
             let new: Vec<NewFork> = (known.next..known.next + forks).map(fork).collect();
             let (from, at) = (session_id(session), known.checkpoint(checkpoint));
             let forked = store.fork(&tenant(owner(of)), (&from, &at), &new, now, most).await;
