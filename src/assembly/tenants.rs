@@ -74,11 +74,22 @@ pub async fn open_own_sessions(
     if !config.sessions.is_enabled {
         return Ok(None);
     }
+    Ok(Some(open_sessions_in(config.sessions.store.clone(), folder).await?))
+}
+
+/// Sessions in a folder of their own.
+///
+/// # Errors
+///
+/// As [`open_sessions`].
+pub(super) async fn open_sessions_in(
+    settings: SessionsConfig,
+    folder: &Path,
+) -> Result<Sessions, AssemblyError> {
     let keys = database::open_key_database(&folder.join(FILE)).await?.sessions;
     let rows = database::open_sessions(&folder.join(SESSIONS_FILE)).await?;
-    let root = folder.join("sessions");
-    let settings = SessionsConfig { root, ..config.sessions.store.clone() };
-    Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
+    let settings = SessionsConfig { root: folder.join("sessions"), ..settings };
+    Ok(Sessions::open(settings, rows, keys, Clock::System).await?)
 }
 
 /// The table of keys, even while a server uses it.

@@ -139,6 +139,7 @@ Examples:
   wardian test tests/ my-skills/acme.sales.report -k refund
   wardian test --junit report.xml --json > report.json
   wardian test my-skills --update
+  wardian test analysis.ipynb
 
 Tests are the cases of skills (resources/tests/CASE.json, described in docs/skills.md) and files
 test_*.py and *_test.py with unittest or pytest. Each file and each case is a separate reproducible
