@@ -50,6 +50,7 @@ Examples:
   wardian --skills ./my-skills verify run.json --blobs data/ --json
   wardian verify run.json --against other.json
   wardian verify run.json --key key.pub
+  wardian verify session.json
 
 Nothing is executed unless the engine, the image, the packages, the skills and the blobs match the
 document. Nothing is downloaded.
@@ -424,6 +425,14 @@ pub(crate) const CLOSE_SESSION: &str = "\
 Examples:
   wardian sessions close ses_mrxhgylqovzxi4tfmqqgk3tdn4
   wardian sessions list --json | jq -r '.[].id' | xargs wardian sessions close";
+
+pub(crate) const SESSION_RECORD: &str = "\
+Examples:
+  wardian sessions record ses_aaaaaaaaaaaaaaaaaaaaaaaaaa -o session.json
+  wardian verify session.json
+
+Only reproducible sessions have records. `wardian verify` executes the cells again and names the first
+one that differs. See docs/reproducible.md.";
 
 pub(crate) const NOTEBOOK: &str = "\
 Examples:

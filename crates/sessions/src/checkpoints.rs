@@ -72,8 +72,8 @@ impl<D: Disk> Sessions<D> {
         for _ in 0..count {
             let id = SessionId::of_random(&random()?);
             let inherited = keys.iter().map(|(origin, key)| tenant_key.wrap(&id, origin, key));
-            let own = tenant_key.wrap(&id, &id, &PackKey::generate()?);
-            let keys = inherited.chain([own]).collect::<Result<_, _>>()?;
+            let own_key = tenant_key.wrap(&id, &id, &PackKey::generate()?);
+            let keys = inherited.chain([own_key]).collect::<Result<_, _>>()?;
             forks.push(NewFork { id, own: own.clone(), keys });
         }
         let inner = &self.0;

@@ -287,14 +287,9 @@ impl EndedCell {
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
         }
-        let result = EarlierParts::of(earlier.as_deref()).followed_by(&answered.result);
         let noted = noted_of(draft, &state, &answered);
         let state_digest = noted.as_ref().map(|run| run.run.ending.state_digest);
-        let result = match &noted {
-            Some(run) => with_record(&answered.result, result, run),
-            None => result,
-        };
-        let end = CellEnd { result, fuel: answered.result.fuel };
+        let end = end_of(&answered.result, earlier.as_deref(), noted.as_ref());
         let kept = match state {
             Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
             {
@@ -329,6 +324,16 @@ impl EndedCell {
         });
         answered
     }
+}
+
+/// The end of a cell as it is kept, with what its earlier parts have shown.
+fn end_of(result: &RunResult, earlier: Option<&str>, noted: Option<&KeptRun>) -> CellEnd {
+    let text = EarlierParts::of(earlier).followed_by(result);
+    let text = match noted {
+        Some(run) => with_record(result, text, run),
+        None => text,
+    };
+    CellEnd { result: text, fuel: result.fuel }
 }
 
 /// What is noted of a cell of a reproducible session whose state can be kept.

@@ -241,10 +241,10 @@ impl Service {
             };
             self.ensure_not_held(&session.id)?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
-            let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
-            Ok(answered.result)
+            let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
+            answered.await.map(|answered| answered.result)
         };
-        let answered: Result<RunResult, ServiceError> = begun.await;
+        let answered = begun.await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }

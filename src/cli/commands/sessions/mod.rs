@@ -37,22 +37,34 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
     match command {
         SessionsCommand::List { limit, json, .. } => list(server, *limit, *json)?,
         SessionsCommand::Show { id, json, .. } => show(server, &SessionId::parse(id)?, *json)?,
-        SessionsCommand::Fork { id, checkpoint, count, json, .. } => {
+        SessionsCommand::Fork { id, checkpoint, count, seed, json, .. } => {
             let id = SessionId::parse(id)?;
             let named = checkpoint.as_deref();
             let checkpoint = named.map(|named| checkpoint_of(server, &id, named)).transpose()?;
-            return fork(server, &id, checkpoint.as_ref(), *count, *json);
+            let (checkpoint, count) = (checkpoint.as_ref(), Some(*count));
+            return fork(server, &id, &CheckpointChoice { checkpoint, count, seed: *seed }, *json);
         }
         SessionsCommand::Restore { id, checkpoint, .. } => {
             let id = SessionId::parse(id)?;
             let checkpoint = checkpoint_of(server, &id, checkpoint)?;
-            let body = CheckpointChoice { checkpoint: Some(&checkpoint), count: None };
+            let checkpoint = Some(&checkpoint);
+            let body = CheckpointChoice { checkpoint, count: None, seed: None };
             let restored: ListedSession =
                 server.post_json(&format!("{}/restore", path(&id)), &body)?;
-            let now = restored.checkpoint.unwrap_or(checkpoint);
+            let now = restored.checkpoint.as_ref().or(checkpoint);
+            let now = now.map(ToString::to_string).unwrap_or_default();
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
         }
         SessionsCommand::Close { ids, .. } => return close(server, ids),
+        SessionsCommand::Record { id, output, .. } => {
+            let id = SessionId::parse(id)?;
+            let record = server.find_text(&format!("{}/record", path(&id)))?;
+            // The digest of the file is the digest of the record.
+            match output {
+                Some(path) => write_whole(path, record.as_bytes())?,
+                None => print_bytes(record.as_bytes()),
+            }
+        }
         SessionsCommand::Notebook { id, output, .. } => {
             let id = SessionId::parse(id)?;
             let notebook = server.find_text(&format!("{}/notebook", path(&id)))?;
@@ -69,6 +81,8 @@ struct CheckpointChoice<'a> {
     checkpoint: Option<&'a CheckpointId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
 }
 
 /// The answer to a fork.
@@ -105,12 +119,10 @@ fn checkpoint_of(server: &Remote, id: &SessionId, named: &str) -> Result<Checkpo
 fn fork(
     server: &Remote,
     id: &SessionId,
-    checkpoint: Option<&CheckpointId>,
-    count: u64,
+    body: &CheckpointChoice<'_>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    let body = CheckpointChoice { checkpoint, count: Some(count) };
-    let Forks { forks } = server.post_json(&format!("{}/fork", path(id)), &body)?;
+    let Forks { forks } = server.post_json(&format!("{}/fork", path(id)), body)?;
     if as_json {
         print_json(&forks);
     }

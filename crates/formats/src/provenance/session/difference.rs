@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::provenance::check::ensure;
 use crate::provenance::difference::{Difference, OtherInputs, walk};
 use crate::provenance::fault::ProvenanceError;
-use crate::provenance::session::cell::CellEnding;
+use crate::provenance::session::cell::{CellEnding, CellInputs};
 use crate::provenance::session::document::SessionInputs;
 
 /// Members of [`SessionInputs`] that belong to a machine and not to a session.
@@ -28,6 +28,17 @@ impl CellEnding {
     pub(super) fn check(&self) -> Result<(), ProvenanceError> {
         let is_short = self.files.len() <= crate::job::outcome::MAX_LEFT_FILES;
         ensure(is_short, "it names too many files")
+    }
+}
+
+impl CellInputs {
+    /// The differences from what decided another cell.
+    ///
+    /// # Errors
+    ///
+    /// The inputs have no JSON, which does not happen.
+    pub fn differences(&self, other: &Self) -> Result<Vec<Difference>, ProvenanceError> {
+        differences("inputs", self, other)
     }
 }
 

@@ -122,7 +122,10 @@ mod tests {
         let running = StoredCell { number: 5, ..running };
         let cells = vec![kept(1, None), rolled_back, kept(3, Some(1)), kept(4, Some(1)), running];
         let [kept_state, left] = [SessionCellState::Kept, SessionCellState::Left];
-        assert_eq!(states(cells, 4).unwrap(), [kept_state, SessionCellState::RolledBack, left, kept_state]);
+        assert_eq!(
+            states(cells, 4).unwrap(),
+            [kept_state, SessionCellState::RolledBack, left, kept_state]
+        );
     }
 
     #[test]
