@@ -426,6 +426,15 @@ Examples:
   wardian sessions close ses_mrxhgylqovzxi4tfmqqgk3tdn4
   wardian sessions list --json | jq -r '.[].id' | xargs wardian sessions close";
 
+pub(crate) const IMPORT: &str = "\
+Examples:
+  wardian sessions import analysis.ipynb
+  wardian repl --session $(wardian sessions import analysis.ipynb --allow-errors)
+
+Cells with the tag `skip-execution` are left out. The session stays if a cell fails.
+
+Exit codes: 0 all cells were executed, 1 a cell failed or could not be executed.";
+
 pub(crate) const SESSION_RECORD: &str = "\
 Examples:
   wardian sessions record ses_aaaaaaaaaaaaaaaaaaaaaaaaaa -o session.json

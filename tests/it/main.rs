@@ -47,6 +47,7 @@ mod memory;
 mod metrics;
 mod network;
 mod network_records;
+mod notebook_imports;
 mod notebook_tests;
 mod operation;
 mod packages;

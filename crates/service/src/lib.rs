@@ -43,6 +43,7 @@ pub use crate::runs::{
 };
 pub use crate::service::{Parts, Service};
 pub use crate::sessions::calls::SessionCalls;
+pub use crate::sessions::notebook::imported::{ImportedCell, ImportedNotebook, NotebookOrder};
 pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::reproducible::local_cells::{LocalCell, LocalCellLimits, LocalCellResult};
 pub use crate::sessions::reproducible::session_seed::{SessionSeedInputs, SessionSeedParam};

@@ -21,16 +21,21 @@ use crate::net::body::ReadBody;
 use crate::net::respond::{Failure, closing, empty, json_bytes, refuse, refuse_body};
 use wardian_formats::protocol::request_id::RequestId;
 use wardian_service::{
-    Caller, CallerIdentity, ForkOrder, Methods, NewSessionOrder, ServiceError, SessionCalls,
-    SessionRoom, Status,
+    Caller, CallerIdentity, ForkOrder, Methods, NewSessionOrder, NotebookOrder, ServiceError,
+    SessionCalls, SessionRoom, SessionSeedInputs, SessionSeedParam, Status,
 };
 use wardian_vocabulary::budget::{BudgetExhausted, CallMemory, Charge};
+use wardian_vocabulary::ids::SessionId;
 
 /// Sessions or cells of one page, unless the request says how many.
 const DEFAULT_PAGE: u64 = 50;
 
 /// Longest body of a request about a session, in bytes.
 const MAX_ORDER: usize = 256 << 10;
+
+/// The parameters of a request that makes a session of a notebook.
+const NOTEBOOK_PARAMETERS: [&str; 6] =
+    ["from", "allow_errors", "label", "reproducible", "seed", "epoch"];
 
 /// The checkpoint from which a session goes on.
 #[derive(Debug, Deserialize)]
@@ -107,10 +112,7 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
 
     /// The body as this order. An empty body is an order without members.
     async fn order<T: DeserializeOwned>(&self, request: Request) -> Result<T, Box<Response>> {
-        let read = self.edge.bodies.read(request.into_body()).await;
-        let ReadBody { bytes, charge: _charge } = read.map_err(|fault| {
-            Box::new(refuse_body(fault, self.edge.bodies.largest(), &self.request_id))
-        })?;
+        let ReadBody { bytes, charge: _charge } = self.body(request).await?;
         if bytes.len() > MAX_ORDER {
             return Err(self.refused(&format!("the body may have at most {MAX_ORDER} bytes")));
         }
@@ -143,15 +145,50 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
         self.answer(StatusCode::OK, page)
     }
 
-    async fn create(&self, request: Request) -> Answered {
+    async fn create(&self, query: Option<&str>, request: Request) -> Answered {
+        let parameters = self.parameters(query, &NOTEBOOK_PARAMETERS)?;
+        match parameters.find("from") {
+            Some("notebook") => return self.import(&parameters, request).await,
+            None if query.is_none_or(str::is_empty) => {}
+            _ => return Err(self.refused("the only source of a session is `from=notebook`")),
+        }
         let order: NewSessionOrder = self.order(request).await?;
         let made = self.methods.create_session(&self.caller, order).await;
         let made = made.map_err(|error| self.failed(&error))?;
-        let mut answer = self.json(StatusCode::CREATED, &made)?;
-        if let Ok(place) = HeaderValue::from_str(&format!("/v1/sessions/{}", made.id)) {
-            answer.headers_mut().insert(header::LOCATION, place);
-        }
-        Ok(answer)
+        Ok(located(self.json(StatusCode::CREATED, &made)?, &made.id))
+    }
+
+    /// Makes a session of the notebook in the body.
+    async fn import(&self, parameters: &Parameters, request: Request) -> Answered {
+        let flag = |name| match parameters.find(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(self.refused(&format!("`{name}` must be `true` or `false`"))),
+        };
+        let [seed, epoch] = ["seed", "epoch"].map(|name| self.number(parameters, name));
+        let (seed, epoch, usual) = (seed?, epoch?, SessionSeedInputs::default());
+        let is_seeded = flag("reproducible")? || seed.is_some() || epoch.is_some();
+        let inputs = SessionSeedInputs {
+            seed: seed.unwrap_or(usual.seed),
+            epoch: epoch.unwrap_or(usual.epoch),
+        };
+        let order = NotebookOrder {
+            allows_errors: flag("allow_errors")?,
+            label: parameters.find("label").map(str::to_owned),
+            reproducible: is_seeded.then_some(SessionSeedParam::Inputs(inputs)),
+        };
+        let ReadBody { bytes, charge: _charge } = self.body(request).await?;
+        let made = self.methods.import_notebook(&self.caller, &bytes, order).await;
+        let made = made.map_err(|error| self.failed(&error))?;
+        Ok(located(self.json(StatusCode::CREATED, &made)?, &made.session.id))
+    }
+
+    /// The whole body.
+    async fn body(&self, request: Request) -> Result<ReadBody, Box<Response>> {
+        let read = self.edge.bodies.read(request.into_body()).await;
+        read.map_err(|fault| {
+            Box::new(refuse_body(fault, self.edge.bodies.largest(), &self.request_id))
+        })
     }
 
     async fn cells(&self, id: &str, query: Option<&str>) -> Answered {
@@ -222,10 +259,11 @@ pub(super) async fn list<M: Methods + Status + SessionCalls>(
 pub(super) async fn create<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
+    RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
-    whole(async { begun?.create(request).await }.await)
+    whole(async { begun?.create(query.as_deref(), request).await }.await)
 }
 
 /// Answers `GET /v1/sessions/{id}`.
@@ -357,6 +395,14 @@ pub(super) async fn record<M: Methods + Status + SessionCalls>(
 /// read.
 fn whole(answer: Answered) -> Response {
     answer.unwrap_or_else(|answer| closing(*answer))
+}
+
+/// The answer that names where a new session is.
+fn located(mut answer: Response, id: &SessionId) -> Response {
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/sessions/{id}")) {
+        answer.headers_mut().insert(header::LOCATION, place);
+    }
+    answer
 }
 
 /// The id in a path. A path that is not UTF-8 names no session.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;
@@ -26,6 +27,21 @@ pub trait SessionCalls: Send + Sync + 'static {
         caller: &Caller,
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send;
+
+    /// Makes a session, and executes the programs of a notebook in it, up to the first one that fails.
+    ///
+    /// # Errors
+    ///
+    /// The text is no notebook, or as for [`create_session`](Self::create_session). A cell that cannot be
+    /// executed is part of the answer.
+    fn import_notebook(
+        &self,
+        _caller: &Caller,
+        _text: &[u8],
+        _order: NotebookOrder,
+    ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
+        async { Err(ServiceError::NoSessions) }
+    }
 }
 
 impl SessionCalls for Service {
@@ -41,6 +57,15 @@ impl SessionCalls for Service {
         let session = self.begin_session(caller, order).await?;
         Ok(self.sessions().view(&session))
     }
+
+    async fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> Result<ImportedNotebook, ServiceError> {
+        Box::pin(self.begin_notebook(caller, text, order)).await
+    }
 }
 
 impl<S: SessionCalls> SessionCalls for Arc<S> {
@@ -54,5 +79,14 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send {
         S::create_session(self, caller, order)
+    }
+
+    fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
+        S::import_notebook(self, caller, text, order)
     }
 }

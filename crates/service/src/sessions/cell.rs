@@ -330,7 +330,7 @@ impl EndedCell {
 fn end_of(result: &RunResult, earlier: Option<&str>, noted: Option<&KeptRun>) -> CellEnd {
     let text = EarlierParts::of(earlier).followed_by(result);
     let text = match noted {
-        Some(run) => with_record(result, text, run),
+        Some(run) => with_record(result, text.as_deref(), run),
         None => text,
     };
     CellEnd { result: text, fuel: result.fuel }

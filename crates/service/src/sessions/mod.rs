@@ -14,7 +14,7 @@ pub(crate) mod cell;
 mod earlier_parts;
 pub(crate) mod held_cells;
 pub(crate) mod kept_guests;
-mod notebook;
+pub(crate) mod notebook;
 pub(crate) mod order;
 pub(crate) mod reproducible;
 pub(crate) mod room;

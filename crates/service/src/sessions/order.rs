@@ -244,7 +244,7 @@ impl Service {
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
             answered.await.map(|answered| answered.result)
         };
-        let answered = begun.await;
+        let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }
@@ -308,6 +308,21 @@ impl Service {
                           was made";
             unusable(session, reason)
         })
+    }
+
+    /// Runs the next cell of a session.
+    pub(super) async fn run_next(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        parts: CellParts,
+    ) -> Result<Answered, ServiceError> {
+        let store = self.sessions().store()?;
+        let session = store.find(&caller.tenant, id).await?;
+        let planned = self.plan_next(caller, &session, &parts).await?;
+        let order = TurnRequest { source: parts.code.clone(), ..TurnRequest::default() };
+        let turn = store.take_turn(&caller.tenant, id, order).await?;
+        self.run_planned_cell(caller, (&session, planned), parts, turn).await
     }
 
     /// Runs a cell that has its turn.
@@ -421,15 +436,15 @@ impl Service {
 
 /// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
 #[derive(Debug)]
-struct UnknownSession(Option<(Sessions, TenantId, SessionId)>);
+pub(super) struct UnknownSession(Option<(Sessions, TenantId, SessionId)>);
 
 impl UnknownSession {
-    fn of(store: &Sessions, caller: &Caller, session: &StoredSession) -> Self {
+    pub(super) fn of(store: &Sessions, caller: &Caller, session: &StoredSession) -> Self {
         Self(Some((store.clone(), caller.tenant.clone(), session.id.clone())))
     }
 
     /// The answer names the session.
-    fn keep(mut self) {
+    pub(super) fn keep(mut self) {
         self.0 = None;
     }
 }

@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
-use crate::sessions::notebook::notebook_of;
+use crate::sessions::notebook::exported::notebook_of;
 use crate::sessions::reproducible::session_record::document_of;
 use crate::sessions::setup::{parts_of_fork, setup_of};
 use crate::sessions::views::{

@@ -13,6 +13,7 @@ use crate::runs::Runs;
 use crate::runs::history::RunHistory;
 use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
+use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::SessionView;
@@ -156,6 +157,15 @@ impl SessionCalls for Gate {
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
         self.service()?.create_session(caller, order).await
+    }
+
+    async fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> Result<ImportedNotebook, ServiceError> {
+        self.service()?.import_notebook(caller, text, order).await
     }
 }
 

@@ -74,6 +74,30 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         at: SessionServer,
     },
+    /// Create a session of the cells of a Jupyter notebook, which are executed in their order.
+    #[command(after_help = examples::IMPORT)]
+    Import {
+        /// The notebook (.ipynb).
+        file: PathBuf,
+        /// Go on after a cell that fails.
+        #[arg(long)]
+        allow_errors: bool,
+        /// A text by which the session is found in lists.
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
+        /// Make the session reproducible.
+        #[arg(long)]
+        reproducible: bool,
+        /// Seed of its random numbers; implies `--reproducible`.
+        #[arg(long, value_name = "NUMBER")]
+        #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+        seed: Option<u64>,
+        /// Print the session and its cells as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: SessionServer,
+    },
     /// Write the record of a reproducible session: its cells, with what came out of them.
     #[command(after_help = examples::SESSION_RECORD)]
     Record {
@@ -107,6 +131,7 @@ impl SessionsCommand {
             | Self::Fork { at, .. }
             | Self::Restore { at, .. }
             | Self::Close { at, .. }
+            | Self::Import { at, .. }
             | Self::Record { at, .. }
             | Self::Notebook { at, .. } => at,
         }

@@ -1,6 +1,7 @@
 //! `wardian sessions`: the sessions of a running server.
 
 pub(crate) mod args;
+mod import;
 mod listed;
 mod server;
 mod views;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::sessions::args::SessionsCommand;
+use crate::cli::commands::sessions::import::{ImportOrder, import};
 use crate::cli::commands::sessions::listed::{list, show};
 use crate::cli::commands::sessions::views::CheckpointsView;
 use crate::cli::commands::whole_file::write_whole;
@@ -56,6 +58,11 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
         }
         SessionsCommand::Close { ids, .. } => return close(server, ids),
+        SessionsCommand::Import { file, allow_errors, label, reproducible, seed, json, .. } => {
+            let label = label.as_deref();
+            let order = ImportOrder { allow_errors: *allow_errors, label, seed: *seed };
+            return import(server, file, &order, *reproducible, *json);
+        }
         SessionsCommand::Record { id, output, .. } => {
             let id = SessionId::parse(id)?;
             let record = server.find_text(&format!("{}/record", path(&id)))?;

@@ -77,7 +77,7 @@ async fn perform(
     };
     let local = state.local.as_ref();
     let advice = local.zip(call.as_ref().ok()).and_then(|(local, call)| local.unlisted(call));
-    let result = match execute(state, exchange, call, &context).await {
+    let result = match Box::pin(execute(state, exchange, call, &context)).await {
         Ok(result) => result,
         Err(mut failure) if failure.body.data.kind == "invalid_params" => {
             failure.body.message.push_str(advice.as_deref().unwrap_or_default());

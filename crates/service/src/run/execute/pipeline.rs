@@ -213,7 +213,7 @@ impl Service {
         admitted: Admitted,
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
-        let prepared = match self.prepare(caller, admitted).await? {
+        let prepared = match Box::pin(self.prepare(caller, admitted)).await? {
             ControlFlow::Continue(prepared) => prepared,
             ControlFlow::Break(kept) => return Ok(kept),
         };

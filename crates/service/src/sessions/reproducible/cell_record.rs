@@ -129,18 +129,14 @@ fn session_inputs(
 
 /// The result of a cell as it is kept, with what was noted of it as the member `record`. A long one is kept
 /// without what it displayed.
-pub(crate) fn with_record(
-    result: &RunResult,
-    text: Option<String>,
-    run: &KeptRun,
-) -> Option<String> {
+pub(crate) fn with_record(result: &RunResult, text: Option<&str>, run: &KeptRun) -> Option<String> {
     let record = serde_json::to_string(run).ok()?;
     let joined = |text: &str| {
         let members = text.strip_suffix('}').filter(|members| members.len() > 1)?;
         let whole = format!("{members},\"record\":{record}}}");
         (whole.len() <= MAX_RESULT).then_some(whole)
     };
-    text.as_deref().and_then(joined).or_else(|| {
+    text.and_then(joined).or_else(|| {
         let short = RunResult { display: Vec::new(), ..result.clone() };
         joined(&serde_json::to_string(&short).ok()?)
     })
@@ -203,7 +199,8 @@ pub(crate) mod testing {
         session: Option<NotedSession>,
     ) -> Option<String> {
         let run = draft(after, session).ended(answered, Digest::of(b"state")).unwrap();
-        with_record(&answered.result, serde_json::to_string(&answered.result).ok(), &run)
+        let text = serde_json::to_string(&answered.result).unwrap();
+        with_record(&answered.result, Some(&text), &run)
     }
 }
 
@@ -220,14 +217,14 @@ mod tests {
         let mut answered = Answered::stopped(RunId::generate(), StopReason::Cancelled);
         let run = draft(None, None).ended(&answered, Digest::of(b"state")).unwrap();
         let text = serde_json::to_string(&answered.result).ok();
-        let kept = with_record(&answered.result, text, &run).unwrap();
+        let kept = with_record(&answered.result, text.as_deref(), &run).unwrap();
         assert_eq!(record_in(&kept), Some(run.clone()));
         assert_eq!(record_in("{\"status\":\"completed\"}"), None);
         // A long one loses what it displayed, and nothing else.
         let form = ("text/plain".to_owned(), DisplayedForm::Text("x".repeat(MAX_RESULT)));
         answered.result.display.push(DisplayedObject(vec![form]));
         let text = serde_json::to_string(&answered.result).ok();
-        let kept = with_record(&answered.result, text, &run).unwrap();
+        let kept = with_record(&answered.result, text.as_deref(), &run).unwrap();
         assert!(kept.len() < MAX_RESULT && !kept.contains("xxx"));
         assert_eq!(record_in(&kept), Some(run));
     }
