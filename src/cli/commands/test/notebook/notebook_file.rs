@@ -272,11 +272,10 @@ mod tests {
         assert_eq!((first.source.as_str(), first.execution_count), ("x = 1\nprint(x)", Some(3)));
         assert_eq!(first.outputs[0].text.as_ref().unwrap().joined(), "a\nb");
         let at = first.outputs_at.clone().unwrap();
-        assert!(
-            NOTEBOOK[at.clone()].starts_with("[\n    {\"name\"") && NOTEBOOK[at].ends_with(']')
-        );
+        let saved = NOTEBOOK.get(at).unwrap();
+        assert!(saved.starts_with("[\n    {\"name\"") && saved.ends_with(']'));
         assert_eq!((second.number, second.source.as_str(), second.line), (2, "y", 21));
-        assert_eq!(&NOTEBOOK[second.outputs_at.clone().unwrap()], "[]");
+        assert_eq!(NOTEBOOK.get(second.outputs_at.clone().unwrap()), Some("[]"));
     }
 
     #[test]
