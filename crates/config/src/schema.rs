@@ -41,10 +41,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let serves_console = reader.read("console.enabled", http.serves_console);
     let http = HttpConfig { serves_console, ..http };
-    let mcp = McpConfig {
-        skills_as_tools: reader.read("mcp.skills_as_tools", false),
-        session_tool: reader.read("mcp.session_tool", true),
-    };
+    let mcp = read_mcp(&mut reader);
     let auth = read_auth(&mut reader, surroundings);
     let mut workers = read_workers(&mut reader);
     let memory = usual_memory(&reader, &workers, surroundings.memory);
@@ -154,6 +151,13 @@ fn folder(
         ));
     }
     chosen
+}
+
+fn read_mcp(reader: &mut Reader) -> McpConfig {
+    McpConfig {
+        skills_as_tools: reader.read("mcp.skills_as_tools", false),
+        session_tool: reader.read("mcp.session_tool", true),
+    }
 }
 
 fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surroundings) -> HttpConfig {

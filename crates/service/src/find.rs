@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::start::Discovery;
 use wardian_formats::job::{PlacedBlob, check_placement};
-use wardian_formats::protocol::methods::execution::{BlobAtPath, InputBlob};
+use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_skills::registry::{RegistryError, SeenSkill, SkillView};
 use wardian_vocabulary::ids::{BlobId, Digest, InvalidId, SkillName, SkillVersion, WorkspacePath};

@@ -25,8 +25,9 @@ use wardian_formats::job::outcome::Logs;
 use wardian_formats::job::profile::{ProfileOrder, ProfileText};
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::methods::execution::{
-    InputBlob, ReproducibleParam, RequestedLimits, RunResult,
+    ReproducibleParam, RequestedLimits, RunResult,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{DocumentLimits, RunDocument, RunInputs, Unrepeatable};
 use wardian_stores::tenants::Right;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::protocol::MethodCall;
-use crate::protocol::methods::execution::{BlobAtPath, InputBlob};
+use crate::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use crate::protocol::schema::{LimitBounds, Published};
 use crate::protocol::tools::{TOOLS, find_tool};
 

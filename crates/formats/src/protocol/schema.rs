@@ -372,28 +372,20 @@ impl Serialize for Published<'_, &Parameter> {
                 }
             }
             Shape::TextList { item, max_items } => {
-                map.serialize_entry("type", "array")?;
-                map.serialize_entry("items", item)?;
-                map.serialize_entry("maxItems", max_items)?;
-                map.serialize_entry("uniqueItems", &true)?;
+                serialize_list(&mut map, item, *max_items, true)?;
             }
             Shape::TextOrObjectList { item, members, max_items } => {
-                map.serialize_entry("type", "array")?;
                 let any_of = (item, OneObject { members, bounds });
-                map.serialize_entry("items", &EitherForm { any_of })?;
-                map.serialize_entry("maxItems", max_items)?;
-                map.serialize_entry("uniqueItems", &true)?;
+                serialize_list(&mut map, &EitherForm { any_of }, *max_items, true)?;
             }
             Shape::FlagOrList { item, max_items } => {
                 let list = serde_json::json!({
                     "type": "array", "items": item, "maxItems": max_items, "uniqueItems": true,
                 });
-                let flag = serde_json::json!({ "type": "boolean" });
-                map.serialize_entry("anyOf", &[flag, list])?;
+                map.serialize_entry("anyOf", &[flag(), list])?;
             }
             Shape::FlagOrObject(members) => {
-                let flag = serde_json::json!({ "type": "boolean" });
-                map.serialize_entry("anyOf", &(flag, OneObject { members, bounds }))?;
+                map.serialize_entry("anyOf", &(flag(), OneObject { members, bounds }))?;
             }
             Shape::TextOrObject(text, members) => {
                 map.serialize_entry("anyOf", &(text, OneObject { members, bounds }))?;
@@ -405,9 +397,7 @@ impl Serialize for Published<'_, &Parameter> {
             }
             Shape::ObjectList { members, max_items } => {
                 let item = Published { part: ParametersSchema(members), bounds };
-                map.serialize_entry("type", "array")?;
-                map.serialize_entry("items", &item)?;
-                map.serialize_entry("maxItems", max_items)?;
+                serialize_list(&mut map, &item, *max_items, false)?;
             }
             Shape::Any => {}
         }
@@ -416,6 +406,24 @@ impl Serialize for Published<'_, &Parameter> {
         }
         map.end()
     }
+}
+
+/// The schema of a boolean.
+fn flag() -> serde_json::Value {
+    serde_json::json!({ "type": "boolean" })
+}
+
+/// Prints the members of the schema of an array.
+fn serialize_list<M: SerializeMap>(
+    map: &mut M,
+    item: &impl Serialize,
+    max_items: usize,
+    is_unique: bool,
+) -> Result<(), M::Error> {
+    map.serialize_entry("type", "array")?;
+    map.serialize_entry("items", item)?;
+    map.serialize_entry("maxItems", &max_items)?;
+    if is_unique { map.serialize_entry("uniqueItems", &true) } else { Ok(()) }
 }
 
 /// Prints the schema of a value that has one of several forms.

@@ -33,8 +33,9 @@ use wardian_formats::job::{KeepBounds, KeepFiles, Program};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    InputBlob, ReproducibleParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
+    ReproducibleParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::provenance::SessionInputs;
 use wardian_sessions::{SessionTurn, Sessions, StoredSession, TurnRequest};

@@ -7,7 +7,8 @@ use crate::error::ServiceError;
 use crate::run::prepare::limits::UNLIMITED;
 use crate::sessions::reproducible::session_seed::SessionSeed;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::protocol::methods::execution::{InputBlob, RequestedLimits, RunCodeParams};
+use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams};
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{ForkParts, SessionsError, StoredSession};
 use wardian_vocabulary::ids::{CheckpointId, Digest};
@@ -186,7 +187,7 @@ pub(super) fn refuse_what_first_cells_set(
 mod tests {
     use super::*;
     use crate::sessions::reproducible::session_seed::SessionSeedParam;
-    use wardian_formats::protocol::methods::execution::BlobAtPath;
+    use wardian_formats::protocol::methods::input_blob::BlobAtPath;
     use wardian_vocabulary::units::Fuel;
 
     fn setup(fuel: Option<Fuel>) -> SessionSetup {

@@ -36,8 +36,9 @@ use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::members::Members;
 use wardian_formats::protocol::methods::blob_members::called_by;
 use wardian_formats::protocol::methods::execution::{
-    BlobAtPath, FileResult, InputBlob, ReproducibleParam, RequestedLimits, RunResult,
+    FileResult, ReproducibleParam, RequestedLimits, RunResult,
 };
+use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_formats::protocol::strict;
 use wardian_formats::provenance::Unrepeatable;
 use wardian_images::PackageSet;

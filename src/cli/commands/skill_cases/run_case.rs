@@ -19,6 +19,7 @@ use wardian_egress::recorded::Recording;
 use wardian_formats::protocol::methods::execution::{
     ReproducibleParam, RequestedLimits, RunStatus,
 };
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
 use wardian_stores::blobs::content::kind::BlobKind;
 use wardian_vocabulary::error::ErrorKind;
@@ -81,7 +82,7 @@ pub(crate) async fn run_case(
         LocalProgram::Skill { name: skill.name.clone(), version: Some(skill.version.clone()) };
     let request = LocalRun {
         args,
-        input_blobs: ids.values().cloned().collect(),
+        input_blobs: ids.values().cloned().map(InputBlob::Id).collect(),
         limits: RequestedLimits { timeout_ms: options.timeout_ms, ..RequestedLimits::default() },
         reproducible: options.reproducible,
         recording: Some(Arc::clone(&recording)),

@@ -15,6 +15,7 @@ use crate::cli::commands::test::project::hashed;
 use crate::cli::commands::test::report::outcomes::{TestEnd, TestReport, UnitReport, clock_ms};
 use crate::cli::failed::Failed;
 use wardian_formats::protocol::methods::execution::{RequestedLimits, RunStatus};
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_service::{
     Caller, LocalProgram, LocalResult, LocalRun, ProgressReport, Stream, log_stream, sole_tenant,
 };
@@ -103,7 +104,7 @@ pub(crate) async fn run_file(
         entrypoint: Some("main".to_owned()),
         args: to_raw_value(&arguments).map_err(|e| Failed::at("write the arguments", &e))?,
         mount_skills: mount.into_iter().collect(),
-        input_blobs: blobs,
+        input_blobs: blobs.into_iter().map(InputBlob::Id).collect(),
         limits: RequestedLimits { timeout_ms: options.timeout_ms, ..RequestedLimits::default() },
         listener: Some(listener),
         reproducible: options.reproducible,

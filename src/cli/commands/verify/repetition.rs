@@ -13,7 +13,8 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{on_its_own, progress, start_once};
 use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;
-use wardian_formats::protocol::methods::execution::{BlobAtPath, InputBlob, ReproducibleParam};
+use wardian_formats::protocol::methods::execution::ReproducibleParam;
+use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_formats::provenance::{
     DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments,
 };

@@ -7,3 +7,4 @@ pub mod bootstrap;
 pub mod cells;
 pub mod discovery;
 pub mod execution;
+pub mod input_blob;

@@ -3,8 +3,9 @@
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use wardian_formats::protocol::methods::execution::{
-    BlobAtPath, InputBlob, KeepFilesParam, ReproducibleParam, RequestedLimits,
+    KeepFilesParam, ReproducibleParam, RequestedLimits,
 };
+use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_stores::records::RequestKey;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;

@@ -23,7 +23,8 @@ use wardian_formats::job::profile::ProfileOrder;
 use wardian_formats::job::{
     FuelRules, KeepFiles, PlacedBlob, Program, Reproducible, can_be_imported,
 };
-use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, InputBlob, ReproducibleParam};
+use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
 use wardian_images::PackageSet;
@@ -229,7 +230,7 @@ impl Planned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wardian_formats::protocol::methods::execution::BlobAtPath;
+    use wardian_formats::protocol::methods::input_blob::BlobAtPath;
     use wardian_vocabulary::error::ErrorKind;
     use wardian_vocabulary::ids::{Digest, SkillName};
 

@@ -19,9 +19,8 @@ use crate::cli::commands::whole_file::write_whole;
 use crate::cli::failed::Failed;
 use wardian_formats::job::KeepFiles;
 use wardian_formats::protocol::methods::cells::CellFate;
-use wardian_formats::protocol::methods::execution::{
-    InputBlob, ReproducibleParam, RequestedLimits,
-};
+use wardian_formats::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
+use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_service::{
     Caller, LocalCell, LocalCellLimits, LocalCellResult, NewSessionOrder, SessionSeedInputs,
     SessionSeedParam, sole_tenant,
