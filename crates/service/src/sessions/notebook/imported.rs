@@ -115,7 +115,7 @@ impl Service {
         let NotebookProgram { place, source } = program;
         let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
         let parts = CellParts::of_code(source, keep_files);
-        let answered = self.run_next(caller, session, parts).await?;
+        let answered = Box::pin(self.run_next(caller, session, parts)).await?;
         Ok(ImportedCell::of(place, answered.result))
     }
 }

@@ -32,8 +32,15 @@ struct SentNotebook {
     cells: Programs,
 }
 
+/// The programs of the cells so far.
 #[derive(Default)]
-struct Programs(Vec<NotebookProgram>);
+struct Programs {
+    kept: Vec<NotebookProgram>,
+    /// The number of all cells.
+    cells: usize,
+    /// The number of those with programs.
+    places: u64,
+}
 
 #[derive(serde::Deserialize)]
 struct SentCell {
@@ -69,7 +76,31 @@ pub(super) fn programs_of(text: &[u8]) -> Result<Vec<NotebookProgram>, ParamsErr
         let found = format!("nbformat {}", notebook.nbformat);
         return Err(ParamsError::wrong("notebook", expected, found));
     }
-    Ok(notebook.cells.0)
+    Ok(notebook.cells.kept)
+}
+
+impl Programs {
+    /// Adds the program of a cell, if it has one that is executed. The error says of what there are too many.
+    fn add(&mut self, cell: SentCell) -> Result<(), String> {
+        self.cells = self.cells.saturating_add(1);
+        if self.cells > MAX_CELLS {
+            return Err(format!("more than {MAX_CELLS} cells"));
+        }
+        let SentCell { cell_type, source: Source(source), metadata } = cell;
+        // An empty cell has no number in Jupyter either.
+        if cell_type != "code" || source.trim().is_empty() {
+            return Ok(());
+        }
+        self.places = self.places.saturating_add(1);
+        if metadata.tags.0 {
+            return Ok(());
+        }
+        if self.kept.len() >= MAX_PROGRAMS {
+            return Err(format!("more than {MAX_PROGRAMS} cells with programs"));
+        }
+        self.kept.push(NotebookProgram { place: self.places, source });
+        Ok(())
+    }
 }
 
 impl<'de> Deserialize<'de> for Programs {
@@ -84,27 +115,11 @@ impl<'de> Deserialize<'de> for Programs {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<Programs, A::Error> {
-                let (mut programs, mut all, mut place) = (Vec::new(), 0_usize, 0_u64);
+                let mut programs = Programs::default();
                 while let Some(cell) = cells.next_element::<SentCell>()? {
-                    all = all.saturating_add(1);
-                    if all > MAX_CELLS {
-                        return Err(A::Error::custom(format!("more than {MAX_CELLS} cells")));
-                    }
-                    let SentCell { cell_type, source: Source(source), metadata } = cell;
-                    if cell_type != "code" || source.trim().is_empty() {
-                        continue;
-                    }
-                    place = place.saturating_add(1);
-                    if metadata.tags.0 {
-                        continue;
-                    }
-                    if programs.len() >= MAX_PROGRAMS {
-                        let most = format!("more than {MAX_PROGRAMS} cells with programs");
-                        return Err(A::Error::custom(most));
-                    }
-                    programs.push(NotebookProgram { place, source });
+                    programs.add(cell).map_err(A::Error::custom)?;
                 }
-                Ok(Programs(programs))
+                Ok(programs)
             }
         }
 
