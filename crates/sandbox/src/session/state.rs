@@ -69,3 +69,40 @@ pub(crate) fn root(
     digest.update(descriptors);
     Digest::from_bytes(digest.finalize().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use wardian_formats::job::SetupLimits;
+
+    fn setup(reproducible: Option<(u64, u64)>) -> Setup {
+        let clock = |(seed, epoch)| Reproducible {
+            seed,
+            epoch: Duration::from_secs(epoch),
+            fuel_rules: FuelRules::PRESENT,
+        };
+        Setup {
+            tenant: TenantId::local(),
+            image: Digest::of(b"image"),
+            skills: Vec::new(),
+            layers: Vec::new(),
+            blobs: Vec::new(),
+            hides_modules: false,
+            environment: BTreeMap::new(),
+            reproducible: reproducible.map(clock),
+            counts_fuel: true,
+            limits: SetupLimits::DEFAULT,
+        }
+    }
+
+    #[test]
+    fn a_reproducible_guest_can_go_on_with_another_seed_and_no_other_clock() {
+        let digest = |reproducible| order_digest(&setup(reproducible)).unwrap();
+        let own = digest(Some((1, 5)));
+        assert_eq!(digest(Some((2, 5))), own);
+        assert_ne!(digest(Some((1, 6))), own);
+        assert_ne!(digest(None), own);
+    }
+}
