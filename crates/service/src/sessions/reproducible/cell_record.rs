@@ -152,33 +152,14 @@ pub(crate) fn record_in(result: &str) -> Option<KeptRun> {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
+mod tests {
     use super::*;
-    use wardian_formats::job::{FuelRules, KeepFiles};
+    use crate::runs::active::StopReason;
+    use wardian_formats::job::KeepFiles;
+    use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
+    use wardian_vocabulary::ids::RunId;
 
-    /// What was noted of any session.
-    pub(crate) fn session() -> NotedSession {
-        let digest = Digest::of(b"x");
-        let inputs = SessionInputs {
-            engine: EngineIdentity { module: digest, transform: 1, library: digest },
-            image: digest,
-            skills: Vec::new(),
-            layers: Vec::new(),
-            blobs: Vec::new(),
-            memory_bytes: 1,
-            workspace_bytes: 1,
-            workspace_entries: 1,
-            open_files: 1,
-            epoch: 0,
-            fuel_rules: FuelRules::PRESENT,
-        };
-        NotedSession {
-            made_by: MadeBy { wardian: "0".to_owned(), wasmtime: "0".to_owned() },
-            inputs,
-        }
-    }
-
-    pub(crate) fn draft(after: Option<CheckpointId>, session: Option<NotedSession>) -> CellDraft {
+    fn draft() -> CellDraft {
         let inputs = CellInputs {
             seed: 3,
             keep_files: KeepFiles::All,
@@ -189,33 +170,13 @@ pub(crate) mod testing {
             host_calls: 1,
             host_bytes: 1,
         };
-        CellDraft { after, session, inputs }
+        CellDraft { after: None, session: None, inputs }
     }
-
-    /// The kept result of a cell that began so.
-    pub(crate) fn noted(
-        answered: &Answered,
-        after: Option<CheckpointId>,
-        session: Option<NotedSession>,
-    ) -> Option<String> {
-        let run = draft(after, session).ended(answered, Digest::of(b"state")).unwrap();
-        let text = serde_json::to_string(&answered.result).unwrap();
-        with_record(&answered.result, Some(&text), &run)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::testing::draft;
-    use super::*;
-    use crate::runs::active::StopReason;
-    use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
-    use wardian_vocabulary::ids::RunId;
 
     #[test]
     fn what_is_noted_of_a_cell_is_found_in_its_result() {
         let mut answered = Answered::stopped(RunId::generate(), StopReason::Cancelled);
-        let run = draft(None, None).ended(&answered, Digest::of(b"state")).unwrap();
+        let run = draft().ended(&answered, Digest::of(b"state")).unwrap();
         let text = serde_json::to_string(&answered.result).ok();
         let kept = with_record(&answered.result, text.as_deref(), &run).unwrap();
         assert_eq!(record_in(&kept), Some(run.clone()));

@@ -5,3 +5,6 @@ pub(crate) mod cell_record;
 pub(crate) mod local_cells;
 pub(crate) mod session_record;
 pub(crate) mod session_seed;
+
+#[cfg(test)]
+pub(crate) mod testing;

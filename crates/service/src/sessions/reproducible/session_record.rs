@@ -80,10 +80,8 @@ fn cell_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::result::answered::Answered;
-    use crate::runs::active::StopReason;
-    use crate::sessions::reproducible::cell_record::testing::{noted, session};
-    use wardian_vocabulary::ids::{Digest, RunId};
+    use crate::sessions::reproducible::testing::noted_after;
+    use wardian_vocabulary::ids::Digest;
 
     fn at(number: u32) -> CheckpointId {
         CheckpointId::new(number, &Digest::of(&number.to_le_bytes()))
@@ -91,13 +89,11 @@ mod tests {
 
     /// A cell that went on from the state after another one.
     fn kept(number: u32, after: Option<u32>) -> StoredCell {
-        let answered = Answered::stopped(RunId::generate(), StopReason::Cancelled);
-        let session = after.is_none().then(session);
         StoredCell {
             number,
             source: Some(format!("x = {number}")),
             state: CellState::Kept,
-            result: noted(&answered, after.map(at), session),
+            result: noted_after(after.map(at)),
             fuel: None,
             checkpoint: Some(at(number)),
             began_ms: 0,

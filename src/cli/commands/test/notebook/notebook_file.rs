@@ -74,7 +74,7 @@ pub(crate) struct SavedOutput {
     pub(crate) output_type: String,
     /// The stream of a text.
     pub(crate) name: Option<String>,
-    pub(crate) text: Option<Lines>,
+    pub(crate) text: Option<SavedText>,
     /// Forms of an object, by their MIME types.
     #[serde(default)]
     pub(crate) data: BTreeMap<String, Value>,
@@ -85,12 +85,12 @@ pub(crate) struct SavedOutput {
 /// A text: whole, or as a list of its lines.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Lines {
+pub(crate) enum SavedText {
     Whole(String),
     Split(Vec<String>),
 }
 
-impl Lines {
+impl SavedText {
     pub(crate) fn joined(&self) -> String {
         match self {
             Self::Whole(text) => text.clone(),
@@ -124,7 +124,7 @@ struct NamedLanguage {
 struct RawCell<'a> {
     #[serde(borrow)]
     cell_type: Cow<'a, str>,
-    source: Lines,
+    source: SavedText,
     #[serde(default)]
     metadata: CellMetadata,
     execution_count: Option<u64>,

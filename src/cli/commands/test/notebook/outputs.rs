@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::assembly::OwnBlobs;
 use crate::cli::commands::blobs::read_blob;
-use crate::cli::commands::test::notebook::notebook_file::{Lines, SavedOutput};
+use crate::cli::commands::test::notebook::notebook_file::{SavedOutput, SavedText};
 use crate::cli::commands::test::report::line_diff::line_diff;
 use crate::cli::failed::Failed;
 use wardian_formats::job::session::cell::VALUE_KIND;
@@ -34,12 +34,12 @@ pub(crate) struct CellOutputs {
 pub(crate) struct ShownObject {
     /// True for the value of the cell.
     pub(crate) is_value: bool,
-    pub(crate) forms: BTreeMap<String, ShownForm>,
+    pub(crate) forms: BTreeMap<String, OutputForm>,
 }
 
 /// A form of an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ShownForm {
+pub(crate) enum OutputForm {
     Text(String),
     Bytes(Vec<u8>),
     /// JSON, which is not compared.
@@ -59,7 +59,7 @@ impl CellOutputs {
     pub(crate) fn saved(outputs: &[SavedOutput]) -> Self {
         let mut all = Self::default();
         for output in outputs {
-            let text = || output.text.as_ref().map_or_else(String::new, Lines::joined);
+            let text = || output.text.as_ref().map_or_else(String::new, SavedText::joined);
             match output.output_type.as_str() {
                 "stream" if output.name.as_deref() == Some("stderr") => {
                     all.stderr.push_str(&text());
@@ -155,13 +155,13 @@ impl ShownObject {
     /// The object in a line or more.
     fn told(&self) -> String {
         match self.forms.get("text/plain") {
-            Some(ShownForm::Text(text)) => text.clone(),
+            Some(OutputForm::Text(text)) => text.clone(),
             _ => self.forms.keys().cloned().collect::<Vec<_>>().join(", "),
         }
     }
 
     /// The forms that are compared.
-    fn compared(&self) -> BTreeMap<&str, &ShownForm> {
+    fn compared(&self) -> BTreeMap<&str, &OutputForm> {
         let is_compared = |kind: &str| TEXTS.contains(&kind) || kind.starts_with("image/");
         let forms = self.forms.iter().filter(|(kind, _)| is_compared(kind));
         forms.map(|(kind, form)| (kind.as_str(), form)).collect()
@@ -169,40 +169,40 @@ impl ShownObject {
 }
 
 /// A form as a notebook has it.
-fn saved_form((kind, value): (&String, &Value)) -> Option<(String, ShownForm)> {
+fn saved_form((kind, value): (&String, &Value)) -> Option<(String, OutputForm)> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Array(lines) if lines.iter().all(Value::is_string) => {
             lines.iter().filter_map(Value::as_str).collect()
         }
-        other => return Some((kind.clone(), ShownForm::Data(other.clone()))),
+        other => return Some((kind.clone(), OutputForm::Data(other.clone()))),
     };
     if !is_picture(kind) {
-        return Some((kind.clone(), ShownForm::Text(text)));
+        return Some((kind.clone(), OutputForm::Text(text)));
     }
     let packed: String = text.split_whitespace().collect();
     let bytes = BASE64.decode(packed.as_bytes());
     // What is no Base64 differs from every picture.
-    Some((kind.clone(), bytes.map_or_else(|_wrong| ShownForm::Text(text), ShownForm::Bytes)))
+    Some((kind.clone(), bytes.map_or_else(|_wrong| OutputForm::Text(text), OutputForm::Bytes)))
 }
 
 /// A form as a run has left it.
-fn run_form(place: &OwnBlobs, kind: &str, form: &DisplayedForm) -> Result<ShownForm, Failed> {
+fn run_form(place: &OwnBlobs, kind: &str, form: &DisplayedForm) -> Result<OutputForm, Failed> {
     let text = match form {
         DisplayedForm::Text(text) => text.clone(),
         DisplayedForm::Blob(id) => {
             let bytes = read_blob(&place.blobs, id)?;
             match String::from_utf8(bytes) {
                 Ok(text) if !is_picture(kind) => text,
-                Ok(text) => return Ok(ShownForm::Bytes(text.into_bytes())),
-                Err(other) => return Ok(ShownForm::Bytes(other.into_bytes())),
+                Ok(text) => return Ok(OutputForm::Bytes(text.into_bytes())),
+                Err(other) => return Ok(OutputForm::Bytes(other.into_bytes())),
             }
         }
     };
     let is_json =
         kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json");
     let data = if is_json { serde_json::from_str(&text).ok() } else { None };
-    Ok(data.map_or(ShownForm::Text(text), ShownForm::Data))
+    Ok(data.map_or(OutputForm::Text(text), OutputForm::Data))
 }
 
 /// True for pictures that are bytes.
@@ -237,7 +237,7 @@ fn object_difference(
     let (one, other) = (saved.compared(), found.compared());
     for (kind, form) in &one {
         match (form, other.get(kind)) {
-            (ShownForm::Text(one), Some(ShownForm::Text(other))) => {
+            (OutputForm::Text(one), Some(OutputForm::Text(other))) => {
                 text_difference(&format!("{kind} of {name}"), one, other, lines);
             }
             (form, Some(other)) if form != other => {
@@ -253,14 +253,14 @@ fn object_difference(
 }
 
 /// A form in a few words.
-fn told(form: &ShownForm) -> String {
+fn told(form: &OutputForm) -> String {
     match form {
-        ShownForm::Text(text) => format!("a text of {} bytes", text.len()),
-        ShownForm::Bytes(bytes) => {
+        OutputForm::Text(text) => format!("a text of {} bytes", text.len()),
+        OutputForm::Bytes(bytes) => {
             let digest: String = Digest::of(bytes).to_string().chars().take(16).collect();
             format!("{} bytes with SHA-256 {digest}...", bytes.len())
         }
-        ShownForm::Data(_) => "JSON".to_owned(),
+        OutputForm::Data(_) => "JSON".to_owned(),
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
         let saved = outputs(SAVED);
         assert_eq!((saved.stdout.as_str(), saved.stderr.as_str()), ("a\nb\nc\n", "warning\n"));
         let figure = &saved.objects[0];
-        assert_eq!(figure.forms["image/png"], ShownForm::Bytes(b"\x89PNG\r\n\x1a\n".to_vec()));
+        assert_eq!(figure.forms["image/png"], OutputForm::Bytes(b"\x89PNG\r\n\x1a\n".to_vec()));
         assert!(saved.objects[1].is_value);
         let other = SAVED
             .replace("\"execution_count\": 7", "\"execution_count\": null")

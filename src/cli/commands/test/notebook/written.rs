@@ -6,7 +6,7 @@ use std::ops::Range;
 use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
-use crate::cli::commands::test::notebook::outputs::{CellOutputs, ShownForm, ShownObject};
+use crate::cli::commands::test::notebook::outputs::{CellOutputs, OutputForm, ShownObject};
 
 /// The depth of the list of outputs in a notebook, in steps of its indentation.
 const DEPTH: usize = 3;
@@ -65,12 +65,12 @@ pub(crate) fn as_saved(outputs: &CellOutputs, execution_count: Option<u64>) -> V
 }
 
 fn saved_object(object: &ShownObject, execution_count: Option<u64>) -> Value {
-    let form = |(kind, form): (&String, &ShownForm)| {
+    let form = |(kind, form): (&String, &OutputForm)| {
         let saved = match form {
-            ShownForm::Text(text) if is_split(kind) => lines_of(text),
-            ShownForm::Text(text) => Value::String(text.clone()),
-            ShownForm::Bytes(bytes) => Value::String(BASE64.encode(bytes)),
-            ShownForm::Data(data) => data.clone(),
+            OutputForm::Text(text) if is_split(kind) => lines_of(text),
+            OutputForm::Text(text) => Value::String(text.clone()),
+            OutputForm::Bytes(bytes) => Value::String(BASE64.encode(bytes)),
+            OutputForm::Data(data) => data.clone(),
         };
         (kind.clone(), saved)
     };
@@ -105,8 +105,8 @@ mod tests {
     use crate::cli::commands::test::notebook::outputs::ShownError;
 
     fn outputs() -> CellOutputs {
-        let text = ("text/plain".to_owned(), ShownForm::Text("1".to_owned()));
-        let picture = ("image/png".to_owned(), ShownForm::Bytes(b"\x89PNG\r\n\x1a\n".to_vec()));
+        let text = ("text/plain".to_owned(), OutputForm::Text("1".to_owned()));
+        let picture = ("image/png".to_owned(), OutputForm::Bytes(b"\x89PNG\r\n\x1a\n".to_vec()));
         CellOutputs {
             stdout: "a\nb".to_owned(),
             stderr: String::new(),
