@@ -21,8 +21,8 @@ use wardian_formats::provenance::{
     CellRun, Difference, DocumentSkill, MAX_DOCUMENT, ProvenanceError, SessionDocument,
 };
 use wardian_service::{
-    Caller, ForkOrder, ForkView, LocalCell, LocalCellLimits, NewSessionOrder, SessionSeedInputs,
-    SessionSeedParam,
+    Caller, ForkOrder, ForkView, LocalCell, LocalCellLimits, NewSessionOrder, ServiceError,
+    SessionSeedInputs, SessionSeedParam,
 };
 use wardian_vocabulary::ids::{Digest, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -193,7 +193,13 @@ async fn begin(
         reproducible: Some(SessionSeedParam::Inputs(SessionSeedInputs { seed, epoch })),
         ..NewSessionOrder::default()
     };
-    Ok((place.service.begin_local_session(caller, order).await.map_err(not_repeated)?, seed))
+    let begun = place.service.begin_local_session(caller, order).await;
+    let begun = begun.map_err(|error| match error {
+        // All that is asked for besides names are limits.
+        ServiceError::Params(_) => not_repeated(ServiceError::LimitsOfRecord),
+        error => not_repeated(error),
+    });
+    Ok((begun?, seed))
 }
 
 /// Goes on with a fork that has a seed of its own.

@@ -133,8 +133,7 @@ impl LogDigest {
                 let stream = serde_json::to_string(stream)?;
                 hash.update(format!("{{\"stream\":{stream},\"text\":\""));
             }
-            let quoted = serde_json::to_string(text)?;
-            hash.update(quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default());
+            serde_json::to_writer(Unquoted(&mut hash), text)?;
             last = Some(*stream);
             size_bytes = size_bytes.saturating_add(ByteCount::from(text.len()).as_u64());
         }
@@ -142,6 +141,23 @@ impl LogDigest {
         let sha256 = Digest::from_bytes(hash.finalize().into());
         let preview = preview.to_owned();
         Ok(Self { sha256, size_bytes, dropped_bytes: dropped, preview })
+    }
+}
+
+/// Hashes a JSON text that is written to it, but for the quotes around it: those alone are written by
+/// themselves. So a long log is not copied.
+struct Unquoted<'h>(&'h mut Sha256);
+
+impl io::Write for Unquoted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes != b"\"" {
+            self.0.update(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
