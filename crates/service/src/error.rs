@@ -162,6 +162,12 @@ pub enum ServiceError {
         /// The reason.
         reason: &'static str,
     },
+    /// A session has no document.
+    #[error("there is no record of this session: {reason}")]
+    NoSessionDocument {
+        /// The reason.
+        reason: &'static str,
+    },
     /// A key that is asked for has a wrong name or scope.
     #[error(transparent)]
     InvalidKey(#[from] InvalidKey),
@@ -288,6 +294,7 @@ impl ServiceError {
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
             | Self::NoSessions
+            | Self::NoSessionDocument { .. }
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),
             Self::Files(error) => error.kind(),

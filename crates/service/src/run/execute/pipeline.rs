@@ -361,7 +361,7 @@ impl Service {
         // The answer needs no content of the order, which is dropped here.
         let (finished, cell) = match (cell, purpose) {
             (Some(cell), _) => {
-                let place = (&**pool, &self.sessions);
+                let place = (&**pool, &self.sessions, &self.answers.toolchain);
                 let (finished, cell) = Box::pin(cell.run(place, caller, job, &mut host)).await?;
                 (finished, Some(cell))
             }

@@ -114,6 +114,9 @@ impl Supplies {
         planned: &Planned,
         begun: &[Digest],
     ) -> Result<RunLayers, ServiceError> {
+        if planned.reproducible.is_some() {
+            self.packages.await_batteries(PATIENCE).await?;
+        }
         let mut layers = self.packages.layers_of(caller, &planned.skills).await?;
         layers.keep_those_of_session(begun)?;
         layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
@@ -127,25 +130,30 @@ impl Supplies {
         caller: &Caller,
         planned: &Planned,
     ) -> Result<Arc<ImageContent>, ServiceError> {
-        if planned.reproducible.is_some() {
-            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
-        }
         if let Some(cell) = &planned.cell {
             let unusable = |reason: &str| cell.unusable(reason);
-            return self.image_of_session(caller, cell.image, unusable).await;
+            return self.image_of_session(caller, planned, (cell.image, unusable)).await;
+        }
+        if planned.reproducible.is_some() {
+            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
         }
         let images = self.images.of(&caller.tenant);
         Ok(images.pick(planned.packages(), planned.limits.memory))
     }
 
-    /// The image that a session began as. If it is not in memory, it is loaded from the disk. Without it,
-    /// the session is `unusable` for a reason.
+    /// The image that a session began as. If it is not in memory, it is loaded from the disk; that of
+    /// reproducible sessions is waited for. Without it, the session is `unusable` for a reason.
     pub(crate) async fn image_of_session(
         &self,
         caller: &Caller,
-        digest: Digest,
-        unusable: impl Fn(&str) -> ServiceError,
+        planned: &Planned,
+        (digest, unusable): (Digest, impl Fn(&str) -> ServiceError),
     ) -> Result<Arc<ImageContent>, ServiceError> {
+        let replaced = || unusable("the memory image that it began as was replaced");
+        if planned.reproducible.is_some() {
+            let image = self.images.shared.reproducible_within(PATIENCE).await?;
+            return if image.digest() == digest { Ok(image) } else { Err(replaced()) };
+        }
         if let Some(present) = self.images.of(&caller.tenant).find_present(digest) {
             return Ok(present);
         }
@@ -153,7 +161,7 @@ impl Supplies {
         let loaded = caller.memory.on_thread(move || images.of(&tenant).find(digest)).await;
         match loaded.map_err(ServiceError::Interrupted)? {
             Ok(Some(image)) => Ok(image),
-            Ok(None) => Err(unusable("the memory image that it began as was replaced")),
+            Ok(None) => Err(replaced()),
             Err(fault) => {
                 warn!("an image cannot be loaded: {}", CauseChain(&*fault));
                 Err(unusable("the memory image that it began as cannot be read"))

@@ -73,6 +73,16 @@ pub enum FilesError {
         /// The path as sent.
         path: String,
     },
+    /// The files of a reproducible session are those that its cells leave.
+    #[error(
+        "the files of a reproducible session change in its cells alone, because a repetition has nothing \
+         else: let a cell write or remove `{}`, or begin a session with `input_blobs`",
+        shown(path)
+    )]
+    Reproducible {
+        /// The path as sent.
+        path: String,
+    },
     /// The state after the change is not kept.
     #[error("nothing was changed: {reason}")]
     NotKept {
@@ -112,9 +122,11 @@ impl FilesError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. } | Self::Outside { .. } => ErrorKind::FileNotFound,
-            Self::Path | Self::WritePath(_) | Self::Misfit { .. } | Self::WrongLength { .. } => {
-                ErrorKind::InvalidParams
-            }
+            Self::Path
+            | Self::WritePath(_)
+            | Self::Misfit { .. }
+            | Self::WrongLength { .. }
+            | Self::Reproducible { .. } => ErrorKind::InvalidParams,
             Self::TooLarge { .. } | Self::NotTaken { .. } => ErrorKind::TooLarge,
             Self::NoSpace { .. } | Self::NotKept { .. } => ErrorKind::QuotaExceeded,
             Self::Failed { .. } => ErrorKind::Internal,

@@ -291,10 +291,16 @@ impl SessionRows for MemorySessions {
                 made_ms: now_ms,
                 ..checkpoint.clone()
             };
+            let has_ended = |cell: &StoredCell| {
+                fork.own.has_cells
+                    && cell.number <= checkpoint.id.cell()
+                    && matches!(cell.state, CellState::Kept | CellState::RolledBack)
+            };
+            let cells = parent.cells.iter().filter(|(_, cell)| has_ended(cell));
             let mut session = Session {
                 must_reseed: true,
                 keys: keys.collect(),
-                cells: BTreeMap::new(),
+                cells: cells.map(|(number, cell)| (*number, cell.clone())).collect(),
                 parked: None,
                 checkpoints: [(checkpoint.id.cell(), made)].into(),
                 ..parent.clone()
@@ -308,6 +314,7 @@ impl SessionRows for MemorySessions {
                     session: from.0.clone(),
                     checkpoint: from.1.clone(),
                 }),
+                setup: fork.own.setup.clone().unwrap_or_else(|| parent.row.setup.clone()),
                 ..parent.row.clone()
             };
             session.use_at(now_ms);

@@ -159,7 +159,14 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
             let session = known.session(session);
             // As many as a fork of forks may need.
             let keys = |id| (0..known.next).chain([id]).map(key).collect();
-            let fork = |id| NewFork { id: session_id(id), keys: keys(id) };
+            let fork = |id: u8| NewFork {
+                id: session_id(id),
+                own: ForkParts {
+                    setup: id.is_multiple_of(3).then(|| format!("{{\"fork\": {id}}}")),
+                    has_cells: id.is_multiple_of(2),
+                },
+                keys: keys(id),
+            };
             let new: Vec<NewFork> = (known.next..known.next + forks).map(fork).collect();
             let (from, at) = (session_id(session), known.checkpoint(checkpoint));
             let forked = store.fork(&tenant(owner(of)), (&from, &at), &new, now, most).await;

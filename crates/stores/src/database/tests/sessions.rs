@@ -116,7 +116,7 @@ fn fork_of(origin: u8, id: u8) -> NewFork {
         origin: session_id(origin),
         wrapped: format!("key {origin} for {id}"),
     };
-    NewFork { id: session_id(id), keys: vec![key(origin), key(id)] }
+    NewFork { id: session_id(id), own: ForkParts::default(), keys: vec![key(origin), key(id)] }
 }
 
 #[tokio::test]
