@@ -27,6 +27,7 @@ use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleP
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
+use wardian_formats::provenance::DocumentBlob;
 use wardian_images::PackageSet;
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::BlobId;
@@ -186,6 +187,14 @@ impl Planned {
         }
         self.profile = order;
         self
+    }
+
+    /// The blobs of the record that the run repeats, with the names that they had then; `None` if it repeats
+    /// none.
+    pub(crate) fn recorded_blobs(&self) -> Option<&[DocumentBlob]> {
+        let run = self.document.as_ref().and_then(|order| order.expected.as_ref());
+        let session = || self.cell.as_ref().and_then(|cell| cell.expected.as_ref());
+        run.map(|inputs| &*inputs.blobs).or_else(|| session().map(|inputs| &*inputs.blobs))
     }
 
     /// Refuses to record a run that nobody could repeat.

@@ -9,7 +9,7 @@ use crate::sessions::room::{MAX_NOTEBOOK_BYTES, SessionRoom, read_cells, text_le
 use crate::sessions::setup::setup_of;
 use crate::sessions::views::session_id;
 use wardian_formats::provenance::{
-    CellRun, DocumentText, SessionCell, SessionCellState, SessionDocument,
+    CellRun, DocumentText, ProvenanceError, SessionCell, SessionCellState, SessionDocument,
 };
 use wardian_sessions::{CellState, StoredCell};
 use wardian_vocabulary::ids::{CheckpointId, TenantId};
@@ -44,7 +44,10 @@ impl SessionRoom {
         caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(RECORD_COPIES)))?;
         let (tenant, head) = (caller.tenant.clone(), session.head);
         let written = caller.memory.on_thread(move || -> Result<String, ServiceError> {
-            Ok(document_of(&tenant, cells, head.as_ref())?.text()?)
+            match document_of(&tenant, cells, head.as_ref())?.text() {
+                Err(ProvenanceError::TooLarge { .. }) => Err(none("it would be larger than 32 MiB")),
+                text => Ok(text?),
+            }
         });
         written.await.map_err(ServiceError::Interrupted)?
     }
