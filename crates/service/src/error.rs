@@ -293,9 +293,8 @@ impl ServiceError {
             | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
-            | Self::NoSessions
-            | Self::NoSessionDocument { .. }
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
+            Self::NoSessions | Self::NoSessionDocument { .. } => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),
             Self::Files(error) => error.kind(),
             Self::NoSuchSession { .. } => ErrorKind::SessionNotFound,

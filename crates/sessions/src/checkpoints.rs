@@ -9,7 +9,7 @@ use crate::keys::{PackKey, TenantKey, random};
 use crate::sessions::{Inner, Sessions, in_task};
 use wardian_stores::blobs::local::disk::Disk;
 use wardian_stores::sessions::{
-    Forgotten, ForkParts, Forked, NewFork, StoredCheckpoint, StoredPack,
+    Forgotten, ForkParts, ForkRoom, Forked, NewFork, StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -79,16 +79,23 @@ impl<D: Disk> Sessions<D> {
             forks.push(NewFork { id, own: own.clone(), keys });
         }
         let inner = &self.0;
-        let most = inner.config.max_sessions;
+        let limit = inner.config.max_parked;
+        let room = ForkRoom { sessions: inner.config.max_sessions, bytes: limit.as_u64() };
         let now_ms = inner.now_ms();
-        let made = match inner.store.fork(tenant, (session, from), &forks, now_ms, most).await? {
-            Forked::Done(made) => made,
+        let forked = inner.store.fork(tenant, (session, from), &forks, now_ms, room).await?;
+        let (made, is_full) = match forked {
+            Forked::Done(made) => (made, false),
+            Forked::Full(made) => (made, true),
             Forked::NoSession => return Err(SessionsError::NotFound { session: session.clone() }),
             Forked::NoCheckpoint => return Err(missing()),
         };
         let answers = forks.into_iter().enumerate();
         Ok(answers
-            .map(|(at, fork)| if at < made { Ok(fork.id) } else { Err(inner.too_many()) })
+            .map(|(at, fork)| match at < made {
+                true => Ok(fork.id),
+                false if is_full => Err(SessionsError::Full { limit }),
+                false => Err(inner.too_many()),
+            })
             .collect())
     }
 

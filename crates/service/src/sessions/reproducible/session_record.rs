@@ -45,7 +45,9 @@ impl SessionRoom {
         let (tenant, head) = (caller.tenant.clone(), session.head);
         let written = caller.memory.on_thread(move || -> Result<String, ServiceError> {
             match document_of(&tenant, cells, head.as_ref())?.text() {
-                Err(ProvenanceError::TooLarge { .. }) => Err(none("it would be larger than 32 MiB")),
+                Err(ProvenanceError::TooLarge { .. }) => {
+                    Err(none("it would be larger than 32 MiB"))
+                }
                 text => Ok(text?),
             }
         });

@@ -16,7 +16,7 @@ use crate::sessions::rows::{
     NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionTotals, SessionUsage,
     StoredSession, WrappedKey,
 };
-use crate::sessions::store::{Forked, MAX_EXPIRED, Removal, SessionRows};
+use crate::sessions::store::{ForkRoom, Forked, MAX_EXPIRED, Removal, SessionRows};
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
 /// Adds a session that is the fork `$1` of another one, `$2`, after its cell `$3`, at the time `$4` and
@@ -85,7 +85,7 @@ impl SessionRows for SqliteSessions {
         from: (&SessionId, &CheckpointId),
         forks: &[NewFork],
         now_ms: u64,
-        most: u64,
+        ForkRoom { sessions: most, bytes }: ForkRoom,
     ) -> Result<Forked, DatabaseError> {
         let (session, checkpoint) = from;
         let mut transaction = self.file.begin().await?;
@@ -112,11 +112,24 @@ impl SessionRows for SqliteSessions {
         if has_checkpoint.is_none() {
             return Ok(Forked::NoCheckpoint);
         }
+        let cells = match forks.iter().any(|fork| fork.own.has_cells) {
+            true => bytes_of_cells(&mut transaction, from).await?,
+            false => 0,
+        };
+        let mut made = 0;
         for fork in forks.iter().take(room) {
+            if fork.own.has_cells {
+                let used = bytes_of(&mut transaction, tenant.as_str()).await?;
+                if used.saturating_add(cells) > number(bytes) {
+                    transaction.commit().await?;
+                    return Ok(Forked::Full(made));
+                }
+            }
             add_fork(&mut transaction, tenant, from, fork, now_ms).await?;
+            made = made.saturating_add(1);
         }
         transaction.commit().await?;
-        Ok(Forked::Done(room))
+        Ok(Forked::Done(made))
     }
 
     async fn find(
@@ -307,6 +320,17 @@ async fn add_fork(
         .await?;
     add_keys(transaction, &fork.id, &fork.keys).await?;
     add_bytes(transaction, tenant.as_str(), bytes.saturating_add(cells)).await
+}
+
+/// The bytes of the cells that a fork at this checkpoint would have.
+async fn bytes_of_cells(
+    transaction: &mut Writing,
+    (session, checkpoint): (&SessionId, &CheckpointId),
+) -> Result<i64, DatabaseError> {
+    let bytes = "SELECT COALESCE(SUM(bytes), 0) FROM session_cells \
+                 WHERE session_id = $1 AND number <= $2 AND state IN ('kept', 'rolled_back')";
+    let bytes = sqlx::query_scalar(bytes).bind(session.to_string());
+    Ok(bytes.bind(i64::from(checkpoint.cell())).fetch_one(&mut **transaction).await?)
 }
 
 /// Copies the cells before the checkpoint of a fork. Returns their bytes.
