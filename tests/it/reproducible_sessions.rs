@@ -1,6 +1,7 @@
 //! Reproducible sessions: equal cells, whatever becomes of workers and other cells, and their records.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -95,6 +96,28 @@ fn equal_cells_are_equal_however_their_state_is_kept() {
     assert_eq!(last.get("record"), None, "{last:#}");
     let seeded = begin(&client, json!({"seed": 7}));
     assert_ne!(lasting(&cell(&client, &seeded, CELLS[0])), expected[0], "another seed");
+}
+
+#[test]
+fn an_interrupted_cell_leaves_no_trace() {
+    let client = TestServer::shared().client();
+    let (first, other) = (begin(&client, json!(true)), begin(&client, json!(true)));
+    let draw = "import random\nx = random.random()\nx";
+    let expected = [draw, draw].map(|code| lasting(&cell(&client, &other, code)));
+    assert_eq!(lasting(&cell(&client, &first, draw)), expected[0]);
+    let (running, id) = (client.clone(), first.clone());
+    let running = thread::spawn(move || running.run_with(ENDLESS, json!({"session": id})));
+    eventually(Duration::from_secs(60), || {
+        let path = format!("/v1/sessions/{first}/interrupt");
+        let answer = client.post_json(&path, &json!({})).json();
+        (answer["interrupted"] == true).then_some(())
+    });
+    let stopped = running.join().unwrap();
+    assert_eq!(stopped["session"]["state"], "rolled_back", "{stopped:#}");
+    assert_eq!(lasting(&cell(&client, &first, draw)), expected[1]);
+    for id in [first, other] {
+        client.delete(&format!("/v1/sessions/{id}"));
+    }
 }
 
 #[test]
