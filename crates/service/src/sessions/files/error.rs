@@ -160,6 +160,9 @@ mod tests {
         let full = FilesError::of(FilesRefusal::NoSpace, "a", limit);
         assert_eq!(full.kind(), ErrorKind::QuotaExceeded);
         assert!(full.to_string().contains("1 MiB"), "{full}");
+        let fixed = FilesError::Reproducible { path: "data/a".to_owned() };
+        assert_eq!((fixed.kind(), fixed.parameter()), (ErrorKind::InvalidParams, None));
+        assert!(fixed.to_string().contains("let a cell write or remove `data/a`"), "{fixed}");
         let folder = FilesError::of(FilesRefusal::IsFolder, "a", limit);
         assert_eq!((folder.kind(), folder.parameter()), (ErrorKind::InvalidParams, Some("path")));
     }
