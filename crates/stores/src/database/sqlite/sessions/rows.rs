@@ -10,7 +10,7 @@ use crate::database::sqlite::sessions::columns::{
     self, OPEN, SessionColumns, parsed, session_columns,
 };
 use crate::database::sqlite::sessions::packs::{parked_bytes, remove_all};
-use crate::database::sqlite::sessions::parts::{add_bytes, count_open};
+use crate::database::sqlite::sessions::parts::{add_bytes, bytes_of, count_open};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionTotals, SessionUsage,
