@@ -22,12 +22,9 @@ METHODS: list[dict[str, Any]] = DOCUMENT["methods"]
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 META = REPOSITORY / "tests" / "fixtures" / "openrpc" / "meta-schema.json"
 
-# `detach` changes the type of the result: `start_code` and `start_skill` send it. Sessions send what
-# concerns cells that wait.
-LEFT_OUT = {
-    "execute_skill": {"detach"},
-    "run_code": {"abandon", "answers", "detach", "tools"},
-}
+# `detach` changes the type of the result: `start_code` and `start_skill` send it.
+# What cells ask of their callers is answered by `session.run`.
+LEFT_OUT = {"execute_skill": {"detach"}, "run_code": {"detach", "tools", "answers", "abandon"}}
 
 # Results whose class has another name than their schema.
 CLASSES: dict[str, type] = {
@@ -38,8 +35,8 @@ CLASSES: dict[str, type] = {
     "ConvertedValue": results.ConvertedValue,
     "RunError": results.RunError,
     "SessionState": results.SessionState,
-    "CallerRequest": results.CallerRequest,
     "DisplayPart": results.DisplayPart,
+    "CallerRequest": results.CallerRequest,
     "RunResult": results.RunResult,
     "DetachedRun": results.DetachedRun,
     "CreateBlobResult": results.Blob,
@@ -48,8 +45,6 @@ CLASSES: dict[str, type] = {
     "ProgressEvent": results.Progress,
     "LeftOutEvent": results.LeftOut,
 }
-# Members that are false if they are left out.
-FLAGS = {("CallerRequest", "hidden")}
 # Schemas that are read otherwise: as pages, as a text, as the members of another class.
 OTHERS = {
     "BlobId",
@@ -165,8 +160,7 @@ def test_a_result_has_the_members_of_its_schema(name: str) -> None:
     for member, described in schema["properties"].items():
         kinds = kinds_of_type(hints[member])
         expected = kinds_of(described)
-        is_flag = (name, member) in FLAGS
-        if member not in schema["required"] and expected != {"array"} and not is_flag:
+        if member not in schema["required"] and expected != {"array"}:
             expected |= {"null"}
         assert kinds == expected, member
 
