@@ -1,6 +1,7 @@
 //! Finding an image by its digest, for guests that were made from it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::cache::ImageCache;
 use crate::image::ImageFault;
@@ -34,8 +35,10 @@ impl ImageCache {
     #[must_use]
     pub fn find_present(&self, digest: Digest) -> Option<Arc<ImageContent>> {
         let base = self.base();
-        let state = self.shared.state.lock();
+        let mut state = self.shared.state.lock();
         let others = state.ready.values().map(|ready| &ready.image.content);
-        others.chain([&base]).find(|content| content.digest() == digest).map(Arc::clone)
+        let found =
+            others.chain([&base]).find(|content| content.digest() == digest).map(Arc::clone);
+        found.or_else(|| state.former.find(digest, Instant::now()))
     }
 }
