@@ -20,7 +20,9 @@ impl ImageCache {
             return Ok(Some(present));
         }
         for kept in self.shared.kept.list()? {
-            if let Some(image) = self.shared.kept.find(kept.packages)?
+            // Only the right one is copied to memory.
+            if self.shared.kept.is_current(kept.packages, digest)?
+                && let Some(image) = self.shared.kept.find(kept.packages)?
                 && image.content.digest() == digest
             {
                 let content = Arc::clone(&image.content);
