@@ -106,9 +106,12 @@ impl ImageCache {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::image::{Image, ImageFault, KeptImage, KeptImages};
     use wardian_formats::job::socket;
     use wardian_vocabulary::units::ByteCount;
 
@@ -120,6 +123,64 @@ mod tests {
         let digest = Digest::of(name.as_bytes());
         let content = ImageContent::new(name.to_owned(), digest, (memory, SIZE), open_files);
         PinnedImage { content: Arc::new(content), resident: SIZE }
+    }
+
+    /// A cache of images that was emptied.
+    struct EmptyDisk;
+
+    impl KeptImages for EmptyDisk {
+        fn find(&self, _: PackageSet) -> Result<Option<Image>, ImageFault> {
+            Ok(None)
+        }
+
+        fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
+            Ok(Vec::new())
+        }
+
+        fn shrink(&self, _: ByteCount, _: &BTreeSet<PackageSet>) -> Result<ByteCount, ImageFault> {
+            Ok(ByteCount::default())
+        }
+
+        fn renew_secret(&self, _: Duration) -> Result<bool, ImageFault> {
+            Ok(false)
+        }
+
+        fn is_current(&self, _: PackageSet, _: Digest) -> Result<bool, ImageFault> {
+            Ok(false)
+        }
+
+        fn note_use(&self, _: PackageSet, _: u64, _: Duration) {}
+    }
+
+    #[test]
+    fn an_image_of_sessions_is_read_once_and_does_not_become_one_for_runs() {
+        let rules = ImageRules {
+            profiles: Vec::new(),
+            on_need: false,
+            variety: 0,
+            memory: ByteCount::default(),
+            disk: SIZE,
+            max_age: None,
+        };
+        let PinnedImage { content, resident } = image("base");
+        let base = Image { packages: PackageSet::NONE, content, resident };
+        let cache = ImageCache::new(Box::new(EmptyDisk), base, rules);
+        let (folder, version) = (tempfile::tempdir().unwrap(), Digest::of(b"version"));
+        let pinned = PinnedImages::at(folder.path().to_owned(), SIZE);
+        let memory = vec![7; 64 << 10];
+        let (digest, length) = (Digest::of(&memory), ByteCount::from(memory.len()));
+        let open_files = RawValue::from_string("{}".to_owned()).unwrap();
+        let memory = socket::share(&memory).unwrap();
+        let old = ImageContent::new("base".to_owned(), digest, (memory, length), open_files);
+        assert!(cache.find_pinned(digest, &pinned, version).unwrap().is_none());
+        pinned.pin(&old, &old, version).unwrap();
+        let find = || cache.find_pinned(digest, &pinned, version).unwrap().unwrap();
+        let found = find();
+        assert_eq!(found.digest(), digest);
+        assert!(Arc::ptr_eq(&found, &find()));
+        let picked = cache.pick(PackageSet::NONE, ByteCount::mebibytes(4 << 10));
+        assert_eq!(picked.digest(), cache.base().digest());
+        assert_eq!(cache.report().len(), 1);
     }
 
     fn has(former: &FormerImages, name: &str) -> bool {
