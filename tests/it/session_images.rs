@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::images::cache_without_images;
-use crate::support::{Client, Command, TestServer, eventually, output};
+use crate::support::{Client, Command, TestServer, Watched, eventually, output};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -56,7 +56,7 @@ fn sessions_keep_their_image_when_images_are_renewed_and_the_server_restarts() {
         let hash = cell(&client, &session, HASH);
         eventually(PATIENCE, || (value_of(&client.run(HASH)) != hash).then_some(()));
         assert_eq!(cell(&client, &session, "x.append(2); x"), json!([1, 2]), "kept");
-        server.workers().iter().for_each(crate::support::Watched::kill);
+        server.workers().iter().for_each(Watched::kill);
         assert_eq!(cell(&client, &session, "x.append(3); x"), json!([1, 2, 3]), "resumed");
         (session, hash)
     };

@@ -1,5 +1,6 @@
 //! Sessions, their cells, checkpoints and packs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -478,7 +479,7 @@ async fn sessions_end_by_their_last_use_and_by_their_age() {
             begin(&*store, &new_cell("acme", 1, NOW + used)).await;
         }
         let end = NOW + MAX_AGE;
-        let images = [digest("image")].into();
+        let images = BTreeSet::from([digest("image")]);
         assert_eq!(store.due(end - 1, 9).await.unwrap(), [], "{name}");
         let early = Removal::Expired { now_ms: end - 1 };
         assert_eq!(store.remove(&acme, &one, early).await.unwrap(), None, "{name}");
