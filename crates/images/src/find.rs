@@ -15,7 +15,7 @@ impl ImageCache {
     /// # Errors
     ///
     /// The cache fails.
-    pub fn find(&self, digest: Digest) -> Result<Option<Arc<ImageContent>>, ImageFault> {
+    pub(crate) fn find(&self, digest: Digest) -> Result<Option<Arc<ImageContent>>, ImageFault> {
         if let Some(present) = self.find_present(digest) {
             return Ok(Some(present));
         }
