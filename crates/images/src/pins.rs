@@ -213,7 +213,10 @@ impl PinnedImages {
     ) -> Result<(), PinFault> {
         let _alone = self.0.work.lock();
         let files = self.read()?;
-        if files.contains_key(&image.digest()) {
+        // Somebody may have removed the file.
+        if files.contains_key(&image.digest())
+            && fs::symlink_metadata(self.path(image.digest())).is_ok()
+        {
             return Ok(());
         }
         let full = || PinFault::Full { limit: self.0.limit };
@@ -304,29 +307,32 @@ impl PinnedImages {
         Ok(files)
     }
 
-    /// Writes a file and makes it durable. Returns the space that it takes; `None` if that is more than
-    /// `left` bytes, and then there is no file.
+    /// Writes a file and makes it durable. Returns the space that it takes; `None` if the memory alone takes
+    /// more than `left` bytes, and then there is no file.
     fn write(
         &self,
         image: &ImageContent,
         version: Digest,
         left: u64,
     ) -> io::Result<Option<ByteCount>> {
-        create_folder(&self.0.root)?;
-        let draft = self.0.root.join(DRAFT);
-        let written = write_draft(&draft, image, version).and_then(|size| {
-            if size.as_u64() > left {
-                return Ok(None);
-            }
-            fs::rename(&draft, self.path(image.digest()))?;
-            File::open(&self.0.root)?.sync_all()?;
-            Ok(Some(size))
-        });
-        if !matches!(written, Ok(Some(_))) {
-            // The next start tries again.
-            fs::remove_file(&draft).ok();
+        let memory = File::from(image.memory().try_clone_to_owned()?);
+        // A call that is refused costs no write.
+        if taken(&memory)?.as_u64() > left {
+            return Ok(None);
         }
-        written
+        create_folder(&self.0.root)?;
+        let (draft, path) = (self.0.root.join(DRAFT), self.path(image.digest()));
+        let written = write_draft(&draft, (image, &memory), version).and_then(|size| {
+            fs::rename(&draft, &path)?;
+            File::open(&self.0.root)?.sync_all()?;
+            Ok(size)
+        });
+        if written.is_err() {
+            // The next start tries again. The rename may have had its effect.
+            fs::remove_file(&draft).ok();
+            fs::remove_file(&path).ok();
+        }
+        written.map(Some)
     }
 
     fn path(&self, digest: Digest) -> PathBuf {
@@ -368,7 +374,11 @@ fn behind(head: usize) -> u64 {
     ByteCount::from(head.next_multiple_of(PAGE)).as_u64()
 }
 
-fn write_draft(path: &Path, image: &ImageContent, version: Digest) -> io::Result<ByteCount> {
+fn write_draft(
+    path: &Path,
+    (image, memory): (&ImageContent, &File),
+    version: Digest,
+) -> io::Result<ByteCount> {
     let length = image.length().as_u64();
     let (name, open_files) = (image.name().to_owned(), image.open_files().to_owned());
     let head = serde_json::to_string(&Head { version, name, length, open_files })?;
@@ -378,8 +388,7 @@ fn write_draft(path: &Path, image: &ImageContent, version: Digest) -> io::Result
     let mut file = options.open(path)?;
     file.write_all(lines.as_bytes())?;
     let begin = behind(lines.len());
-    let memory = File::from(image.memory().try_clone_to_owned()?);
-    copy((&memory, 0), (&file, begin), length, |_| {})?;
+    copy((memory, 0), (&file, begin), length, |_| {})?;
     file.set_len(begin.saturating_add(length))?;
     file.sync_all()?;
     taken(&file)
@@ -446,12 +455,17 @@ mod tests {
 
     /// An image of 40 pages, of which half are empty.
     fn image(name: &str) -> ImageContent {
-        let pages =
-            (0..PAGES).map(|page| vec![if page % 2 == 0 { name.as_bytes()[0] } else { 0 }; PAGE]);
-        let memory = pages.collect::<Vec<_>>().concat();
+        let (memory, page) = (socket::memory_file().unwrap(), [name.as_bytes()[0]; PAGE]);
+        let length = ByteCount::from(PAGES * PAGE);
+        for number in (0..PAGES).step_by(2) {
+            memory.write_all_at(&page, ByteCount::from(number * PAGE).as_u64()).unwrap();
+        }
+        memory.set_len(length.as_u64()).unwrap();
+        let mut bytes = vec![0; PAGES * PAGE];
+        memory.read_exact_at(&mut bytes, 0).unwrap();
         let open_files = RawValue::from_string(r#"{"files": ["ü\n"]}"#.to_owned()).unwrap();
-        let (digest, length) = (Digest::of(&memory), ByteCount::from(memory.len()));
-        let memory = socket::share(&memory).unwrap();
+        let memory = socket::seal(memory).unwrap();
+        let digest = Digest::of(&bytes);
         ImageContent::new(name.to_owned(), digest, (memory, length), open_files)
     }
 
@@ -532,6 +546,10 @@ mod tests {
         let found = pins.load(base.digest(), Digest::of(b"another"));
         assert!(matches!(found, Err(PinFault::OtherVersion)), "{found:?}");
         assert!(pins.load(base.digest(), version()).unwrap().is_some());
+        fs::remove_file(&path).unwrap();
+        assert!(pins.load(base.digest(), version()).unwrap().is_none());
+        pins.pin(&base, &base, version()).unwrap();
+        assert!(pins.load(base.digest(), version()).unwrap().is_some(), "it is written again");
     }
 
     #[test]
