@@ -75,8 +75,10 @@ class Notebooks(OnSessions):
         self.assertEqual(self.item(2), before)
         self.show("/sessions")
         row = self.browser.run("return [...document.querySelectorAll('tbody tr')].find((row) => row.textContent.includes('monthly report')).innerText")
-        for text in ("warm", "2", "c2-", "just now" if "just now" in row else "ago", "in 23 h"):
+        # It ends 24 hours after its last cell, which was less than a second ago on a fast machine.
+        for text in ("warm", "2", "c2-", "just now" if "just now" in row else "ago"):
             self.assertIn(text, row)
+        self.assertRegex(row, "in 2[34] h")
         self.browser.click_text("tbody a", "monthly report")
         # The focus moves to the page when it is complete.
         wait(lambda: self.browser.focused().startswith("main"), "the page")

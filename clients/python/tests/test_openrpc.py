@@ -23,7 +23,8 @@ SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 META = REPOSITORY / "tests" / "fixtures" / "openrpc" / "meta-schema.json"
 
 # `detach` changes the type of the result: `start_code` and `start_skill` send it.
-LEFT_OUT = {"execute_skill": {"detach"}, "run_code": {"detach"}}
+# What cells ask of their callers is answered by `session.run`.
+LEFT_OUT = {"execute_skill": {"detach"}, "run_code": {"detach", "tools", "answers", "abandon"}}
 
 # Results whose class has another name than their schema.
 CLASSES: dict[str, type] = {
@@ -35,6 +36,7 @@ CLASSES: dict[str, type] = {
     "RunError": results.RunError,
     "SessionState": results.SessionState,
     "DisplayPart": results.DisplayPart,
+    "CallerRequest": results.CallerRequest,
     "RunResult": results.RunResult,
     "DetachedRun": results.DetachedRun,
     "CreateBlobResult": results.Blob,

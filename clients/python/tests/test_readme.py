@@ -23,7 +23,7 @@ EXAMPLES = re.findall(rf"```python\n{CODE}```\n\n```text\n{CODE}```", README, re
 
 
 def test_the_examples_are_found() -> None:
-    assert len(EXAMPLES) == 10
+    assert len(EXAMPLES) == 11
 
 
 def run(code: str, folder: Path, **variables: str) -> str:

@@ -427,7 +427,7 @@ class CallerRequest:
     """The arguments of the tool."""
     prompt: str | None
     """What the line is asked for with."""
-    hidden: bool
+    hidden: bool | None
     """Whether the line is not to be shown while it is typed."""
     raw: JsonObject = raw_field()
 
@@ -439,7 +439,7 @@ class CallerRequest:
             name=_wire.text_or_none(raw, "name"),
             arguments=_wire.object_or_none(raw, "arguments"),
             prompt=_wire.text_or_none(raw, "prompt"),
-            hidden=bool(_wire.flag_or_none(raw, "hidden")),
+            hidden=_wire.flag_or_none(raw, "hidden"),
             raw=raw,
         )
 

@@ -222,7 +222,7 @@ class WardianKernel(Kernel):
         while socket.poll(0):
             # The answer to an earlier question.
             channels.recv(socket)
-        content = {"prompt": request.prompt or "", "password": request.hidden}
+        content = {"prompt": request.prompt or "", "password": bool(request.hidden)}
         ident = self._get_shell_context_var(self._shell_parent_ident)
         parent = self.get_parent("shell")  # pyright: ignore[reportUnknownMemberType]
         channels.send(socket, "input_request", content, parent, ident=ident)
