@@ -152,8 +152,8 @@ async fn remove_surplus_images(
     sessions: &Sessions,
 ) -> Result<(), ServiceError> {
     let (alone, named) = (images.alone().await, sessions.images().await?);
-    let images = images.clone();
-    let removing = CallMemory::unlimited().on_thread(move || {
+    let (images, memory) = (images.clone(), CallMemory::unlimited());
+    let removing = memory.on_thread(move || {
         let removed = images.keep_only(&named);
         // Sessions may be made again, also if nobody waits for the end of this thread.
         drop(alone);
