@@ -329,9 +329,6 @@ impl ServiceError {
             | Self::NotPrepared { .. }
             | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
-            Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
-                ErrorKind::Internal
-            }
             Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
             | Self::Provenance(_)
@@ -339,6 +336,8 @@ impl ServiceError {
             | Self::Records(_)
             | Self::Keys(_)
             | Self::KnownRun
+            | Self::Metering(NotMetering::Failed)
+            | Self::Reproducible(NotReproducible::Failed)
             | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
