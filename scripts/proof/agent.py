@@ -103,7 +103,7 @@ class Place:
 
     def start(self):
         """Starts a server."""
-        arguments = ("--workers", "1", "--log-level=error", "--set", f"sessions.idle={self.idle}s")
+        arguments = ("--workers", "1", "--log-level=error", "--set", f"sessions.idle={self.idle} s")
         self.server = self.open.enter_context(served.Server(self.program, *arguments, data=self.data))
 
     def url(self):
@@ -171,7 +171,9 @@ def accompany(python, calls, place, faults, is_quiet):
         thread.join()
     if last is None:
         raise SystemExit(f"the agent has ended with {agent.returncode} and without its report")
-    return {"calls": calls, "happened": happened, "met": last["met"], "left": list(faults.values()), "last": last}
+    if faults:
+        raise SystemExit(f"the agent was through before this happened: {list(faults.values())}")
+    return {"calls": calls, "happened": happened, "met": last["met"], "last": last}
 
 
 def begin(fault, place, session, pending):

@@ -11,8 +11,8 @@ import served
 PATIENT_MS = 300_000
 """A limit that no cell reaches, even if the machine is busy with other work."""
 
-VARYING = ("run_id", "duration_ms", "memory_peak_bytes", "session", "fuel_used", "network")
-"""Members of a result that differ from run to run."""
+VARYING = ("run_id", "duration_ms", "memory_peak_bytes", "session", "network")
+"""Members of a result that differ from run to run. Sessions that are not reproducible count no fuel."""
 
 BLOB = re.compile(r"blob:[a-z0-9]{20,}")
 """Each server gives the same content another id."""

@@ -8,7 +8,8 @@ that shows the time. Which of the two happened between two cells is asked of the
 Corpora: `native` are 1,222 programs with the answers of native CPython, `fixtures` those of
 tests/fixtures/programs, `reproducible` those of reproducible runs. --notebooks takes notebooks of others: a
 file, a folder, or an archive such as the sources of a package. Generated programs mix kinds of state by a
-seed, and what they print is also compared with the Python that runs this.
+seed, and what they print is also compared with the Python that runs this. With --reproducible all sessions
+are reproducible ones, whose fuel has to be equal as well, and nothing may vary.
 """
 
 import collections
@@ -49,6 +50,8 @@ def add_options(parser):
         help="seed of the first generated program, and of where cells are cut [default: 0]")  # fmt: skip
     parser.add_argument("--cells", type=int, default=0, metavar="COUNT",
         help="cut programs into so many cells at most [default: as many as there are statements]")  # fmt: skip
+    parser.add_argument("--reproducible", action="store_true",
+        help="in reproducible sessions, of servers that have them")  # fmt: skip
     parser.add_argument("--clients", type=int, default=1,
         help="programs at the same time, and workers of each server [default: 1]")  # fmt: skip
     parser.add_argument("--minutes", type=float, help="begin no further program after this time")
@@ -125,7 +128,8 @@ class Proof:
     def execute(self, server, one, cells, kind):
         """The results of all cells, or of those up to the first that failed."""
         results = []
-        with Session(server, **one.params) as session:
+        more = {"reproducible": {"seed": self.options.seed}} if self.options.reproducible else {}
+        with Session(server, **one.params, **more) as session:
             for number, code in enumerate(cells, start=1):
                 results.append(session.cell(code))
                 is_over = results[-1]["status"] != "completed" and not one.goes_on
@@ -143,7 +147,7 @@ class Proof:
         if place is None:
             return
         number, what = place
-        for _ in range(REPEATS):
+        for _ in range(0 if self.options.reproducible else REPEATS):
             again = self.execute(self.keeps, one, cells, "kept")
             other = difference(again, kept)
             if other is not None and other[0] <= number:
