@@ -166,6 +166,8 @@ class Hunt(leak_pairs.Hunt):
 
     def leave_in_run(self, client, end, canary, sizes):
         """A run that leaves marks."""
+        with self.lock:
+            self.owners[canary] = client.key
         ending = next(one for one in leak_pairs.ENDINGS if one["end"] == end)
         args = {"canary": leak_pairs.masked(canary), "end": end, **sizes}
         params = {**leak_pairs.PATIENCE, **ending.get("params", {})}
