@@ -12,9 +12,12 @@ import served
 
 from proof import cut
 from proof.compare import Expected
+from proof.notebook import PATIENT_MS
 
 TESTS = served.REPOSITORY / "tests"
 EXPECTATION = re.compile(r"^# expect: (completed|failed) ?(.*)$", re.MULTILINE)
+NOTEBOOK_MS = 20_000
+"""Some notebooks have cells that never end."""
 LIMITS = re.compile(r"^# limits: (.*)$", re.MULTILINE)
 
 
@@ -30,6 +33,8 @@ class Program:
     """What says how the results of all cells differ from what is known; `None` if nothing is known."""
     goes_on: bool = False
     """True if the cells after one that failed are executed, as in a notebook."""
+    timeout_ms: int = PATIENT_MS
+    """Limit of each cell."""
 
 
 class Ends:
@@ -100,7 +105,7 @@ def notebooks(place):
         ]  # fmt: skip
         cells = [cell for cell in cells if cell.strip()]
         if cells:
-            yield Program(f"notebook {name}", cells, goes_on=True)
+            yield Program(f"notebook {name}", cells, goes_on=True, timeout_ms=NOTEBOOK_MS)
 
 
 def _notebooks_in(place):

@@ -44,6 +44,8 @@ IN_SESSIONS = {"spin": {"timeout_ms": 400}}
 
 UNKNOWN = "ses_" + "a" * 26
 SHORT_PAIRS = 50
+END = "Z"
+"""Ends a mark: names of temporary files go on with other letters."""
 PACKS_EVERY = 25
 """Pairs from one search of the packs on the disk to the next."""
 
@@ -125,7 +127,7 @@ class Hunt(leak_pairs.Hunt):
     def prove_search(self):
         """A session that looks for its own marks finds them, after a resume as well."""
         with Session(self.server, self.keys[0]) as session:
-            self.leave_in(session, self.keys[0], "return", f"{self.prefix}-control")
+            self.leave_in(session, self.keys[0], "return", f"{self.prefix}-control{END}")
             # Another session takes its place.
             with Session(self.server, self.keys[0]) as other:
                 other.cell("1")
@@ -142,7 +144,7 @@ class Hunt(leak_pairs.Hunt):
         end = self.ways[turn % len(self.ways)]
         fate = FATES[(turn + turn // len(self.ways)) % len(FATES)]
         sizes = leak_pairs.LARGE if turn % 20 == 10 else leak_pairs.SMALL
-        canary = f"{self.prefix}-{number}"
+        canary = f"{self.prefix}-{number}{END}"
         with contextlib.ExitStack() as stack:
             if who == "run":
                 self.leave_in_run(leaver, end, canary, sizes)
@@ -288,7 +290,7 @@ class Hunt(leak_pairs.Hunt):
             status, body = client.request("GET", path)
             if status != 200:
                 self.note(f"{path} was answered with {status}: {body[:200]!r}")
-            for mark in set(re.findall(rf"{self.prefix}-\w+", body.decode())):
+            for mark in set(re.findall(rf"{self.prefix}-\w+?{END}", body.decode())):
                 if self.owners.get(mark) != client.key:
                     self.note(f"{path} of another tenant has {mark}")
 

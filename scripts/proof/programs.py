@@ -131,7 +131,7 @@ class Proof:
         more = {"reproducible": {"seed": self.options.seed}} if self.options.reproducible else {}
         with Session(server, **one.params, **more) as session:
             for number, code in enumerate(cells, start=1):
-                results.append(session.cell(code))
+                results.append(session.cell(code, timeout_ms=one.timeout_ms))
                 is_over = results[-1]["status"] != "completed" and not one.goes_on
                 if number == len(cells) or is_over:
                     break
