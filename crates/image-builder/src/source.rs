@@ -22,6 +22,8 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/blake.py",
     "_wardian/bytecode.py",
     "_wardian/asking.py",
+    "_wardian/tool_schemas.py",
+    "_wardian/called_tools.py",
     "_wardian/cells.py",
     "_wardian/clock.py",
     "_wardian/codecs.py",

@@ -26,6 +26,7 @@ from typing import Any
 from _wardian import (
     advice,
     asking,
+    called_tools,
     conversion,
     display,
     door,
@@ -49,10 +50,6 @@ SOURCES_MAX = 4 << 20
 
 PASSES_MAX = 64
 """Most steps of the event loop at the end of a cell, for tasks that need not wait."""
-
-QUIET_MAX = 30.0
-"""Most seconds for which a cell that waits for its caller goes on waiting for connections on which
-nothing happens. They are closed then."""
 
 WAITS = object()
 """In the place of a value: the cell waits for its caller."""
@@ -108,9 +105,9 @@ class Session:
             self.namespace["args"] = job["args"]
         declared = job["cell"].get("tools")
         if declared is not None or "answers" not in job["cell"]:
-            asking.declare(declared or ())
+            called_tools.declare(declared or ())
         if declared:
-            self.namespace.setdefault("tools", runtime_tools)
+            self.namespace.setdefault("tools", called_tools.root)
 
     def note_source(self, number: int, source: str) -> str:
         """Keeps the source of a cell, and returns the name of its file in tracebacks."""
@@ -236,7 +233,7 @@ class Session:
         if not asking.is_asked(loop):
             return None
         if has_connections and not asking.is_all(loop):
-            rest: float = loop._selector.last_event + QUIET_MAX - _now()
+            rest: float = loop._selector.last_event + asking.QUIET_MAX - _now()
             if rest > 0:
                 return rest
         loop.stop()
@@ -453,6 +450,7 @@ def forget() -> None:
     global _session
     _session = None
     asking.forget()
+    called_tools.forget()
     signals.allow_interrupts()
     notebook.remove()
     event_loop.lend_loop(None)
