@@ -3,7 +3,6 @@
 //! INVARIANT(last-checkpoint-is-truth): the state after a cell is in the store before the caller has the
 //! answer. A guest that a worker keeps only saves the way from there.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::mem::take;
 use std::sync::Arc;
@@ -15,7 +14,8 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
-use crate::sessions::asked::{self, AskedCell, CalledTools};
+use crate::sessions::asking::asked::{self, AskedCell};
+use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::room::{RunningCell, SessionRoom};
@@ -77,7 +77,7 @@ pub(crate) struct PlannedCell {
 /// A cell in progress, without what the worker is told of it.
 struct RunningTurn {
     turn: SessionTurn,
-    tools: BTreeSet<String>,
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
     earlier: Option<String>,
@@ -89,8 +89,8 @@ pub(crate) struct EndedCell {
     turn: SessionTurn,
     /// What it asks of its caller, if it has not ended but waits.
     requests: CallerRequests,
-    /// The names of the tools that it may call.
-    tools: BTreeSet<String>,
+    /// The tools that it may call.
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
     /// The result of its earlier parts, if it has waited.
@@ -153,12 +153,12 @@ impl PlannedCell {
                 let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
                     return Err(wait_lost(&facts));
                 };
-                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+                let cell = RunningTurn { turn, tools: tools.known, is_reseeded, earlier };
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
         let is_reseeded = !facts.must_reseed;
-        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+        let mut cell = RunningTurn { turn, tools: tools.known, is_reseeded, earlier };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
         let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
@@ -248,8 +248,8 @@ impl EndedCell {
         let waits = !requests.is_empty();
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
         let state = asked.and_then(|asked| Ok((state?, asked)));
-        if waits && state.is_ok() {
-            let requests = asked::shown(cell, requests);
+        if let Ok((_, Some(asked))) = &state {
+            let requests = asked.shown(cell, requests);
             answered.result.status = RunStatus::Waiting;
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;

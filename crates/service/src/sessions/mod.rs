@@ -7,8 +7,7 @@
 //! A session has no secrets, and no network but what the operator grants to all code: an earlier cell could
 //! have replaced any module.
 
-mod answering;
-mod asked;
+pub(crate) mod asking;
 pub(crate) mod calls;
 pub(crate) mod cell;
 mod earlier_parts;

@@ -17,7 +17,7 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
-use crate::sessions::asked::CalledTools;
+use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
@@ -94,6 +94,18 @@ impl CellParts {
             tools: CalledTools::default(),
             answers: None,
             earlier: None,
+        }
+    }
+
+    /// The parts of the same call for a cell that goes on in it.
+    pub(super) fn next_part(&self) -> Self {
+        Self {
+            limits: self.limits,
+            keep_files: self.keep_files.clone(),
+            strict_output: self.strict_output,
+            label: self.label.clone(),
+            listener: self.listener.clone(),
+            ..Self::of_interrupt()
         }
     }
 
@@ -209,7 +221,9 @@ impl Service {
             self.ensure_not_held(&session.id)?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
             let turn = CellTurn::Own(Box::new(turn));
-            self.run_planned_cell(caller, (&session, planned), parts, turn).await
+            let next = parts.next_part();
+            let result = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+            self.go_on_alone(caller, &session, next, result).await
         };
         let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {

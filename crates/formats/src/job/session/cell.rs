@@ -40,8 +40,8 @@ pub struct CellOrder {
     /// True if the state is continued a second time, so that its randomness must become another one
     /// before the cell runs.
     pub reseed: bool,
-    /// The tools that the program may call: a list of objects with `name`, `description` and
-    /// `input_schema`. Without it, a cell that goes on has those that it had.
+    /// The tools that the program may call: a list of objects with `name`, `description`,
+    /// `input_schema` and `output_schema`. Without it, a cell that goes on has those that it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonText>,
     /// Lets the cell go on that waits for its caller, instead of running the source: a list of objects
