@@ -91,6 +91,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/tls_trust.py",
     "_wardian/trace.py",
     "_wardian/webp.py",
+    "_wardian/whole_programs.py",
     "runtime/__init__.py",
     "runtime/blobs.py",
     "runtime/http.py",
