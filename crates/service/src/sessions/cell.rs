@@ -68,6 +68,8 @@ pub(crate) struct PlannedCell {
     pub(crate) tools: CalledTools,
     /// The answers with which it goes on, if it has waited.
     pub(crate) answers: Option<JsonText>,
+    /// True if it is a whole program, as that of a run.
+    pub(crate) is_program: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -113,7 +115,8 @@ impl PlannedCell {
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
         let CellFacts { number, must_reseed, .. } = self.facts;
-        CellOrder { tools, answers, ..CellOrder::new(number, must_reseed) }
+        let program = self.is_program;
+        CellOrder { tools, answers, program, ..CellOrder::new(number, must_reseed) }
     }
 
     /// The cell as this run, which an interrupt of its session reaches.

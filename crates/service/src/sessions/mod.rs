@@ -10,6 +10,7 @@
 pub(crate) mod asking;
 pub(crate) mod calls;
 pub(crate) mod cell;
+mod cell_parts;
 mod earlier_parts;
 pub(crate) mod files;
 pub(crate) mod held_cells;
@@ -20,3 +21,4 @@ pub(crate) mod order;
 pub(crate) mod room;
 mod setup;
 pub(crate) mod views;
+mod whole_run;

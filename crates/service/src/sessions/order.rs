@@ -12,13 +12,13 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::input_blobs::open_inputs;
-use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
 use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::cell::{CellTurn, PlannedCell};
+use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::room::SessionRoom;
@@ -26,11 +26,10 @@ use crate::sessions::setup::SessionSetup;
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{
-    KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
+    RequestedLimits, RunCodeParams, RunResult, RunStatus,
 };
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
@@ -49,6 +48,15 @@ const SHORTEST_LIFE: u64 = 100;
 /// Longest label of a session, in characters.
 const MAX_LABEL: usize = 200;
 
+/// The lives of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    /// It lasts until its caller closes it, or it expires.
+    Lasting,
+    /// It ends with the run that waits for its caller in it.
+    OfRun,
+}
+
 /// A session to make, as a caller sends it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -65,67 +73,6 @@ pub struct NewSessionOrder {
     pub idle_ms: Option<u64>,
     /// How long it is kept after its creation, in milliseconds, if that is less than the server's setting.
     pub max_age_ms: Option<u64>,
-}
-
-/// The parts of a call that its cell has for itself.
-pub(super) struct CellParts {
-    code: String,
-    pub(super) limits: RequestedLimits,
-    keep_files: Option<KeepFilesParam>,
-    strict_output: bool,
-    label: Option<RunLabel>,
-    listener: Option<LogListener>,
-    pub(super) tools: CalledTools,
-    pub(super) answers: Option<JsonText>,
-    /// The result of its earlier parts, if it has waited.
-    pub(super) earlier: Option<String>,
-}
-
-impl CellParts {
-    /// The parts of a call that only interrupts a cell.
-    pub(super) fn of_interrupt() -> Self {
-        Self {
-            code: String::new(),
-            limits: RequestedLimits::default(),
-            keep_files: None,
-            strict_output: false,
-            label: None,
-            listener: None,
-            tools: CalledTools::default(),
-            answers: None,
-            earlier: None,
-        }
-    }
-
-    /// The parts of the same call for a cell that goes on in it.
-    pub(super) fn next_part(&self) -> Self {
-        Self {
-            limits: self.limits,
-            keep_files: self.keep_files.clone(),
-            strict_output: self.strict_output,
-            label: self.label.clone(),
-            listener: self.listener.clone(),
-            ..Self::of_interrupt()
-        }
-    }
-
-    /// The parts of a call, without its answers.
-    pub(super) fn of(
-        params: &mut RunCodeParams,
-        listener: Option<LogListener>,
-    ) -> Result<Self, ServiceError> {
-        Ok(Self {
-            limits: params.limits(),
-            code: std::mem::take(&mut params.code),
-            keep_files: params.keep_files.take(),
-            strict_output: params.strict_output,
-            label: params.label.clone().map(RunLabel::parse).transpose()?,
-            listener,
-            tools: CalledTools::default(),
-            answers: None,
-            earlier: None,
-        })
-    }
 }
 
 impl Service {
@@ -156,7 +103,8 @@ impl Service {
         let planned = planned.await?;
         self.ensure_blobs_fit(caller, &planned).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
-        self.add_session(caller, (&planned, input_blobs), label, ends).await
+        let made = (&planned, input_blobs, SessionKind::Lasting);
+        self.add_session(caller, made, label, ends).await
     }
 
     /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
@@ -199,7 +147,7 @@ impl Service {
                 let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
                 let code = parts.code.clone();
                 let planned = self.plan_guest(caller, code, skills, blobs, limits).await?;
-                let setup = (&planned, blobs.clone());
+                let setup = (&planned, blobs.clone(), SessionKind::Lasting);
                 (self.add_session(caller, setup, label, [None, None]).await?, planned)
             }
             Some(id) => {
@@ -242,7 +190,8 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         let store = self.sessions().store()?;
         // A cell that waits has not ended.
-        let is_over = order.keep == Some(false) && result.status != RunStatus::Waiting;
+        let is_short = order.keep == Some(false) || is_of_run(session);
+        let is_over = is_short && result.status != RunStatus::Waiting;
         if is_over {
             let closed = self.sessions().close(caller, session.id.as_str()).await;
             // It may have been closed meanwhile.
@@ -296,11 +245,14 @@ impl Service {
         parts: CellParts,
         turn: CellTurn,
     ) -> Result<RunResult, ServiceError> {
-        let (image, layers) = (session.image, setup_of(session)?.layers);
+        let SessionSetup { layers, is_run: is_program, .. } = setup_of(session)?;
+        let image = session.image;
         let facts = turn.facts();
         let (number, head) = (facts.number, facts.head.clone());
         let CellParts { tools, answers, earlier, .. } = parts;
-        let cell = PlannedCell { facts, turn, image, layers, tools, answers, earlier, run: None };
+        let run = None;
+        let cell =
+            PlannedCell { facts, turn, image, layers, tools, answers, is_program, earlier, run };
         let planned = Planned {
             label: parts.label,
             keep_files: left_files::kept(parts.keep_files, self.policy.limits.keep_files),
@@ -352,7 +304,7 @@ impl Service {
     }
 
     /// The plan of a run in the guest of a session.
-    async fn plan_guest(
+    pub(super) async fn plan_guest(
         &self,
         caller: &Caller,
         code: String,
@@ -378,10 +330,10 @@ impl Service {
     }
 
     /// Adds a session whose cells have the guest of this plan, with these blobs.
-    async fn add_session(
+    pub(super) async fn add_session(
         &self,
         caller: &Caller,
-        (planned, blobs): (&Planned, Vec<InputBlob>),
+        (planned, blobs, kind): (&Planned, Vec<InputBlob>, SessionKind),
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
@@ -393,6 +345,7 @@ impl Service {
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
         let setup = SessionSetup::of(skills.collect(), blobs, layers, &planned.limits);
+        let setup = SessionSetup { is_run: kind == SessionKind::OfRun, ..setup };
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
         let made = self.sessions().store()?.create(&caller.tenant, order).await?;
@@ -403,15 +356,20 @@ impl Service {
 
 /// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
 #[derive(Debug)]
-struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
+pub(super) struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
 
 impl UnknownSession {
-    fn of(room: &SessionRoom, store: &Sessions, owner: &TenantId, session: &SessionId) -> Self {
+    pub(super) fn of(
+        room: &SessionRoom,
+        store: &Sessions,
+        owner: &TenantId,
+        session: &SessionId,
+    ) -> Self {
         Self(Some((store.clone(), room.observer(), owner.clone(), session.clone())))
     }
 
     /// The answer names the session.
-    fn keep(mut self) {
+    pub(super) fn keep(mut self) {
         self.0 = None;
     }
 }
@@ -438,6 +396,11 @@ fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
     serde_json::from_str(&session.setup).map_err(|_other_version| {
         unusable(session, "it was made by another version of this server")
     })
+}
+
+/// True for a session that ends with its run.
+pub(super) fn is_of_run(session: &StoredSession) -> bool {
+    setup_of(session).is_ok_and(|setup| setup.is_run)
 }
 
 /// The bytes that the workspace of a session may have.

@@ -24,6 +24,9 @@ pub(crate) struct SessionSetup {
     pub(crate) workspace_bytes: u64,
     /// The limit on instructions of a cell that names none. Without it, cells do not count them.
     pub(crate) fuel: Option<u64>,
+    /// True if the session is that of one run, which waits for its caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_run: bool,
 }
 
 impl SessionSetup {
@@ -36,7 +39,7 @@ impl SessionSetup {
     ) -> Self {
         let (memory_bytes, workspace_bytes) = (limits.memory.as_u64(), limits.workspace.as_u64());
         let fuel = limits.fuel.map(|fuel| fuel.0);
-        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel }
+        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel, is_run: false }
     }
 
     /// The limits that a cell asks for, with those that are the session's.

@@ -32,7 +32,8 @@ pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 /// Makes a turn a cell: its source runs in `__main__`, which stays for the next cell, and `main` is
 /// not called.
 ///
-/// [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then.
+/// [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then, unless it is a
+/// [`Self::program`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOrder {
     /// The number of the cell in its session, from one on: tracebacks name the source `<cell 3>`.
@@ -48,13 +49,17 @@ pub struct CellOrder {
     /// with the `number` of each request and its `output` or `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<JsonText>,
+    /// True if the source is a whole program, as that of a run: the only cell of its guest, which may
+    /// wait for its caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub program: bool,
 }
 
 impl CellOrder {
     /// A cell that begins, and whose program may call no tools.
     #[must_use]
     pub const fn new(number: u32, reseed: bool) -> Self {
-        Self { number, reseed, tools: None, answers: None }
+        Self { number, reseed, tools: None, answers: None, program: false }
     }
 }
 

@@ -11,7 +11,8 @@ use crate::sessions::asking::asked::AskedCell;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::{of_one_call, rolled_back};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
-use crate::sessions::order::{CellParts, NEW, refuse_what_first_cells_set};
+use crate::sessions::cell_parts::CellParts;
+use crate::sessions::order::{NEW, is_of_run, refuse_what_first_cells_set};
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
@@ -131,7 +132,12 @@ impl Service {
                     turn => CellTurn::Own(Box::new(turn?)),
                 }
             };
-        self.run_planned_cell(caller, (&session, planned), parts, turn).await.map(|_ended| true)
+        let ended = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+        if is_of_run(&session) && ended.status != RunStatus::Waiting {
+            // It may have been closed meanwhile, and expires otherwise.
+            self.sessions().close(caller, session.id.as_str()).await.ok();
+        }
+        Ok(true)
     }
 
     /// Refuses a session of which a cell waits in the middle of a call.
