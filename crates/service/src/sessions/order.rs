@@ -171,7 +171,7 @@ impl Service {
             let turn = CellTurn::Own(Box::new(turn));
             let next = parts.next_part();
             let result = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
-            self.go_on_alone(caller, &session, next, result).await
+            self.go_on_alone(caller, &session, &next, result).await
         };
         let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {

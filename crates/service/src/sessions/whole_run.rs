@@ -61,7 +61,7 @@ impl Service {
             let turn = CellTurn::Own(Box::new(turn));
             let next = parts.next_part();
             let result = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
-            self.go_on_alone(caller, &session, next, result).await
+            self.go_on_alone(caller, &session, &next, result).await
         };
         let mut result = Box::pin(begun).await?;
         if result.status == RunStatus::Waiting {

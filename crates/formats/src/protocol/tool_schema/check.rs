@@ -98,8 +98,8 @@ impl<'a> Check<'a> {
         {
             self.value(target, value, inner)?;
         }
-        for schema in &keywords.all_of {
-            self.value(*schema, value, inner)?;
+        for &schema in &keywords.all_of {
+            self.value(schema, value, inner)?;
         }
         for alternatives in &keywords.any_of {
             self.any_of(alternatives, value, inner)?;
@@ -125,8 +125,8 @@ impl<'a> Check<'a> {
         level: usize,
     ) -> Result<(), Misfit> {
         let mut first = None;
-        for schema in alternatives {
-            match self.value(*schema, value, level) {
+        for &schema in alternatives {
+            match self.value(schema, value, level) {
                 Ok(()) => return Ok(()),
                 Err(Misfit::TooMuch) => return Err(Misfit::TooMuch),
                 // That of a deeper place says more: the others are of another kind.
@@ -353,9 +353,10 @@ impl<'de> Visitor<'de> for Parts<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        let Self { step, found } = self;
         while let Some(element) = elements.next_element::<&RawValue>()? {
-            *self.found = (self.step)("", element);
-            if self.found.is_err() {
+            *found = step("", element);
+            if found.is_err() {
                 return Err(A::Error::custom("a part does not fit"));
             }
         }
@@ -363,9 +364,10 @@ impl<'de> Visitor<'de> for Parts<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let Self { step, found } = self;
         while let Some((Name(name), member)) = members.next_entry::<Name<'_>, &RawValue>()? {
-            *self.found = (self.step)(&name, member);
-            if self.found.is_err() {
+            *found = step(&name, member);
+            if found.is_err() {
                 return Err(A::Error::custom("a part does not fit"));
             }
         }

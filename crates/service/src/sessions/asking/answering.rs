@@ -46,7 +46,7 @@ impl Service {
         let answers = params.answers.take().unwrap_or_default();
         let given = (answers, params.tools.as_deref());
         let result = self.answer_part(caller, &session, parts, given).await?;
-        let result = self.go_on_alone(caller, &session, next, result).await?;
+        let result = self.go_on_alone(caller, &session, &next, result).await?;
         self.close_after(caller, &session, &order, result).await
     }
 
@@ -83,7 +83,7 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        next: CellParts,
+        next: &CellParts,
         mut result: RunResult,
     ) -> Result<RunResult, ServiceError> {
         for _round in 0..MAX_ROUNDS_ALONE {

@@ -44,7 +44,7 @@ impl AskedCell {
     ///
     /// Those of [`KnownTools::fault_of`].
     pub(crate) fn of(requests: &CallerRequests, tools: &KnownTools) -> Result<Self, String> {
-        let item = |request: &CallerRequest| {
+        let item = |request: &CallerRequest| -> Result<AskedItem, String> {
             let tool = request.tool.as_ref();
             let fault = tool.map(|call| tools.fault_of(call)).transpose()?.flatten();
             let tool = tool.map(|call| call.name.clone());
