@@ -16,6 +16,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import asyncio
 import builtins
 import re
 import sys
@@ -102,6 +103,22 @@ class _Prepared:
         # The module may call a function other than `main` for other purposes.
         self.calls = _Calls(functions if name == "main" else [])
 
+    def await_run(self, source: str, file_name: str) -> None:
+        """Makes an only `asyncio.run(...)` outside of functions an `await`, which can wait for the caller
+        without a worker. A loop that runs in another one is not possible, so there may be no second."""
+        flags = AWAIT | (self.code.co_flags & FUTURES)
+        tree = _compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, True)
+        transformer = _AwaitRun()
+        tree = transformer.visit(tree)
+        if not transformer.is_done:
+            return
+        last = None
+        with warnings.catch_warnings(action="ignore"):  # the source has given its warnings
+            if self.last is not None:
+                last = ast.Expression(tree.body.pop().value)
+                self.last = _compile(last, file_name, "eval", flags, True)
+            self.code = _compile(tree, file_name, "exec", flags, True)
+
     def note_value(self, value: Any) -> None:
         self.ended.value = value
         self.ended.has_run = self.ended.is_last = True
@@ -154,8 +171,11 @@ def steps(
         BaseException: The exception that the code raised.
     """
     module = _Prepared(source, file_name, entrypoint, args)
+    if not module.is_called and source.count("asyncio.run(") == 1 and "run_until" not in source:
+        module.await_run(source, file_name)
     namespace = module.ended.namespace
     namespace.update(given)
+    namespace[_AWAITED] = _awaited_run
     try:
         with module.calls:
             yield from _stepped(module.code, namespace)
@@ -171,6 +191,48 @@ def _stepped(
 ) -> Generator[Awaitable[Any], Any, Any]:
     value = _eval(code, namespace)
     return (yield value) if code.co_flags & COROUTINE else value
+
+
+_AWAITED = "__awaited_run__"
+_run = asyncio.run
+
+
+class _AwaitRun(ast.NodeTransformer):
+    """Replaces `asyncio.run(x)` by `await __awaited_run__(asyncio.run, x)` outside of functions."""
+
+    def __init__(self) -> None:
+        self.is_done = False
+
+    def _leave(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _leave
+    visit_Lambda = visit_GeneratorExp = _leave
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node.func) != "asyncio.run" or len(node.args) != 1 or node.keywords:
+            return node
+        if isinstance(node.args[0], ast.Starred):
+            return node
+        self.is_done = True
+        function = ast.copy_location(ast.Name(_AWAITED, ast.Load()), node.func)
+        call = ast.copy_location(ast.Call(function, [node.func, *node.args], []), node)
+        return ast.copy_location(ast.Await(call), node)
+
+
+async def _awaited_run(function: Any, awaitable: Any) -> Any:
+    """Awaits what `asyncio.run` is called with. Its other tasks end with it."""
+    if function is not _run:
+        return function(awaitable)
+    before = asyncio.all_tasks()
+    try:
+        return await awaitable
+    finally:
+        others = asyncio.all_tasks() - before
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 def _functions(code: CodeType, name: str) -> list[CodeType]:

@@ -61,11 +61,27 @@ class Programs(Sandbox):
 
     def test_a_loop_of_the_program_asks_in_the_middle_of_a_call(self):
         self.held = [{"output": 1}, {"output": 2}]
-        ended = self.begins(SCRIPT.format(end="asyncio.run(total(2))"))
+        ended = self.begins(SCRIPT.format(end="def run():\n    return asyncio.run(total(2))\nrun()"))
         self.assertEqual(ended, ("returned", 3))
         self.held = [{"output": 5}]
         source = "def main(args):\n    from tools import f\n    return f.sync(n=1) + 1"
         self.assertEqual(self.begins(source), ("returned", 6))
+
+    def test_the_only_loop_of_a_script_waits_without_a_worker(self):
+        for end, value in [
+            ("asyncio.run(total(2))", 3),
+            ("value = asyncio.run(total(2))\nprint(value)\nvalue + 1", 4),
+            ("if __name__ == '__main__':\n    asyncio.run(total(2))", None),
+            ("async def main():\n    return await total(2)\nasyncio.run(main())", 3),
+        ]:
+            with self.subTest(end):
+                self.asks(SCRIPT.format(end=end), 2)
+                ended = self.answers({"output": 1}, {"output": 2})
+                self.assertEqual(ended, ("returned", value))
+        source = SCRIPT.format(end="asyncio.run(total(1))")
+        self.asks(source, 1)
+        end, report = self.answers({"error": "no"})
+        self.assertIn("asyncio.run(total(1))", report["traceback"])
 
     def test_an_exception_and_an_exit_are_those_of_a_run(self):
         self.asks("await tools.f()\n1 / 0", 1)
