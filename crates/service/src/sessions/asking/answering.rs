@@ -86,16 +86,20 @@ impl Service {
         next: &CellParts,
         mut result: RunResult,
     ) -> Result<RunResult, ServiceError> {
-        for _round in 0..MAX_ROUNDS_ALONE {
-            if result.status != RunStatus::Waiting || !result.requests.is_empty() {
-                return Ok(result);
+        let mut rounds = 0_u32;
+        while result.status == RunStatus::Waiting && result.requests.is_empty() {
+            if rounds == MAX_ROUNDS_ALONE {
+                let reason = "it has called tools with wrong arguments again and again";
+                let mut ended = self.give_up_cell(caller, session, reason).await?;
+                reason.clone_into(&mut ended.summary);
+                ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
+                return Ok(of_one_call(result, ended));
             }
+            rounds = rounds.saturating_add(1);
             let answered = self.answer_part(caller, session, next.next_part(), (Vec::new(), None));
             result = of_one_call(result, Box::pin(answered).await?);
         }
-        let reason = "it has called tools with wrong arguments again and again";
-        let ended = self.give_up_cell(caller, session, reason).await?;
-        Ok(of_one_call(result, ended))
+        Ok(result)
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
