@@ -159,6 +159,16 @@ mod tests {
     }
 
     #[test]
+    fn the_result_of_a_call_has_all_of_its_parts() {
+        let first = RunResult { duration_ms: 3, fuel: Some(5), ..part("one\n", "1") };
+        let last = RunResult { duration_ms: 4, fuel: Some(6), ..part("two\n", "2") };
+        let run = last.run_id.clone();
+        let whole = of_one_call(first, last);
+        assert_eq!((whole.run_id, whole.logs_preview.as_str()), (run, "one\ntwo\n"));
+        assert_eq!((whole.duration_ms, whole.fuel, whole.display.len()), (7, Some(11), 2));
+    }
+
+    #[test]
     fn what_is_kept_is_bounded() {
         let mut kept = None;
         for _ in 0..2 * MAX_DISPLAYED {
