@@ -52,13 +52,13 @@ impl ToolAnswer {
         if strict::read_output(&text).is_err() {
             return Err(ambiguous());
         }
-        let value = RawValue::from_string(text).map_err(|_| ambiguous())?;
+        let value = RawValue::from_string(text).map_err(|_error| ambiguous())?;
         Ok(Self { value, is_error: false })
     }
 
     /// An answer that is text.
     pub(crate) fn of_text(text: &str) -> Result<Self, Fault> {
-        let value = to_raw_value(text).map_err(|_| ambiguous())?;
+        let value = to_raw_value(text).map_err(|_error| ambiguous())?;
         Ok(Self { value, is_error: false })
     }
 
@@ -79,9 +79,10 @@ impl ToolAnswer {
             Ok(_) => return Err(malformed()),
             Err(_) => return Err(ambiguous()),
         }
-        let result: CallResult<'_> = serde_json::from_str(result.get()).map_err(|_| malformed())?;
+        let result: CallResult<'_> =
+            serde_json::from_str(result.get()).map_err(|_error| malformed())?;
         let parts = result.content.unwrap_or_default();
-        let texts = parts.iter().map(|part| text_of(part)).collect::<Option<Vec<_>>>();
+        let texts = parts.iter().map(text_of).collect::<Option<Vec<_>>>();
         if result.is_error == Some(true) {
             let texts = texts.unwrap_or_default();
             let texts =
@@ -93,7 +94,7 @@ impl ToolAnswer {
         let value = match (result.structured, texts.as_deref()) {
             (Some(structured), _) => structured.to_owned(),
             (None, Some([text])) => (*text).to_owned(),
-            _ => to_raw_value(&parts).map_err(|_| ambiguous())?,
+            _ => to_raw_value(&parts).map_err(|_error| ambiguous())?,
         };
         Ok(Self { value, is_error: false })
     }

@@ -63,4 +63,4 @@ pub use crate::error::ToolError;
 pub use crate::grants::ToolGrants;
 pub use crate::offered::OfferedTool;
 pub use crate::record::{ToolCallEnd, ToolCallRecord};
-pub use crate::run_tools::{OfferedTools, RunTools, ToolApproval, ToolOrder};
+pub use crate::run_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder};

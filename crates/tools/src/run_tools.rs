@@ -52,7 +52,7 @@ fn approved(tool: &str, arguments: &RawValue) -> Digest {
 
 /// A call of a tool.
 #[derive(Debug, Clone, Copy)]
-pub struct ToolOrder<'a> {
+pub struct ToolCallOrder<'a> {
     /// Its name: `github.search_issues`.
     pub tool: &'a str,
     /// An object.
@@ -158,7 +158,7 @@ impl RunTools {
     /// The reason for which there is no answer, for the program.
     pub async fn call(
         &self,
-        order: ToolOrder<'_>,
+        order: ToolCallOrder<'_>,
         memory: &CallMemory,
     ) -> Result<ToolAnswer, ToolError> {
         let begun = Instant::now();
@@ -186,7 +186,7 @@ impl RunTools {
         &self,
         server: &Arc<ToolServer>,
         tool: &str,
-        order: ToolOrder<'_>,
+        order: ToolCallOrder<'_>,
         memory: &CallMemory,
     ) -> Result<ToolAnswer, ToolError> {
         let full_name = order.tool;
@@ -242,7 +242,7 @@ impl Calls {
 }
 
 /// Checks that arguments are an object that all parsers read alike, within the operator's bound.
-fn check_arguments(order: ToolOrder<'_>, most: usize) -> Result<(), ToolError> {
+fn check_arguments(order: ToolCallOrder<'_>, most: usize) -> Result<(), ToolError> {
     let wrong = |problem: String| ToolError::Arguments { tool: order.tool.to_owned(), problem };
     let text = order.arguments.get();
     if text.len() > most {

@@ -12,9 +12,7 @@ use crate::answer::ToolAnswer;
 use crate::config::{CredentialScope, ToolServerConfig, ToolSource};
 use crate::credentials::CredentialSource;
 use crate::fault::Fault;
-use crate::mcp::{
-    Asked, McpServer, ProgramCommand, ProgramServer, WebServer, list, params_of_call,
-};
+use crate::mcp::{Asked, McpPeer, ProgramCommand, ProgramServer, WebServer, list, params_of_call};
 use crate::offered::{Listing, OfferedTool, ToolDefinition};
 use crate::openapi::{ApiPlace, ApiServer};
 use crate::web_client::{AnswerBound, WebClient};
@@ -48,7 +46,7 @@ pub(crate) struct ToolServer {
 
 #[derive(Debug)]
 enum Backend {
-    Mcp(McpServer),
+    Mcp(McpPeer),
     Api(ApiServer),
 }
 
@@ -83,7 +81,7 @@ impl ToolServer {
             ToolSource::Web { url, headers } => {
                 let client = WebClient::new(egress.clone(), url.clone());
                 let url = url.as_str().to_owned();
-                Backend::Mcp(McpServer::Web(WebServer::new(client, url, credentials(headers))))
+                Backend::Mcp(McpPeer::Web(WebServer::new(client, url, credentials(headers))))
             }
             ToolSource::Program { program, arguments, environment } => {
                 let largest = limits.result.as_usize().max(limits.listing.as_usize());
@@ -94,7 +92,7 @@ impl ToolServer {
                     longest_line: largest.saturating_add(BESIDE_CONTENT),
                 };
                 let server = ProgramServer::new(command, credentials(environment));
-                Backend::Mcp(McpServer::Program(server))
+                Backend::Mcp(McpPeer::Program(server))
             }
             ToolSource::OpenApi { document, base, headers } => {
                 Backend::Api(ApiServer::new(ApiPlace {

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 
 /// Reads events. What it holds is one event at most.
 #[derive(Debug)]
-pub(crate) struct EventReader {
+pub(crate) struct EventStreamReader {
     most: usize,
     line: Vec<u8>,
     data: Vec<u8>,
@@ -13,7 +13,7 @@ pub(crate) struct EventReader {
     is_after_return: bool,
 }
 
-impl EventReader {
+impl EventStreamReader {
     /// Reads events of at most `most` bytes.
     pub(crate) const fn new(most: usize) -> Self {
         Self { most, line: Vec::new(), data: Vec::new(), has_data: false, is_after_return: false }
@@ -70,16 +70,16 @@ mod tests {
 
     #[test]
     fn events_are_their_lines_of_data() {
-        let events = EventReader::new(100).feed(STREAM.as_bytes()).unwrap();
+        let events = EventStreamReader::new(100).feed(STREAM.as_bytes()).unwrap();
         assert_eq!(events, [&b"{\"a\":\n 1}"[..], b"x", b"y"]);
     }
 
     #[test]
     fn an_endless_event_is_cut_off() {
-        let mut reader = EventReader::new(10);
+        let mut reader = EventStreamReader::new(10);
         assert!(reader.feed(b"data: 12\ndata: 3\n\n").is_ok());
         assert!(matches!(reader.feed(b"data: 12345678"), Err(Fault::TooLarge)));
-        let mut lines = EventReader::new(10);
+        let mut lines = EventStreamReader::new(10);
         assert!(matches!(lines.feed("data: 1\n".repeat(9).as_bytes()), Err(Fault::TooLarge)));
     }
 
@@ -88,13 +88,13 @@ mod tests {
         fn borders_between_pieces_change_nothing(cuts in prop::collection::vec(0..STREAM.len(), 0..6)) {
             let mut cuts = cuts;
             cuts.sort_unstable();
-            let mut reader = EventReader::new(100);
+            let mut reader = EventStreamReader::new(100);
             let (mut events, mut from) = (Vec::new(), 0);
             for to in cuts.into_iter().chain([STREAM.len()]) {
                 events.extend(reader.feed(&STREAM.as_bytes()[from..to]).unwrap());
                 from = to;
             }
-            prop_assert_eq!(events, EventReader::new(100).feed(STREAM.as_bytes()).unwrap());
+            prop_assert_eq!(events, EventStreamReader::new(100).feed(STREAM.as_bytes()).unwrap());
         }
     }
 }

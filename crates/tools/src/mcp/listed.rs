@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use crate::fault::Fault;
 use crate::mcp::asked::Asked;
-use crate::mcp::mcp_server::McpServer;
 use crate::mcp::message::params;
+use crate::mcp::peer::McpPeer;
 use crate::offered::{Listing, ToolDefinition};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::TenantId;
@@ -57,7 +57,7 @@ struct Cursor<'a> {
 
 /// Lists the tools of a server: pages of `bound` bytes together, and `most` tools.
 pub(crate) async fn list(
-    server: &McpServer,
+    server: &McpPeer,
     tenant: &TenantId,
     (bound, most): (ByteCount, usize),
     deadline: Instant,

@@ -17,7 +17,7 @@ const MAX_ID: usize = 256;
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
     /// The answer to a request. `id` is `None` if it is no number of ours.
-    Answer { id: Option<u64>, outcome: Result<&'a RawValue, Refusal> },
+    Answer { id: Option<u64>, outcome: Result<&'a RawValue, McpRefusal> },
     /// The tools have changed.
     ListChanged,
     /// A request of the server. The id is text of JSON.
@@ -28,14 +28,14 @@ pub(crate) enum Message<'a> {
 
 /// An error of JSON-RPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct McpRefusal {
     pub(crate) code: i64,
     /// Shortened.
     pub(crate) message: String,
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
+impl From<McpRefusal> for Fault {
+    fn from(refusal: McpRefusal) -> Self {
         Self::Refused { code: refusal.code, message: refusal.message }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Fault> {
             let error = serde_json::from_str(error.get()).ok();
             let IncomingError { code, message } =
                 error.unwrap_or(IncomingError { code: 0, message: Cow::Borrowed("an error") });
-            Err(Refusal { code, message: told(&message) })
+            Err(McpRefusal { code, message: told(&message) })
         }
         _ => return Err(Fault::broken("its server sent something that is no message")),
     };
@@ -117,7 +117,7 @@ pub(crate) fn answer_to(id: &str, method: &str) -> String {
 
 /// A line break in JSON is space between its signs: within strings it is escaped.
 fn written(message: &Outgoing<'_>) -> Result<String, Fault> {
-    let text = serde_json::to_string(message).map_err(|_| unwritable())?;
+    let text = serde_json::to_string(message).map_err(|_error| unwritable())?;
     Ok(text.replace(['\n', '\r'], " "))
 }
 
@@ -127,7 +127,7 @@ fn unwritable() -> Fault {
 
 /// Parameters as JSON.
 pub(crate) fn params(value: &impl Serialize) -> Result<Box<RawValue>, Fault> {
-    to_raw_value(value).map_err(|_| unwritable())
+    to_raw_value(value).map_err(|_error| unwritable())
 }
 
 /// The parameters of the first request of a session.
@@ -137,7 +137,7 @@ pub(crate) fn initialize() -> Result<Box<RawValue>, Fault> {
         r#"{{"protocolVersion":"{preferred}","capabilities":{{}},"clientInfo":{{"name":"wardian","version":"{}"}}}}"#,
         env!("CARGO_PKG_VERSION")
     );
-    RawValue::from_string(text).map_err(|_| unwritable())
+    RawValue::from_string(text).map_err(|_error| unwritable())
 }
 
 /// Reads the answer to it: the revision of the session.

@@ -191,7 +191,7 @@ impl ProgramServer {
         let deadline = asked.deadline.min(started + START_TIMEOUT);
         let agreed = connection.ask("initialize", &*initialize()?, deadline).await?;
         agreed_revision(&agreed)?;
-        let none = RawValue::from_string("{}".to_owned()).map_err(|_| unstarted())?;
+        let none = RawValue::from_string("{}".to_owned()).map_err(|_error| unstarted())?;
         connection.notify("notifications/initialized", &none).await?;
         let late = AtomicU32::new(0);
         Ok(RunningProgram { connection, credentials, late, started, _process: process })

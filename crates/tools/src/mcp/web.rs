@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::credentials::{CredentialSource, Credentials};
 use crate::fault::{Fault, told};
 use crate::mcp::asked::{Asked, ChangeMark};
-use crate::mcp::events::EventReader;
+use crate::mcp::events::EventStreamReader;
 use crate::mcp::message::{self, Message, agreed_revision, initialize};
 use crate::web_client::{AnswerBound, WebAnswer, WebClient};
 use wardian_egress::own_request::OwnRequest;
@@ -106,7 +106,8 @@ impl WebServer {
         };
         let mut text = String::from(Box::<str>::from(answered?));
         credentials.cover(&mut text);
-        RawValue::from_string(text).map_err(|_| Fault::broken("its server shows its credentials"))
+        RawValue::from_string(text)
+            .map_err(|_error| Fault::broken("its server shows its credentials"))
     }
 
     async fn ask_in_session(
@@ -148,7 +149,7 @@ impl WebServer {
         let body = message::request(id, "initialize", &*initialize()?)?;
         let (result, session_id) = Box::pin(self.place.post(&sent, body, id)).await?;
         let revision = agreed_revision(&result)?;
-        let none = RawValue::from_string("{}".to_owned()).map_err(|_| malformed())?;
+        let none = RawValue::from_string("{}".to_owned()).map_err(|_error| malformed())?;
         let body = message::notification("notifications/initialized", &none)?;
         let begun = Some((session_id.as_deref(), revision));
         let sent = Sent { session: begun, ..sent };
@@ -227,7 +228,7 @@ impl WebPlace {
         bound: AnswerBound,
         id: u64,
     ) -> Result<Box<RawValue>, Fault> {
-        let mut events = EventReader::new(bound.size.as_usize());
+        let mut events = EventStreamReader::new(bound.size.as_usize());
         while let Some(piece) = answer.piece().await? {
             for event in events.feed(&piece)? {
                 if event.trim_ascii().is_empty() {
@@ -292,7 +293,7 @@ async fn watch_once(
     if answer.status() != 200 || answer.content_type() != "text/event-stream" {
         return Ok(false);
     }
-    let mut events = EventReader::new(MAX_WATCHED_EVENT);
+    let mut events = EventStreamReader::new(MAX_WATCHED_EVENT);
     while let Some(piece) = answer.piece().await? {
         for event in events.feed(&piece)? {
             if matches!(message::read(&event), Ok(Message::ListChanged)) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::fault::told;
-use crate::openapi::operation::{BODY, Operation, Parameter, ParameterPlace};
+use crate::openapi::operation::{BODY, Operation, OperationParameter, ParameterPlace};
 
 /// Longest value of a parameter, in bytes.
 const MAX_VALUE: usize = 8 << 10;
@@ -31,7 +31,7 @@ pub(crate) struct RequestParts {
 /// The problem, as the end of a sentence about the arguments.
 pub(crate) fn lay_out(operation: &Operation, arguments: &RawValue) -> Result<RequestParts, String> {
     let arguments: BTreeMap<String, &RawValue> =
-        serde_json::from_str(arguments.get()).map_err(|_| "must be an object".to_owned())?;
+        serde_json::from_str(arguments.get()).map_err(|_error| "must be an object".to_owned())?;
     let is_known = |name: &String| {
         operation.parameters.iter().any(|parameter| parameter.name == *name)
             || (operation.body.is_some() && name == BODY)
@@ -52,7 +52,7 @@ pub(crate) fn lay_out(operation: &Operation, arguments: &RawValue) -> Result<Req
         let values = values_of(parameter, given)?;
         match parameter.place {
             ParameterPlace::Path => {
-                let value = values.first().map(AsRef::as_ref).unwrap_or_default();
+                let value: &str = values.first().map_or("", |value| value.as_ref());
                 path = path.replace(&format!("{{{name}}}"), &segment(name, value)?);
             }
             ParameterPlace::Query => {
@@ -60,7 +60,7 @@ pub(crate) fn lay_out(operation: &Operation, arguments: &RawValue) -> Result<Req
                 query.extend(values.iter().map(pair));
             }
             ParameterPlace::Header => {
-                let value = values.first().map(AsRef::as_ref).unwrap_or_default();
+                let value: &str = values.first().map_or("", |value| value.as_ref());
                 if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                     return Err(format!("have signs in `{}` that no header has", told(name)));
                 }
@@ -79,7 +79,10 @@ pub(crate) fn lay_out(operation: &Operation, arguments: &RawValue) -> Result<Req
 }
 
 /// The values of an argument as text: one, or for a query the items of a list.
-fn values_of<'a>(parameter: &Parameter, given: &'a RawValue) -> Result<Vec<Cow<'a, str>>, String> {
+fn values_of<'a>(
+    parameter: &OperationParameter,
+    given: &'a RawValue,
+) -> Result<Vec<Cow<'a, str>>, String> {
     let problem = || {
         let name = told(&parameter.name);
         match parameter.place {
@@ -93,7 +96,7 @@ fn values_of<'a>(parameter: &Parameter, given: &'a RawValue) -> Result<Vec<Cow<'
     }
     let values = match text.bytes().next() {
         Some(b'[') if parameter.place == ParameterPlace::Query => {
-            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|_| problem())?;
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|_error| problem())?;
             items.into_iter().map(scalar).collect::<Option<Vec<_>>>()
         }
         _ => scalar(given).map(|value| vec![value]),

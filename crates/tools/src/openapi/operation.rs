@@ -43,7 +43,7 @@ pub(crate) enum ParameterPlace {
 
 /// A parameter of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parameter {
+pub(crate) struct OperationParameter {
     pub(crate) name: String,
     pub(crate) place: ParameterPlace,
     pub(crate) is_required: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Operation {
     pub(crate) method: &'static str,
     /// The path with `{name}` for parameters.
     pub(crate) path: String,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<OperationParameter>,
     /// Whether there is a body in JSON, and whether it is required.
     pub(crate) body: Option<bool>,
 }
@@ -74,7 +74,7 @@ pub(crate) fn read_operation(
 ) -> Result<Operation, String> {
     let mut schemas = Schemas::new(root);
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    let mut parameters: Vec<Parameter> = Vec::new();
+    let mut parameters: Vec<OperationParameter> = Vec::new();
     for given in listed(operation.get("parameters")).chain(listed(shared)) {
         let given = resolve(root, given)?;
         let Some(parameter) = read_parameter(given)? else { continue };
@@ -128,7 +128,7 @@ fn listed(list: Option<&Value>) -> impl Iterator<Item = &Value> {
 }
 
 /// Reads a parameter; `None` for one that is left out of requests.
-fn read_parameter(given: &Value) -> Result<Option<Parameter>, String> {
+fn read_parameter(given: &Value) -> Result<Option<OperationParameter>, String> {
     let text = |key: &str| given.get(key).and_then(Value::as_str).unwrap_or_default();
     let name = text("name");
     let is_required = given.get("required").and_then(Value::as_bool).unwrap_or(false);
@@ -147,7 +147,7 @@ fn read_parameter(given: &Value) -> Result<Option<Parameter>, String> {
     match place {
         Some(place) => {
             let is_required = is_required || place == ParameterPlace::Path;
-            Ok(Some(Parameter { name: name.to_owned(), place, is_required }))
+            Ok(Some(OperationParameter { name: name.to_owned(), place, is_required }))
         }
         None if is_required => Err("it needs a parameter that cannot be sent".to_owned()),
         None => Ok(None),
@@ -183,7 +183,7 @@ fn read_body(body: &Value) -> Result<Option<(Value, bool)>, String> {
 }
 
 /// Checks that each place in the path has its parameter.
-fn check_path(path: &str, parameters: &[Parameter]) -> Result<(), String> {
+fn check_path(path: &str, parameters: &[OperationParameter]) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/{}".contains(&byte);
     if !path.starts_with('/') || !path.bytes().all(is_plain) {
         return Err("its path is not plain".to_owned());

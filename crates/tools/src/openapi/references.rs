@@ -48,7 +48,7 @@ pub(crate) struct Schemas<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    pub(crate) const fn new(root: &'a Value) -> Self {
+    pub(crate) fn new(root: &'a Value) -> Self {
         Self {
             root,
             names: BTreeMap::new(),

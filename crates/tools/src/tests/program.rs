@@ -126,7 +126,7 @@ async fn a_program_that_hangs_is_given_up() {
     let mut hanging = run(&catalogue);
     for _ in 0..3 {
         let arguments = crate::tests::support::raw(&json!({"do": "hang"}));
-        let order = crate::ToolOrder {
+        let order = crate::ToolCallOrder {
             tool: "s.do",
             arguments: &arguments,
             listed: None,

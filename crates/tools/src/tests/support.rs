@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::config::{
     CredentialTemplate, ToolLimits, ToolServerConfig, ToolSource, ToolsConfig, parse_server_url,
 };
-use crate::{Catalogue, RunTools, ToolAnswer, ToolError, ToolGrants, ToolOrder};
+use crate::{Catalogue, RunTools, ToolAnswer, ToolCallOrder, ToolError, ToolGrants};
 use wardian_egress::Egress;
 use wardian_egress::config::EgressConfig;
 use wardian_egress::world::resolver::{Lookup, Resolver};
@@ -225,8 +225,13 @@ pub(super) async fn call(
     arguments: &Value,
 ) -> Result<ToolAnswer, ToolError> {
     let arguments = raw(arguments);
-    let order =
-        ToolOrder { tool, arguments: &arguments, listed: None, approval: None, deadline: soon() };
+    let order = ToolCallOrder {
+        tool,
+        arguments: &arguments,
+        listed: None,
+        approval: None,
+        deadline: soon(),
+    };
     tools.call(order, &CallMemory::unlimited()).await
 }
 

@@ -10,7 +10,7 @@ use crate::tests::support::{
     VALUE, call, catalogue, in_events, in_json, mcp, quick, raw, response, run, soon, text_of,
     text_result, tool, web,
 };
-use crate::{ToolApproval, ToolCallEnd, ToolError, ToolGrants, ToolOrder};
+use crate::{ToolApproval, ToolCallEnd, ToolCallOrder, ToolError, ToolGrants};
 use wardian_formats::skill::manifest::tool_pattern::{ToolGlob, ToolPattern};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{Digest, TenantId};
@@ -127,7 +127,7 @@ async fn a_destructive_tool_needs_approved_arguments() {
             (&asked, Some(&foreign), false),
             (&asked, Some(&approval), true),
         ] {
-            let order = ToolOrder { tool, arguments, listed: None, approval, deadline: soon() };
+            let order = ToolCallOrder { tool, arguments, listed: None, approval, deadline: soon() };
             let called = tools.call(order, &CallMemory::unlimited()).await;
             match called {
                 Ok(_) => assert!(is_called),
@@ -161,7 +161,7 @@ async fn a_tool_that_changed_since_it_was_listed_is_not_called() {
     let tools = run(&catalogue);
     let offered = tools.offered(soon(), &CallMemory::unlimited()).await;
     let (digest, arguments) = (offered.tools[0].digest, raw(&json!({})));
-    let order = ToolOrder {
+    let order = ToolCallOrder {
         tool: "s.find",
         arguments: &arguments,
         listed: Some(digest),
@@ -227,7 +227,7 @@ async fn calls_have_bounds() {
     assert!(large.to_string().contains("are larger than 20 bytes"), "{large}");
     for wrong in ["[]", "1", r#"{"a":1,"a":2}"#] {
         let arguments = serde_json::value::RawValue::from_string(wrong.to_owned()).unwrap();
-        let order = ToolOrder {
+        let order = ToolCallOrder {
             tool: "s.find",
             arguments: &arguments,
             listed: None,

@@ -14,7 +14,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use wardian_config::Config;
-use wardian_tools::{OfferedTools, RunTools, ToolApproval, ToolError, ToolGrants, ToolOrder};
+use wardian_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder, ToolError, ToolGrants};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::TenantId;
 
@@ -107,7 +107,7 @@ async fn call(
         arguments.map_err(|error| Failed::usage(format!("the arguments are no JSON: {error}")))?;
     let approval =
         is_approved.then(|| ToolApproval::new("the command line".to_owned(), tool, &arguments));
-    let order = ToolOrder {
+    let order = ToolCallOrder {
         tool,
         arguments: &arguments,
         listed: None,

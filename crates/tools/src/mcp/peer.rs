@@ -9,14 +9,14 @@ use crate::mcp::web::WebServer;
 
 /// A server of the protocol.
 #[derive(Debug)]
-pub(crate) enum McpServer {
+pub(crate) enum McpPeer {
     /// Behind a URL.
     Web(WebServer),
     /// A program.
     Program(ProgramServer),
 }
 
-impl McpServer {
+impl McpPeer {
     /// Sends a request, and returns the result. Its text has no values of the credentials.
     pub(crate) async fn ask(&self, asked: Asked<'_>) -> Result<Box<RawValue>, Fault> {
         match self {
