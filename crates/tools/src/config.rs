@@ -11,6 +11,9 @@ use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::secret_text::SecretText;
 use wardian_vocabulary::units::ByteCount;
 
+/// Most listings that are kept of a server whose tenants have credentials of their own. Of others there is one.
+pub const MAX_LISTINGS: usize = 64;
+
 /// The servers of tools, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolsConfig {

@@ -34,11 +34,12 @@
 //! # Where a run meets its tools
 //!
 //! A use case opens [`RunTools`] for a run by [`Catalogue::open`], with the patterns of the skill's manifest or as
-//! code of a call, and asks [`RunTools::is_named`] for each tool that the guest calls. If it is, [`RunTools::call`]
-//! answers instead of the caller: a [`ToolAnswer`] is the `output` of the request, the text of a [`ToolError`] its
-//! `error`. [`ToolError::NeedsApproval`] becomes a request of kind `approval` with the tool and the arguments. Its
-//! answer is yes ([`ToolApproval::new`] with the same arguments), no (an `error` for the guest), or changed arguments
-//! (an approval of those). [`RunTools::records`] belongs into the record of the run and the audit log.
+//! code of a call, and asks [`RunTools::is_named`] for each tool that the guest calls. If it is, [`RunTools::reply`]
+//! answers instead of the caller: a [`ToolReply`] is the `output` or the `error` of the request.
+//! [`ToolReply::NeedsApproval`] becomes a request of kind `approval` with the tool and the arguments. Its answer is yes
+//! ([`ToolApproval::new`] with the same arguments), no (an `error` for the guest), or changed arguments (an approval of
+//! those). [`RunTools::records`] belongs into the record of the run and the audit log; the words of [`ToolCallEnd`] are
+//! labels for metrics.
 
 mod answer;
 mod catalogue;
@@ -63,4 +64,4 @@ pub use crate::error::ToolError;
 pub use crate::grants::ToolGrants;
 pub use crate::offered::OfferedTool;
 pub use crate::record::{ToolCallEnd, ToolCallRecord};
-pub use crate::run_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder};
+pub use crate::run_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder, ToolReply};

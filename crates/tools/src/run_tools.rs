@@ -65,6 +65,17 @@ pub struct ToolCallOrder<'a> {
     pub deadline: Instant,
 }
 
+/// What a call of a tool is answered with.
+#[derive(Debug, Clone)]
+pub enum ToolReply {
+    /// The value, as JSON text.
+    Output(Box<RawValue>),
+    /// The text of an error: of the tool, its server or the gateway.
+    Error(String),
+    /// Nothing was called yet: the caller has to approve of these arguments.
+    NeedsApproval,
+}
+
 /// The tools of a run, as far as their servers answer.
 #[derive(Debug, Default)]
 pub struct OfferedTools {
@@ -180,6 +191,17 @@ impl RunTools {
         }
         self.calls.lock().add(record);
         called
+    }
+
+    /// Calls a tool, and says what to answer the program: every failure is an error of the tool.
+    pub async fn reply(&self, order: ToolCallOrder<'_>, memory: &CallMemory) -> ToolReply {
+        match Box::pin(self.call(order, memory)).await {
+            Ok(answer) => {
+                answer.error_text().map_or(ToolReply::Output(answer.value), ToolReply::Error)
+            }
+            Err(ToolError::NeedsApproval { .. }) => ToolReply::NeedsApproval,
+            Err(error) => ToolReply::Error(error.to_string()),
+        }
     }
 
     async fn call_of(

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
 use crate::answer::ToolAnswer;
-use crate::config::{CredentialScope, ToolServerConfig, ToolSource};
+use crate::config::{CredentialScope, MAX_LISTINGS, ToolServerConfig, ToolSource};
 use crate::credentials::CredentialSource;
 use crate::fault::Fault;
 use crate::mcp::{Asked, McpPeer, ProgramCommand, ProgramServer, WebServer, list, params_of_call};
@@ -22,9 +22,6 @@ use wardian_stores::secrets::Secrets;
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::FairShare;
-
-/// Listings that are kept: one, or one for each tenant with credentials of its own.
-const MAX_LISTINGS: usize = 64;
 
 /// Bytes of a message beside its content.
 const BESIDE_CONTENT: usize = 64 << 10;
