@@ -43,8 +43,8 @@ pub(crate) struct ToolServer {
 
 #[derive(Debug)]
 enum Backend {
-    Mcp(McpPeer),
-    Api(ApiServer),
+    Mcp(Box<McpPeer>),
+    Api(Box<ApiServer>),
 }
 
 #[derive(Debug, Clone)]
@@ -78,7 +78,8 @@ impl ToolServer {
             ToolSource::Web { url, headers } => {
                 let client = WebClient::new(egress.clone(), url.clone());
                 let url = url.as_str().to_owned();
-                Backend::Mcp(McpPeer::Web(WebServer::new(client, url, credentials(headers))))
+                let server = WebServer::new(client, url, credentials(headers));
+                Backend::Mcp(Box::new(McpPeer::Web(server)))
             }
             ToolSource::Program { program, arguments, environment } => {
                 let largest = limits.result.as_usize().max(limits.listing.as_usize());
@@ -89,10 +90,10 @@ impl ToolServer {
                     longest_line: largest.saturating_add(BESIDE_CONTENT),
                 };
                 let server = ProgramServer::new(command, credentials(environment));
-                Backend::Mcp(McpPeer::Program(server))
+                Backend::Mcp(Box::new(McpPeer::Program(server)))
             }
             ToolSource::OpenApi { document, base, headers } => {
-                Backend::Api(ApiServer::new(ApiPlace {
+                let place = ApiPlace {
                     name: name.to_owned(),
                     egress: egress.clone(),
                     document: document.clone(),
@@ -100,7 +101,8 @@ impl ToolServer {
                     headers: credentials(headers),
                     most: limits.tools,
                     largest: limits.listing,
-                }))
+                };
+                Backend::Api(Box::new(ApiServer::new(place)))
             }
         };
         let share = FairShare::new(limits.concurrent, three_quarters(limits.concurrent));

@@ -52,7 +52,7 @@ pub(crate) fn lay_out(operation: &Operation, arguments: &RawValue) -> Result<Req
         let values = values_of(parameter, given)?;
         match parameter.place {
             ParameterPlace::Path => {
-                let value: &str = values.first().map_or("", |value| value.as_ref());
+                let value: &str = values.first().map_or("", AsRef::as_ref);
                 path = path.replace(&format!("{{{name}}}"), &segment(name, value)?);
             }
             ParameterPlace::Query => {
@@ -60,7 +60,7 @@ pub(crate) fn lay_out(operation: &Operation, arguments: &RawValue) -> Result<Req
                 query.extend(values.iter().map(pair));
             }
             ParameterPlace::Header => {
-                let value: &str = values.first().map_or("", |value| value.as_ref());
+                let value: &str = values.first().map_or("", AsRef::as_ref);
                 if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                     return Err(format!("have signs in `{}` that no header has", told(name)));
                 }
