@@ -59,8 +59,9 @@ fn names(listed: &Value) -> Vec<&str> {
 #[test]
 fn a_program_offers_its_tools() {
     let (command, config) = command(PYTHON);
-    let run =
-        |arguments: &[&str]| command.run(&[&["--config", &config, "tools"], arguments].concat());
+    let run = |arguments: &[&str]| {
+        command.run(&[&["--config", &config, "tools"][..], arguments].concat())
+    };
     let listed = run(&["list", "--json"]).with(0).json();
     assert_eq!(names(&listed), ["py.echo", "py.fail", "py.token", "py.wipe"]);
     assert_eq!(listed["tools"][3]["needs_approval"], true);
@@ -101,7 +102,7 @@ fn wardian_is_a_server_of_tools_over_http() {
     let (command, config) = command(&text);
     let run = |arguments: &[&str]| {
         let flags = ["--config", &config];
-        command.run(&[&flags[..], &through_proxy(), &["tools"], arguments].concat())
+        command.run(&[&flags[..], &through_proxy(), &["tools"][..], arguments].concat())
     };
     let listed = run(&["list", "--json"]).with(3).json();
     assert!(names(&listed).contains(&"other.list_skills"), "{listed}");

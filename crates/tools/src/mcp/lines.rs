@@ -190,11 +190,10 @@ impl Shared {
             let part = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
             let used = part.len().saturating_add(usize::from(end.is_some()));
             unasked = unasked.saturating_add(used);
-            if line.len().saturating_add(part.len()) > self.longest {
-                skipped = true;
-            } else if !skipped {
-                line.extend_from_slice(part);
-            }
+            // The beginning of a line that is too long is kept: it says what the line answers.
+            let room = self.longest.saturating_sub(line.len());
+            skipped |= part.len() > room;
+            line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
             input.consume(used);
             if unasked > most {
                 return;
