@@ -59,8 +59,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
     let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
-    let results = read_results(&mut reader);
-    let audit = read_audit(&mut reader, surroundings);
+    let (results, audit) = (read_results(&mut reader), read_audit(&mut reader, surroundings));
     let engine = read_engine(&mut reader, surroundings);
     let log = read_log(&mut reader);
     let traces = read_traces(&mut reader, surroundings);

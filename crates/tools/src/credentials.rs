@@ -1,6 +1,6 @@
 //! The credentials of a server: texts with the values of secrets in them, and masks over those values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use wardian_stores::secrets::mask::Masks;
 use wardian_stores::secrets::{SecretScope, Secrets};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::TenantId;
+use wardian_vocabulary::secret_text::SecretText;
 
 /// Where the credentials of a server come from.
 #[derive(Debug, Clone)]
@@ -51,8 +52,7 @@ impl CredentialSource {
         let names = self.templates.iter().flat_map(|(_, template)| template.names());
         let names: BTreeSet<String> = names.map(str::to_owned).collect();
         if names.is_empty() {
-            let none = std::collections::BTreeMap::new();
-            return Ok(Credentials { values: self.filled(&none), masks: None });
+            return Ok(Credentials { values: self.filled(&BTreeMap::new()), masks: None });
         }
         let (source, tenant) = (self.clone(), tenant.clone());
         let found = memory.on_thread(move || {
@@ -61,7 +61,7 @@ impl CredentialSource {
                 CredentialScope::Tenant => SecretScope::Tenant(&tenant),
             };
             let values = source.secrets.find_all(scope, &names).map_err(Fault::Credentials)?;
-            let masks = Masks::hiding(values.values().map(|value| value.expose()));
+            let masks = Masks::hiding(values.values().map(SecretText::expose));
             let unusable = |_| Fault::broken("the secrets of its credentials are too large");
             let masks = Some(masks.map_err(unusable)?);
             Ok(Credentials { values: source.filled(&values), masks })
@@ -69,10 +69,7 @@ impl CredentialSource {
         found.await.unwrap_or_else(|_ended| Err(Fault::broken("this server stops")))
     }
 
-    fn filled(
-        &self,
-        values: &std::collections::BTreeMap<String, wardian_vocabulary::secret_text::SecretText>,
-    ) -> Vec<(String, String)> {
+    fn filled(&self, values: &BTreeMap<String, SecretText>) -> Vec<(String, String)> {
         let filled = |(name, template): &(String, CredentialTemplate)| {
             (name.clone(), template.filled(values))
         };

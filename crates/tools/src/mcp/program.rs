@@ -189,7 +189,7 @@ impl ProgramServer {
         let longest = self.command.longest_line;
         let connection = LineConnection::open(output, input, longest, Arc::clone(&self.change));
         let deadline = asked.deadline.min(started + START_TIMEOUT);
-        let agreed = connection.ask("initialize", &*initialize()?, deadline).await?;
+        let agreed = connection.ask("initialize", &initialize()?, deadline).await?;
         agreed_revision(&agreed)?;
         let none = RawValue::from_string("{}".to_owned()).map_err(|_error| unstarted())?;
         connection.notify("notifications/initialized", &none).await?;

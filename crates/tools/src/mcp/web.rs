@@ -146,7 +146,7 @@ impl WebServer {
         let bound = AnswerBound { size: SMALL_ANSWER, deadline: asked.deadline };
         let sent = Sent { tenant: asked.tenant, credentials, session: None, bound };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let body = message::request(id, "initialize", &*initialize()?)?;
+        let body = message::request(id, "initialize", &initialize()?)?;
         let (result, session_id) = Box::pin(self.place.post(&sent, body, id)).await?;
         let revision = agreed_revision(&result)?;
         let none = RawValue::from_string("{}".to_owned()).map_err(|_error| malformed())?;
