@@ -220,7 +220,8 @@ mod tests {
         let template = CredentialTemplate::parse("Bearer ${A_KEY}:${B}!").unwrap();
         assert_eq!(template.names().collect::<Vec<_>>(), ["A_KEY", "B"]);
         let values = [("A_KEY", "one"), ("B", "two")];
-        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned().into()));
+        let values =
+            values.map(|(name, value)| (name.to_owned(), SecretText::from(value.to_owned())));
         assert_eq!(template.filled(&values.into()), "Bearer one:two!");
         assert_eq!(template.as_str(), "Bearer ${A_KEY}:${B}!");
         for wrong in ["${A", "${}", "${A-B}", "${LD_PRELOAD}", "a\nb"] {

@@ -136,18 +136,21 @@ mod tests {
         let description = &listing.find("a").unwrap().description;
         assert!(description.len() <= MAX_DESCRIPTION + 3 && description.ends_with("é..."));
         let large = format!("{{\"x\":\"{}\"}}", "y".repeat(MAX_SCHEMA));
+        let long = "a".repeat(MAX_OWN_NAME + 1);
         for (name, schema) in [
             ("b", large.as_str()),
             ("b", "[]"),
             ("b", r#"{"a":1,"a":2}"#),
             ("a b", "{}"),
             ("", "{}"),
-            (&"a".repeat(MAX_OWN_NAME + 1), "{}"),
+            (long.as_str(), "{}"),
         ] {
             listing.add(tool(name, "", schema));
         }
         assert_eq!((listing.tools().count(), listing.left_out()), (1, 6));
-        ["b", "c"].map(|name| listing.add(tool(name, "", "{}")));
+        for name in ["b", "c"] {
+            listing.add(tool(name, "", "{}"));
+        }
         assert_eq!((listing.tools().count(), listing.left_out()), (2, 7));
     }
 
