@@ -9,7 +9,8 @@ Examples:
   wardian --config wardian.toml tools list --tenant acme --json
   wardian --config wardian.toml tools call github.search_issues '{\"query\": \"crash\"}'
 
-Exit codes: 0 done, 1 the tool reports an error, 2 wrong usage or no such tool, 3 a server does not answer.";
+Exit codes: 0 done, 1 the tool reports an error, 2 wrong usage or no such tool,
+3 a server does not answer.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
