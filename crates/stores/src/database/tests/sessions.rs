@@ -584,7 +584,7 @@ async fn the_callers_of_sessions_that_may_have_gone_back_are_told_once() {
         begin(&*store, &NewCell { if_checkpoint: Some(head(3)), ..cell(3) }).await;
         // One that is restored or forked.
         let fork = (&session_id(4), &head(4));
-        store.fork(&tenant("acme"), fork, &[fork_of(4, 5)], later, 9).await.unwrap();
+        store.fork(&tenant("acme"), fork, &[fork_of(4, 5)], later, room(9)).await.unwrap();
         let told = store.begin_cell(&cell(5), ROOM).await.unwrap();
         assert_eq!(told, Begun::MayHaveGoneBack { head: Some(head(4)) }, "{name}");
         restored(&*store, 4, later).await;
