@@ -46,7 +46,7 @@ UNKNOWN = "ses_" + "a" * 26
 SHORT_PAIRS = 50
 END = "Z"
 """Ends a mark: names of temporary files go on with other letters."""
-PACKS_EVERY = 25
+PACKS_EVERY = 5
 """Pairs from one search of the packs on the disk to the next."""
 
 
@@ -161,10 +161,11 @@ class Hunt(leak_pairs.Hunt):
                 for at, now in enumerate(self.searches_of_session(other, sizes)):
                     self.compare(now, self.pristine_of[at], f"search {at + 1} of a session after {end}")
             self.search_lists(client)
+            # While the packs of both are there.
+            if number % PACKS_EVERY == 0:
+                self.search_packs()
         with self.lock:
             self.kinds[KINDS[kind]] += 1
-        if number % PACKS_EVERY == 0:
-            self.search_packs()
 
     def leave_in_run(self, client, end, canary, sizes):
         """A run that leaves marks."""
