@@ -30,7 +30,7 @@ use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_formats::provenance::{SessionInputs, Toolchain};
-use wardian_sessions::{CellEnds, PackDescription, SessionTurn, SessionsError};
+use wardian_sessions::{CellEnds, MAX_RESULT, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -320,8 +320,10 @@ impl EndedCell {
                 Some(reason) => Err(leave(turn, &left, &answered.result, reason).await),
             },
             Ok((LeftState::Held(guest), asked)) => {
-                let (asked, result) =
-                    (asked.unwrap_or_default(), left.end(&answered.result).result);
+                let asked = asked.unwrap_or_default();
+                // It stays in the server's memory, so it is bounded like what the store keeps.
+                let result = left.end(&answered.result).result;
+                let result = result.filter(|text| text.len() <= MAX_RESULT);
                 let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
                 room.hold(session.clone(), waiting).map(|()| None)
             }
