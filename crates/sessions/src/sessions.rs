@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
+use tracing::warn;
 
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
@@ -117,10 +118,16 @@ impl<D: Disk> Sessions<D> {
         let sessions = Self(Arc::new(inner));
         sessions.0.begin_life().await?;
         sessions.0.spawn_syncs();
+        let mut removed: usize = 0;
         for packs in packs.chunks(AT_ONCE) {
             let known = sessions.0.store.known_packs(packs).await?;
-            let orphans = packs.iter().filter(|pack| !known.contains(pack)).cloned();
-            sessions.0.remove_files(orphans.collect()).await?;
+            let orphans: Vec<_> =
+                packs.iter().filter(|pack| !known.contains(pack)).cloned().collect();
+            removed = removed.saturating_add(orphans.len());
+            sessions.0.remove_files(orphans).await?;
+        }
+        if removed > 0 {
+            warn!(removed, "states that the database of sessions does not know were removed");
         }
         Ok(sessions)
     }

@@ -253,14 +253,16 @@ impl<W> HeldGuests<W> {
     }
 
     /// The guest that was used longest ago, among those that may be given up and in whose worker
-    /// `is_wanted` holds, and its memory.
+    /// `is_wanted` holds, and its memory. One that holds a cell comes after all others: they cost their
+    /// sessions a resume, and it costs its own the cell.
     pub(crate) fn stalest(
         &self,
         is_wanted: impl Fn(WorkerId) -> bool,
     ) -> Option<(GuestNumber, u64)> {
         let resting = self.guests.iter().filter(|(_, guest)| guest.rests());
         let wanted = resting.filter(|(_, guest)| is_wanted(guest.worker));
-        let (number, guest) = wanted.min_by_key(|(_, guest)| guest.used)?;
+        let (number, guest) =
+            wanted.min_by_key(|(_, guest)| (self.is_reserved(guest.worker), guest.used))?;
         Some((*number, guest.memory))
     }
 

@@ -1013,6 +1013,19 @@ fn a_worker_that_holds_a_cell_keeps_its_guest_alone() {
 }
 
 #[test]
+fn a_cell_that_is_held_outlives_guests_that_were_used_later() {
+    let mut pool = small(4, 10);
+    pool.arrive(0, Kind::First, 1);
+    pool.finish(0, Left::Cell);
+    let held = *pool.guests.keys().next().unwrap();
+    pool.state.growth.capacity.held.guests = 2;
+    let others = [pool.keep(1, 1), pool.keep(1, 1), pool.keep(1, 1)];
+    assert!(!pool.guests[&held].is_gone);
+    assert_eq!(others.map(|other| pool.guests[&other].is_gone), [true, true, false]);
+    pool.check();
+}
+
+#[test]
 fn the_memory_that_workers_really_take_is_bounded() {
     let mut pool = small(9, 100);
     pool.state.growth.capacity.held.memory = Some(14);

@@ -48,6 +48,17 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         query: Option<&str>,
         headers: &HeaderMap,
     ) -> Result<Conditions, Box<Response>> {
+        for unknown in
+            [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::IF_UNMODIFIED_SINCE]
+        {
+            if headers.contains_key(&unknown) {
+                let message = format!(
+                    "`{unknown}` is no condition of a change: use `If-Match` or `if_checkpoint` with a \
+                     checkpoint of the session"
+                );
+                return Err(self.refused(&message));
+            }
+        }
         let parameters = self.parameters(query, &["if_checkpoint", "wait_ms"])?;
         let wait_ms = self.wait(&parameters)?;
         let named = parameters.find("if_checkpoint").map(str::to_owned);
