@@ -180,7 +180,7 @@ fn wrong_orders_are_refused_and_change_nothing() {
     // A condition that nobody looks at would be a file that is overwritten against its writer's will.
     for condition in ["if-none-match: *", "if-unmodified-since: Thu, 01 Jan 2026 00:00:00 GMT"] {
         let conditional = files.ask("PUT", "/d/f", &format!("{condition}\r\n"), b"x");
-        assert_eq!(refused(&conditional), of(400, "invalid_params"), "{condition}");
+        assert_eq!(refused(&conditional), of(400, "invalid_request"), "{condition}");
     }
     assert_eq!(files.shown()["checkpoint"], at);
     assert_eq!(files.paths(""), ["d", "d/f", "s"]);

@@ -489,10 +489,12 @@ async fn a_state_that_is_written_too_late_is_not_kept() {
     place.config.longest_save = Duration::ZERO;
     let sessions = place.open().await;
     let turn = sessions.turn(&id).await.unwrap();
-    let description = facts(turn.head(), b"new");
+    // So much that it is not written before anybody looks at a clock.
+    let new = vec![7; 48 << 20];
+    let description = facts(turn.head(), &new);
     let ends =
         CellEnds::new(end(), |cause| CellEnd { result: Some(cause.to_string()), fuel: None });
-    let late = turn.commit(description, b"new".to_vec(), ends).await.unwrap_err();
+    let late = turn.commit(description, new, ends).await.unwrap_err();
     assert!(matches!(late, SessionsError::Late { .. }), "{late}");
     let cells = sessions.cells(&acme(), &id, 1, 1).await.unwrap();
     assert_eq!(

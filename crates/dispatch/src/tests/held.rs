@@ -522,8 +522,9 @@ async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
     let blobs = "blob-of a/b 90000\n".repeat(6);
     let order = job(&format!("kept\nkeep y\n{blobs}return-of 90000"));
     for is_first in [true, false] {
-        let mut left = 0;
-        for polls in 1.. {
+        let (mut left, mut polls) = (0, 0);
+        loop {
+            polls += 1;
             let mut guest = guest(&pool);
             if !is_first {
                 turn(&mut guest, "keep x\nreturn {}").await;
@@ -542,11 +543,14 @@ async fn a_holder_that_leaves_at_any_poll_costs_no_worker() {
             }
             drop(guest);
             ensure_unhurt(&pool).await;
-            if is_over {
+            // A fast worker leaves few moments: then all are tried again.
+            if is_over && left > 6 {
                 break;
             }
+            if is_over {
+                polls = 0;
+            }
         }
-        assert!(left > 6, "only {left} moments were tried");
     }
 }
 
