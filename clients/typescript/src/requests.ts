@@ -9,7 +9,7 @@ const LONGEST_ERROR = 16_384;
 /** A function that code in a session can call. What it throws is raised in the code. */
 export type ToolFunction = (args: JsonObject) => unknown;
 
-/** A function with what the server is told of it. */
+/** A function, and its declaration for the server. */
 export interface CallerTool {
   run: ToolFunction;
   description?: string | undefined;

@@ -910,7 +910,7 @@ fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
     let is_gone = guests.map(|opened| pool.guests[&opened].is_gone);
     assert_eq!(is_gone, [true, true, false, false, false]);
     assert_eq!(pool.state.counters.guests_given_up, 2);
-    // One that can keep no further guest gives up its own if there is no other worker.
+    // Without another worker, a full one gives up one of its guests.
     let next = pool.keep(1, 1);
     assert!(!pool.guests[&next].is_gone);
     pool.check();

@@ -40,8 +40,8 @@ impl Patience {
         Self { grace: self.grace.saturating_add(more), ..self }
     }
 
-    /// The time after which a worker is given up that has to save the state of a guest. It is no part of
-    /// the turn's own.
+    /// How long a worker may take to save the state of a guest. Later it is given up. The time of the turn
+    /// does not include this.
     pub(crate) fn time_for_pack(self, held: ByteCount) -> Duration {
         self.with_state(held).grace
     }
