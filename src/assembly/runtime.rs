@@ -213,6 +213,7 @@ impl Runtime {
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             tenant_images,
+            image_version: ImageStore::new(&files.engine, &files.timed).version(),
             limits,
             metrics,
             toolchain: toolchain(&files.timed),

@@ -66,6 +66,7 @@ mod scripts;
 mod secrets;
 mod session_commands;
 mod session_files;
+mod session_images;
 mod session_losses;
 mod sessions;
 mod shares;

@@ -150,11 +150,13 @@ fn sessions_are_counted_by_their_events_and_what_they_take() {
         ("wardian_session_events_total{event=\"damaged\"}", 0.0),
         ("wardian_session_resume_seconds_count", 1.0),
         ("wardian_sessions", 2.0),
+        ("wardian_session_images", 1.0),
     ] {
         assert_eq!(found.get(name), Some(&value), "{name}: {found:#?}");
     }
     assert!(found["wardian_session_resume_seconds_sum"] > 0.0);
     assert!(found["wardian_session_parked_bytes"] > 10_000.0, "{found:#?}");
+    assert!(found["wardian_session_image_bytes"] > 10_000_000.0, "{found:#?}");
 }
 
 /// The names of metrics in a text.

@@ -1,6 +1,7 @@
 //! Finding an image by its digest, for guests that were made from it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::cache::ImageCache;
 use crate::image::ImageFault;
@@ -14,12 +15,14 @@ impl ImageCache {
     /// # Errors
     ///
     /// The cache fails.
-    pub fn find(&self, digest: Digest) -> Result<Option<Arc<ImageContent>>, ImageFault> {
+    pub(crate) fn find(&self, digest: Digest) -> Result<Option<Arc<ImageContent>>, ImageFault> {
         if let Some(present) = self.find_present(digest) {
             return Ok(Some(present));
         }
         for kept in self.shared.kept.list()? {
-            if let Some(image) = self.shared.kept.find(kept.packages)?
+            // Only the right one is copied to memory.
+            if self.shared.kept.is_current(kept.packages, digest)?
+                && let Some(image) = self.shared.kept.find(kept.packages)?
                 && image.content.digest() == digest
             {
                 let content = Arc::clone(&image.content);
@@ -34,8 +37,10 @@ impl ImageCache {
     #[must_use]
     pub fn find_present(&self, digest: Digest) -> Option<Arc<ImageContent>> {
         let base = self.base();
-        let state = self.shared.state.lock();
+        let mut state = self.shared.state.lock();
         let others = state.ready.values().map(|ready| &ready.image.content);
-        others.chain([&base]).find(|content| content.digest() == digest).map(Arc::clone)
+        let found =
+            others.chain([&base]).find(|content| content.digest() == digest).map(Arc::clone);
+        found.or_else(|| state.former.find(digest, Instant::now()))
     }
 }

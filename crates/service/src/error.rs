@@ -11,7 +11,7 @@ use crate::sessions::files::error::FilesError;
 use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::provenance::{OtherInputs, ProvenanceError};
-use wardian_images::NotReproducible;
+use wardian_images::{NotReproducible, PinFault};
 use wardian_sessions::SessionsError;
 use wardian_skills::registry::RegistryError;
 use wardian_skills::registry::publishing::PublishError;
@@ -95,6 +95,9 @@ pub enum ServiceError {
     /// A session cannot be used as asked.
     #[error(transparent)]
     Session(#[from] SessionsError),
+    /// The image of a new session cannot be kept.
+    #[error(transparent)]
+    SessionImage(#[from] PinFault),
     /// A file of a session cannot be read or changed.
     #[error(transparent)]
     Files(#[from] FilesError),
@@ -290,6 +293,7 @@ impl ServiceError {
             | Self::NoSessions
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),
+            Self::SessionImage(error) => error.kind(),
             Self::Files(error) => error.kind(),
             Self::NoSuchSession { .. } => ErrorKind::SessionNotFound,
             Self::NoSuchCheckpoint { .. } => ErrorKind::CheckpointNotFound,
@@ -325,9 +329,6 @@ impl ServiceError {
             | Self::NotPrepared { .. }
             | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
-            Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
-                ErrorKind::Internal
-            }
             Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
             | Self::Provenance(_)
@@ -335,6 +336,8 @@ impl ServiceError {
             | Self::Records(_)
             | Self::Keys(_)
             | Self::KnownRun
+            | Self::Metering(NotMetering::Failed)
+            | Self::Reproducible(NotReproducible::Failed)
             | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }

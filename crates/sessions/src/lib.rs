@@ -21,6 +21,7 @@
 //! <root>/lock                        held while a server uses the folder
 //! <root>/draft-<n>                   being written; removed at the next start
 //! <root>/<session>.<checkpoint>      a sealed pack, named by the checkpoint that made it
+//! <root>/images                      the images that open sessions began as, kept by `wardian_images`
 //! ```
 //!
 //! INVARIANT(whole-cells): a session is at the end of a cell that was committed, or where it was before,

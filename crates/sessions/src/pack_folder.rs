@@ -21,6 +21,9 @@ const DRAFT: &str = "draft-";
 /// A file that is given up when the disk is full, so that sessions can be closed then.
 const RESERVE: &str = "reserve";
 
+/// The folder of the images that sessions began as, which others keep.
+pub(crate) const IMAGES: &str = "images";
+
 /// Bytes of that file: enough for the changes of a database that remove sessions.
 const RESERVED: usize = 1 << 20;
 
@@ -78,7 +81,7 @@ impl<D: Disk> PackFolder<D> {
         let mut packs = Vec::new();
         let mut each = |name: &str| match parse_name(name) {
             Some(pack) => packs.push(pack),
-            None if ["lock", RESERVE].contains(&name) => {}
+            None if ["lock", RESERVE, IMAGES].contains(&name) => {}
             None => warn!(file.name = name, "left alone: not a pack of a session"),
         };
         self.disk.for_each_name(&self.root, &mut each).map_err(SessionsError::from_disk("open"))?;

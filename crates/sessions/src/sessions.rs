@@ -1,5 +1,7 @@
 //! The sessions of a server.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use tracing::warn;
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
-use crate::pack_folder::PackFolder;
+use crate::pack_folder::{IMAGES, PackFolder};
 use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
@@ -20,6 +22,7 @@ use wardian_stores::sessions::{
 };
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
+use wardian_vocabulary::units::ByteCount;
 
 /// Files that are compared with their rows in one statement, at the start.
 const AT_ONCE: usize = 500;
@@ -136,6 +139,22 @@ impl<D: Disk> Sessions<D> {
     #[must_use]
     pub fn longest_wait(&self) -> Duration {
         self.0.config.longest_wait
+    }
+
+    /// The folder for the images that open sessions began as, and the space that they may take. This crate
+    /// keeps none: it says which ones are needed.
+    #[must_use]
+    pub fn image_folder(&self) -> (PathBuf, ByteCount) {
+        (self.0.config.root.join(IMAGES), self.0.config.max_images)
+    }
+
+    /// The images that open sessions began as.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn images(&self) -> Result<BTreeSet<Digest>, SessionsError> {
+        Ok(self.0.store.images().await?)
     }
 
     /// Makes a session. It has no checkpoint before its first cell is done.

@@ -1,16 +1,19 @@
 //! What operators see of sessions: lines of the audit log, and metrics.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tracing::info;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use wardian_images::PinnedImages;
 use wardian_sessions::{SessionTotals, Sessions};
 use wardian_stores::audit::{AuditEvent, AuditKind, AuditLog};
 use wardian_stores::tenants::CallerCredential;
 use wardian_telemetry::Metrics;
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{SessionId, TenantId};
 
 /// An event of a session.
@@ -69,6 +72,8 @@ struct Observed {
     metrics: Option<Arc<Metrics>>,
     /// The sums when they were last read.
     totals: Mutex<SessionTotals>,
+    /// The images that open sessions began as.
+    images: OnceLock<PinnedImages>,
 }
 
 impl SessionObserver {
@@ -76,11 +81,11 @@ impl SessionObserver {
     #[must_use]
     pub fn new(audit: AuditLog, metrics: Arc<Metrics>) -> Self {
         metrics.show_session_events(SessionEvent::ALL.map(SessionEvent::name));
-        Self(Arc::new(Observed { audit, metrics: Some(metrics), totals: Mutex::default() }))
+        Self(Arc::new(Observed { audit, metrics: Some(metrics), ..Observed::default() }))
     }
 
-    /// Ends the sessions whose time is over, and reads the sums over the others. Returns the number of those
-    /// that have ended.
+    /// Ends the sessions whose time is over, removes the images that no session needs any more, and reads
+    /// the sums over the other sessions. Returns the number of those that have ended.
     ///
     /// # Errors
     ///
@@ -92,7 +97,15 @@ impl SessionObserver {
         }
         let totals = sessions.totals().await?;
         *self.0.totals.lock() = totals;
+        if let Some(images) = self.0.images.get() {
+            remove_surplus_images(images, sessions).await?;
+        }
         Ok(ended.len())
+    }
+
+    /// From now on, images that no session needs any more are removed from these.
+    pub(crate) fn tend_images(&self, images: &PinnedImages) {
+        self.0.images.set(images.clone()).ok();
     }
 
     /// Notes an event that a caller has caused. `about` begins with the id of the session.
@@ -131,6 +144,26 @@ impl SessionObserver {
             metrics.count_session(event.name());
         }
     }
+}
+
+/// Removes the files of images that no open session names.
+async fn remove_surplus_images(
+    images: &PinnedImages,
+    sessions: &Sessions,
+) -> Result<(), ServiceError> {
+    let (alone, named) = (images.alone().await, sessions.images().await?);
+    let (images, memory) = (images.clone(), CallMemory::unlimited());
+    let removing = memory.on_thread(move || {
+        let removed = images.keep_only(&named);
+        // Sessions may be made again, also if nobody waits for the end of this thread.
+        drop(alone);
+        removed
+    });
+    match removing.await.map_err(ServiceError::Interrupted)?? {
+        0 => {}
+        count => info!(count, "images that no session needs any more were removed: {count}"),
+    }
+    Ok(())
 }
 
 #[cfg(test)]

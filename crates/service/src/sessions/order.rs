@@ -371,7 +371,8 @@ impl Service {
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
-        let image = self.supplies.image_for(caller, planned).await?.digest();
+        let image = self.supplies.image_for(caller, planned).await?;
+        let (image, _held) = self.supplies.pin_image(caller, image).await?;
         let layers = self.supplies.layers_for(caller, planned).await?;
         let layers: Vec<Digest> = layers.mounts.iter().map(|layer| layer.digest).collect();
         let skills = planned.skills.iter().map(|skill| {

@@ -21,6 +21,7 @@ use crate::sessions::views::{
 use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_images::PinnedImages;
 use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
@@ -66,6 +67,8 @@ pub struct SessionRoom {
     observer: OnceLock<SessionObserver>,
     guests: KeptGuests,
     held: Arc<HeldCells>,
+    /// The images that open sessions began as.
+    pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
 }
 
@@ -88,6 +91,9 @@ impl SessionRoom {
     /// Lets sessions be made from now on, whose events are told to the observer. Only the first call has an
     /// effect.
     pub fn open(&self, store: Sessions, observer: SessionObserver) {
+        let (folder, limit) = store.image_folder();
+        let pinned = self.pinned.get_or_init(|| PinnedImages::at(folder, limit));
+        observer.tend_images(pinned);
         self.observer.set(observer).ok();
         self.store.set(store).ok();
     }
@@ -102,11 +108,14 @@ impl SessionRoom {
     pub fn report(&self) -> SessionReport {
         let SessionTotals { sessions, waiting, bytes } = self.observer().totals();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let pinned = self.pinned.get().map(PinnedImages::report).unwrap_or_default();
         SessionReport {
             open: sessions,
             waiting: waiting.saturating_add(count(self.held.count())),
             parked: ByteCount::bytes(bytes),
             guests: count(self.guests.count(HeldGuest::is_kept)),
+            images: pinned.images,
+            image_bytes: pinned.bytes,
         }
     }
 
@@ -123,6 +132,11 @@ impl SessionRoom {
     /// This process keeps no sessions.
     pub(crate) fn store(&self) -> Result<&Sessions, ServiceError> {
         self.store.get().ok_or(ServiceError::NoSessions)
+    }
+
+    /// The images that open sessions began as, once the store is open.
+    pub(crate) const fn pinned(&self) -> &Arc<OnceLock<PinnedImages>> {
+        &self.pinned
     }
 
     pub(crate) const fn guests(&self) -> &KeptGuests {

@@ -104,6 +104,10 @@ pub struct SessionReport {
     pub parked: ByteCount,
     /// Interpreters that workers keep.
     pub guests: u64,
+    /// Memory images that they began as.
+    pub images: u64,
+    /// Bytes of these images on the disk.
+    pub image_bytes: ByteCount,
 }
 
 /// A page of the sessions of a tenant, newest first.

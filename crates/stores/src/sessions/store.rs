@@ -7,6 +7,7 @@
 //! INVARIANT(needed-packs-stay): a pack has a row as long as the chain of a checkpoint of any session
 //! needs it, and no longer.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -18,7 +19,7 @@ use crate::sessions::rows::{
     SessionPlace, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
     StoredSession, WaitingCell, WrappedKey,
 };
-use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// Checkpoints of a session that are never thinned out: the newest ones.
 pub const KEPT_NEWEST: u64 = 8;
@@ -81,6 +82,9 @@ pub trait SessionRows: Send + Sync {
     /// left out.
     async fn parked_bytes(&self, sessions: &[SessionId])
     -> Result<Vec<ParkedBytes>, DatabaseError>;
+
+    /// The images that open sessions began as.
+    async fn images(&self) -> Result<BTreeSet<Digest>, DatabaseError>;
 
     /// The keys that a session has, by the session that made them.
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError>;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedRwLockReadGuard;
 use tracing::warn;
 
 use crate::caller::Caller;
@@ -138,6 +139,24 @@ impl Supplies {
         Ok(images.pick(planned.packages(), planned.limits.memory))
     }
 
+    /// Keeps the image of a session that is about to be made, or the base image in its place if there is
+    /// too little room. The session is made before the guard is dropped.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for an image, or the disk fails.
+    pub(crate) async fn pin_image(
+        &self,
+        caller: &Caller,
+        image: Arc<ImageContent>,
+    ) -> Result<(Digest, OwnedRwLockReadGuard<()>), ServiceError> {
+        let (pinned, version) = (self.images.pinned()?, self.images.version);
+        let held = pinned.hold().await;
+        let base = self.images.of(&caller.tenant).base();
+        let pinning = caller.memory.on_thread(move || pinned.pin(&image, &base, version));
+        Ok((pinning.await.map_err(ServiceError::Interrupted)??, held))
+    }
+
     /// The image that a session began as. If it is not in memory, it is loaded from the disk. Without it,
     /// the session is `unusable` for a reason.
     pub(crate) async fn image_of_session(
@@ -149,14 +168,17 @@ impl Supplies {
         if let Some(present) = self.images.of(&caller.tenant).find_present(digest) {
             return Ok(present);
         }
+        let pinned = self.images.pinned()?;
         let (images, tenant) = (self.images.clone(), caller.tenant.clone());
-        let loaded = caller.memory.on_thread(move || images.of(&tenant).find(digest)).await;
-        match loaded.map_err(ServiceError::Interrupted)? {
+        let loading = caller
+            .memory
+            .on_thread(move || images.of(&tenant).find_pinned(digest, &pinned, images.version));
+        match loading.await.map_err(ServiceError::Interrupted)? {
             Ok(Some(image)) => Ok(image),
-            Ok(None) => Err(unusable("the memory image that it began as was replaced")),
+            Ok(None) => Err(unusable("the memory image that it began as is missing on the disk")),
             Err(fault) => {
-                warn!("an image cannot be loaded: {}", CauseChain(&*fault));
-                Err(unusable("the memory image that it began as cannot be read"))
+                warn!("the image of a session cannot be loaded: {}", CauseChain(&fault));
+                Err(unusable(&fault.to_string()))
             }
         }
     }

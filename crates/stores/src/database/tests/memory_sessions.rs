@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::cell_bytes;
 use crate::sessions::*;
-use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// The tables of sessions. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -437,6 +437,12 @@ impl SessionRows for MemorySessions {
         let mut due: Vec<&Session> = due.collect();
         due.sort_by_key(|one| (one.row.expires_ms, one.row.id.clone()));
         Ok(at_most(due.into_iter().map(|one| (one.tenant.clone(), one.row.id.clone())), limit))
+    }
+
+    async fn images(&self) -> Result<BTreeSet<Digest>, DatabaseError> {
+        let tables = self.0.lock();
+        let open = tables.sessions.values().filter(|one| one.is_open());
+        Ok(open.map(|one| one.row.image).collect())
     }
 
     async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError> {

@@ -238,7 +238,7 @@ async fn answer_of_rest(store: &dyn SessionStore, known: &Known, step: Step) -> 
                 let removed = store.remove(tenant, id, Removal::Expired { now_ms: now }).await;
                 gone.push(removed.unwrap().map(sorted));
             }
-            format!("{due:?} {gone:?}")
+            format!("{due:?} {gone:?} {:?}", store.images().await.unwrap())
         }
         Step::ForgetExpired { ago } => {
             format!("{:?}", store.forget_expired(now.saturating_sub(ago)).await.unwrap())

@@ -1,5 +1,6 @@
 //! Sessions, their cells, checkpoints and packs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -478,15 +479,18 @@ async fn sessions_end_by_their_last_use_and_by_their_age() {
             begin(&*store, &new_cell("acme", 1, NOW + used)).await;
         }
         let end = NOW + MAX_AGE;
+        let images = BTreeSet::from([digest("image")]);
         assert_eq!(store.due(end - 1, 9).await.unwrap(), [], "{name}");
         let early = Removal::Expired { now_ms: end - 1 };
         assert_eq!(store.remove(&acme, &one, early).await.unwrap(), None, "{name}");
         assert_eq!(store.due(end, 9).await.unwrap(), [(acme.clone(), one.clone())], "{name}");
+        assert_eq!(store.images().await.unwrap(), images, "until it has ended: {name}");
         let begun = store.begin_cell(&new_cell("acme", 1, end), ROOM).await.unwrap();
         assert_eq!(begun, Begun::Expired { at_ms: end }, "{name}");
         let due = Removal::Expired { now_ms: end };
         assert_eq!(store.remove(&acme, &one, due).await.unwrap(), Some(vec![]), "{name}");
         assert_eq!(store.remove(&acme, &one, due).await.unwrap(), None, "{name}");
+        assert!(store.images().await.unwrap().is_empty(), "{name}");
         assert_eq!(store.keys(&one).await.unwrap(), [], "{name}");
         assert_eq!(store.cells(&one, 0, 9).await.unwrap(), [], "{name}");
         assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");

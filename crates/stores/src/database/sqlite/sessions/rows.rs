@@ -1,5 +1,7 @@
 //! Sessions and their keys.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Sqlite};
 
@@ -17,7 +19,7 @@ use crate::sessions::rows::{
     StoredSession, WrappedKey,
 };
 use crate::sessions::store::{Forked, MAX_EXPIRED, Removal, SessionRows};
-use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// Adds a session that is the fork `$1` of another one, `$2`, after its cell `$3`, at the time `$4` and
 /// the checkpoint `$5`.
@@ -262,6 +264,13 @@ impl SessionRows for SqliteSessions {
             Ok((parsed(TenantId::parse(&tenant))?, parsed(SessionId::parse(&session))?))
         });
         due.collect()
+    }
+
+    async fn images(&self) -> Result<BTreeSet<Digest>, DatabaseError> {
+        let images = "SELECT DISTINCT image FROM sessions WHERE state = 'open'";
+        let images: Vec<String> =
+            sqlx::query_scalar(images).fetch_all(self.file.connections()).await?;
+        images.iter().map(|image| parsed(Digest::parse(image))).collect()
     }
 
     async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError> {
