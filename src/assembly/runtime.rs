@@ -35,6 +35,7 @@ use wardian_service::{
     DetachPolicy, Discovery, DiscoveryParts, LimitPolicy, Metering, NetworkAccess, PackageAccess,
     Parts, SecretAccess, Service, Status as _,
 };
+use wardian_sessions::SessionsConfig;
 use wardian_skills::packages::LayerStore;
 use wardian_skills::registry::{Registry, RegistryError};
 use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
@@ -71,6 +72,7 @@ pub struct Runtime {
     packages: Arc<PackageAccess>,
     metering: Arc<Metering>,
     blob_settings: BlobStoreConfig,
+    session_settings: SessionsConfig,
     /// Open files for workers that are started later.
     files: Arc<EngineFiles>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -227,6 +229,7 @@ impl Runtime {
         let tasks = Mutex::default();
         let files = Arc::new(files);
         let blob_settings = blobs::settings(config);
+        let session_settings = config.sessions.store.clone();
         Ok(Self {
             service,
             registry,
@@ -236,6 +239,7 @@ impl Runtime {
             packages,
             metering,
             blob_settings,
+            session_settings,
             files,
             tasks,
             sweeping,
@@ -249,7 +253,8 @@ impl Runtime {
     ///
     /// A folder for the blobs cannot be made.
     pub fn with_own_blobs(&self, room: ByteCount) -> Result<OwnBlobs, AssemblyError> {
-        blobs::own_blobs(&self.service, &self.blob_settings, room)
+        let settings = (&self.blob_settings, &self.session_settings);
+        blobs::own_blobs(&self.service, settings, room)
     }
 
     /// Starts the background work of a server that is ready: following skills unless they are read

@@ -147,6 +147,8 @@ export type SessionState = {
   state: "kept" | "rolled_back" | "waiting" | "closed";
   /** Why the effects of the cell were not kept. */
   reason?: string | undefined;
+  /** SHA-256 of the whole memory and the workspace after the cell, in a reproducible session. */
+  state_digest?: string | undefined;
 };
 
 /** Something that a cell asks of its caller: the call of a tool, or a line of text. */

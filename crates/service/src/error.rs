@@ -165,6 +165,12 @@ pub enum ServiceError {
         /// The reason.
         reason: &'static str,
     },
+    /// A session has no document.
+    #[error("there is no record of this session: {reason}")]
+    NoSessionDocument {
+        /// The reason.
+        reason: &'static str,
+    },
     /// A key that is asked for has a wrong name or scope.
     #[error(transparent)]
     InvalidKey(#[from] InvalidKey),
@@ -290,8 +296,8 @@ impl ServiceError {
             | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
-            | Self::NoSessions
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
+            Self::NoSessions | Self::NoSessionDocument { .. } => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),
             Self::SessionImage(error) => error.kind(),
             Self::Files(error) => error.kind(),

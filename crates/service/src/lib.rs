@@ -47,11 +47,14 @@ pub use crate::sessions::files::SessionFiles;
 pub use crate::sessions::files::read::{FileDownload, FileListOrder, SessionFileList};
 pub use crate::sessions::files::write::{ChangeOrder, FileChange, FileUpload};
 pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
+pub use crate::sessions::notebook::imported::{ImportedCell, ImportedNotebook, NotebookOrder};
 pub use crate::sessions::observed::SessionObserver;
 pub use crate::sessions::order::NewSessionOrder;
+pub use crate::sessions::reproducible::local_cells::{LocalCell, LocalCellLimits, LocalCellResult};
+pub use crate::sessions::reproducible::session_seed::{SessionSeedInputs, SessionSeedParam};
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, ForkedFromView, Forks, InterruptView,
+    CellPage, CellView, CheckpointView, ForkOrder, ForkView, ForkedFromView, Forks, InterruptView,
     SessionDetail, SessionList, SessionReport, SessionUsageView, SessionView,
 };
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};

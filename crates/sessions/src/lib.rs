@@ -74,7 +74,7 @@ pub use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 pub use crate::turns::look::SessionLook;
 pub use crate::turns::turn::{MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
-    CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
+    CellEnd, CellState, ForkParts, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
     SessionState, SessionSync, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint,
     StoredPack, StoredSession, WaitingCell,
 };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::seal::FRAME;
 use crate::testing::{Place, START, acme, end, facts, order};
 use crate::{
-    CellEnd, CellEnds, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
-    SessionUsage, SessionsConfig, SessionsError, TurnRequest,
+    CellEnd, CellEnds, CellState, ForkParts, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription,
+    SessionOrder, SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
 use wardian_vocabulary::budget::CallMemory;
@@ -53,7 +53,7 @@ async fn one_owner_sees_a_session() {
             sessions.cells(tenant, id, 0, 9).await.map(drop),
             sessions.checkpoints(tenant, id, 0, 9).await.map(drop),
             turn,
-            sessions.fork(tenant, id, None, 1).await.map(drop),
+            sessions.fork(tenant, id, None, 1, &ForkParts::default()).await.map(drop),
             sessions.restore(tenant, id, &checkpoint).await,
             sessions.name_checkpoint(tenant, id, &checkpoint, Some("name")).await,
             sessions.forget_checkpoint(tenant, id, &checkpoint).await,
@@ -254,7 +254,9 @@ async fn another_key_of_the_tenant_opens_nothing() {
             sessions.new_session().await;
         }
         assert!(is_damaged(sessions.state(&id).await.unwrap_err()));
-        assert!(is_damaged(sessions.fork(&acme(), &id, None, 1).await.unwrap_err()));
+        assert!(is_damaged(
+            sessions.fork(&acme(), &id, None, 1, &ForkParts::default()).await.unwrap_err()
+        ));
         let turn = sessions.turn(&id).await.unwrap();
         let description = facts(turn.head(), b"x");
         let error = turn.commit(description, b"x".to_vec(), end()).await.unwrap_err();
@@ -390,13 +392,15 @@ async fn forks_are_sessions_of_their_own() {
     let place = Place::new();
     let sessions = place.open().await;
     let id = sessions.new_session().await;
-    let error = sessions.fork(&acme(), &id, None, 1).await.unwrap_err();
+    let error = sessions.fork(&acme(), &id, None, 1, &ForkParts::default()).await.unwrap_err();
     assert!(matches!(error, SessionsError::NoCheckpoint { checkpoint: None }));
     let first = sessions.run(&id, b"first").await;
     let second = sessions.run(&id, b"second").await;
-    let error = sessions.fork(&acme(), &id, None, MAX_FORKS + 1).await.unwrap_err();
+    let error =
+        sessions.fork(&acme(), &id, None, MAX_FORKS + 1, &ForkParts::default()).await.unwrap_err();
     assert!(error.to_string().starts_with("at most 16 forks in one call are possible; "));
-    let forks = sessions.fork(&acme(), &id, Some(&first), MAX_FORKS).await.unwrap();
+    let forks =
+        sessions.fork(&acme(), &id, Some(&first), MAX_FORKS, &ForkParts::default()).await.unwrap();
     let forks: Vec<SessionId> = forks.into_iter().map(Result::unwrap).collect();
     assert_eq!(place.files().len(), 2, "they share the pack");
     let turn = sessions.turn(&forks[0]).await.unwrap();
@@ -406,7 +410,12 @@ async fn forks_are_sessions_of_their_own() {
     assert_eq!(sessions.state(&id).await.unwrap(), [&b"first"[..], b"second"]);
     assert_eq!(sessions.head(&id).await, Some(second));
     // A fork of a fork, whose packs are of three sessions.
-    let nested = sessions.fork(&acme(), &forks[1], None, 1).await.unwrap().remove(0).unwrap();
+    let nested = sessions
+        .fork(&acme(), &forks[1], None, 1, &ForkParts::default())
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
     sessions.run(&nested, b"nested").await;
     sessions.close(&acme(), &id).await.unwrap();
     sessions.close(&acme(), &forks[1]).await.unwrap();
@@ -520,7 +529,7 @@ async fn quotas_are_those_of_a_tenant() {
     let id = sessions.new_session().await;
     sessions.new_session().await;
     sessions.run(&id, &[1; 2_000]).await;
-    let forks = sessions.fork(&acme(), &id, None, 3).await.unwrap();
+    let forks = sessions.fork(&acme(), &id, None, 3, &ForkParts::default()).await.unwrap();
     let made: Vec<bool> = forks.iter().map(Result::is_ok).collect();
     assert_eq!(made, [true, false, false]);
     let error = sessions.create(&acme(), order()).await.unwrap_err();

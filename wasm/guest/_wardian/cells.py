@@ -394,7 +394,7 @@ def _ended(session: Session, job: dict[str, Any]) -> bytes:
     threads.settle()
     session.let_tasks_run()
     timers.end()
-    display.show_value(value)
+    display.show_value(value, job["cell"].get("shows_value", False))
     display.show_open_figures()
     return conversion.shown(value, job["strict_output"])
 

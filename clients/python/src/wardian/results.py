@@ -374,6 +374,8 @@ class SessionState:
     answers. `closed`: the session has ended with the cell."""
     reason: str | None
     """Why it was rolled back."""
+    state_digest: str | None
+    """The digest of the whole memory and the workspace after the cell, in a reproducible session."""
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -384,6 +386,7 @@ class SessionState:
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
             state=cast(CellState, _wire.text(raw, "state")),
             reason=_wire.text_or_none(raw, "reason"),
+            state_digest=_wire.text_or_none(raw, "state_digest"),
             raw=raw,
         )
 

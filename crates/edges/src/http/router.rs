@@ -96,6 +96,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing 
         .route("/v1/sessions/{id}/fork", post(sessions::fork::<M>))
         .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt::<M>))
         .route("/v1/sessions/{id}/notebook", get(sessions::notebook::<M>))
+        .route("/v1/sessions/{id}/record", get(sessions::record::<M>))
         .route("/v1/sessions/{id}/restore", post(sessions::restore::<M>))
         .route(
             "/v1/skills/{name}/{version}",

@@ -56,7 +56,7 @@ impl RunEnding {
 }
 
 impl RunInputs {
-    fn check(&self) -> Result<(), ProvenanceError> {
+    pub(super) fn check(&self) -> Result<(), ProvenanceError> {
         ensure(self.seed <= MAX_SEED, "`seed` is out of its bounds")?;
         ensure(self.epoch <= MAX_EPOCH, "`epoch` is out of its bounds")?;
         ensure(

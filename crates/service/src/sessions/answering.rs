@@ -11,7 +11,8 @@ use crate::sessions::asked::AskedCell;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::held_cells::{HeldCell, TakenCell};
-use crate::sessions::order::{CellParts, NEW, refuse_what_first_cells_set};
+use crate::sessions::order::{CellParts, NEW};
+use crate::sessions::setup::refuse_what_first_cells_set;
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
@@ -36,7 +37,7 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
-        let mut parts = CellParts::of(&mut params, listener)?;
+        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         let mut answers = params.answers.take().unwrap_or_default();
         let planned = self.plan_next(caller, &session, &parts).await?;
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
@@ -53,7 +54,7 @@ impl Service {
             CellTurn::Own(Box::new(turn))
         };
         let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await;
-        self.close_after(caller, &session, &order, answered?).await
+        self.close_after(caller, &session, &order, answered?.result).await
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
@@ -67,7 +68,7 @@ impl Service {
     ) -> Result<bool, ServiceError> {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(id)?).await?;
-        let mut parts = CellParts::of_interrupt();
+        let mut parts = CellParts::of_interrupt(self.policy.limits.keep_files);
         let planned = self.plan_next(caller, &session, &parts).await?;
         let turn =
             if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {

@@ -7,6 +7,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::files::SessionFiles;
+use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
@@ -46,6 +47,21 @@ pub trait SessionCalls: Send + Sync + 'static {
     ///
     /// The engine is not ready.
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError>;
+
+    /// Makes a session, and executes the programs of a notebook in it, up to the first one that fails.
+    ///
+    /// # Errors
+    ///
+    /// The text is no notebook, or as for [`create_session`](Self::create_session). A cell that cannot be
+    /// executed is part of the answer.
+    fn import_notebook(
+        &self,
+        _caller: &Caller,
+        _text: &[u8],
+        _order: NotebookOrder,
+    ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
+        async { Err(ServiceError::NoSessions) }
+    }
 }
 
 impl SessionCalls for Service {
@@ -82,6 +98,15 @@ impl SessionCalls for Service {
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         Ok(SessionFiles::of(self))
     }
+
+    async fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> Result<ImportedNotebook, ServiceError> {
+        Box::pin(self.begin_notebook(caller, text, order)).await
+    }
 }
 
 impl<S: SessionCalls> SessionCalls for Arc<S> {
@@ -107,5 +132,14 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
 
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         S::session_files(self)
+    }
+
+    fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
+        S::import_notebook(self, caller, text, order)
     }
 }

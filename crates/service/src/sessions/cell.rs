@@ -18,6 +18,7 @@ use crate::runs::active::ActiveRun;
 use crate::sessions::asked::{self, AskedCell, CalledTools};
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
+use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
@@ -28,6 +29,7 @@ use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
+use wardian_formats::provenance::{SessionInputs, Toolchain};
 use wardian_sessions::{CellEnds, MAX_RESULT, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
@@ -35,6 +37,10 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Bytes of a pack beyond which it is asked how long its whole chain is.
 const LARGE_PACK: u64 = 4 << 20;
+
+/// Why a cell of a reproducible session cannot wait.
+const ASKS_NOBODY: &str =
+    "a reproducible session has nobody to ask: `input()` and tools do not work in it";
 
 /// The turn of a cell.
 #[derive(Debug)]
@@ -68,6 +74,10 @@ pub(crate) struct PlannedCell {
     pub(crate) tools: CalledTools,
     /// The answers with which it goes on, if it has waited.
     pub(crate) answers: Option<JsonText>,
+    /// True if its value is displayed whatever it is.
+    pub(crate) shows_value: bool,
+    /// What its session must follow from, if it repeats another one.
+    pub(crate) expected: Option<Box<SessionInputs>>,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -80,6 +90,7 @@ struct RunningTurn {
     tools: BTreeSet<String>,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
+    draft: Option<Box<CellDraft>>,
     earlier: Option<String>,
 }
 
@@ -93,6 +104,8 @@ pub(crate) struct EndedCell {
     tools: BTreeSet<String>,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
+    /// What has decided it, if its session is reproducible.
+    draft: Option<Box<CellDraft>>,
     /// The result of its earlier parts, if it has waited.
     earlier: Option<String>,
     /// Its state to keep, or why there is none.
@@ -113,7 +126,29 @@ impl PlannedCell {
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
         let CellFacts { number, must_reseed, .. } = self.facts;
-        CellOrder { tools, answers, ..CellOrder::new(number, must_reseed) }
+        let order = CellOrder::new(number, must_reseed);
+        CellOrder { tools, answers, shows_value: self.shows_value, ..order }
+    }
+
+    /// What decides the cell, if its session is reproducible.
+    ///
+    /// # Errors
+    ///
+    /// It repeats a cell of another session, and something else would decide it.
+    fn draft(
+        &self,
+        job: &Job,
+        toolchain: &Toolchain,
+    ) -> Result<Option<Box<CellDraft>>, ServiceError> {
+        let draft = CellDraft::of(job, self.facts.head.as_ref(), toolchain);
+        let draft = draft.map_err(ServiceError::Unserialisable)?;
+        let found = draft.as_ref().and_then(CellDraft::session);
+        if let Some((expected, found)) = self.expected.as_ref().zip(found)
+            && let Some(other) = expected.difference(found)?
+        {
+            return Err(ServiceError::OtherInputs(other));
+        }
+        Ok(draft.map(Box::new))
     }
 
     /// The cell as this run, which an interrupt of its session reaches.
@@ -139,11 +174,12 @@ impl PlannedCell {
     /// The cell was not begun.
     pub(crate) async fn run(
         self,
-        (pool, room): (&Pool, &SessionRoom),
+        (pool, room, toolchain): (&Pool, &SessionRoom, &Toolchain),
         caller: &Caller,
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
+        let draft = self.draft(&job, toolchain)?;
         let Self { facts, turn, run, tools, earlier, .. } = self;
         let running = run.map(|run| room.note_running(facts.session.clone(), run));
         let turn = match turn {
@@ -153,12 +189,12 @@ impl PlannedCell {
                 let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
                     return Err(wait_lost(&facts));
                 };
-                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
         let is_reseeded = !facts.must_reseed;
-        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
         let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
@@ -207,7 +243,7 @@ impl PlannedCell {
     }
 
     fn ended(
-        RunningTurn { turn, tools, is_reseeded, earlier }: RunningTurn,
+        RunningTurn { turn, tools, is_reseeded, draft, earlier }: RunningTurn,
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
@@ -230,7 +266,11 @@ impl PlannedCell {
         let unconfirmed = "the interpreter did not confirm that its randomness was renewed";
         let state = state
             .and_then(|state| if is_reseeded { Ok(state) } else { Err(unconfirmed.to_owned()) });
-        (finished, EndedCell { turn, requests, tools, is_reseeded, earlier, state })
+        let state = match (&draft, requests.is_empty()) {
+            (Some(_), false) => Err(ASKS_NOBODY.to_owned()),
+            _ => state,
+        };
+        (finished, EndedCell { turn, requests, tools, is_reseeded, draft, earlier, state })
     }
 }
 
@@ -242,7 +282,7 @@ impl EndedCell {
         (room, most): (&SessionRoom, ByteCount),
         mut answered: Answered,
     ) -> Answered {
-        let Self { turn, requests, tools, is_reseeded, earlier, state } = self;
+        let Self { turn, requests, tools, is_reseeded, draft, earlier, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let waits = !requests.is_empty();
@@ -254,19 +294,21 @@ impl EndedCell {
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
         }
-        let state_of = |state, checkpoint| {
+        let noted = noted_of(draft, &state, &answered);
+        let digest = noted.as_ref().map(|run| run.run.ending.state_digest);
+        let state_of = |state, checkpoint, state_digest| {
             let id = session.clone();
-            Some(SessionResult { id, cell, checkpoint, state, reason: None })
+            Some(SessionResult { id, cell, checkpoint, state, reason: None, state_digest })
         };
         if waits {
-            answered.result.session = state_of(CellFate::Waiting, head.clone());
+            answered.result.session = state_of(CellFate::Waiting, head.clone(), None);
         }
         let left = LeftCell { place: (session.clone(), cell), head, waits, earlier };
         let kept = match state {
             Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
             {
                 None => {
-                    let ends = left.clone().ends(answered.result.clone());
+                    let ends = left.clone().ends(answered.result.clone(), noted.as_ref());
                     keep(turn, pack, (ends, asked)).await.map(|at| {
                         let memory = ByteCount::bytes(answered.result.memory_peak_bytes);
                         if let Some(guest) = guest {
@@ -289,11 +331,21 @@ impl EndedCell {
         };
         match kept {
             Ok(_) if waits => {}
-            Ok(at) => answered.result.session = state_of(CellFate::Kept, at),
+            Ok(at) => answered.result.session = state_of(CellFate::Kept, at, digest),
             Err(reason) => answered.result = left.rolled_back(answered.result, &reason),
         }
         answered
     }
+}
+
+/// What is noted of a cell of a reproducible session whose state can be kept.
+fn noted_of(
+    draft: Option<Box<CellDraft>>,
+    state: &Result<(LeftState, Option<AskedCell>), String>,
+    answered: &Answered,
+) -> Option<KeptRun> {
+    let Ok((LeftState::Packed(_, pack), None)) = state else { return None };
+    draft?.ended(answered, pack.facts.root).ok()
 }
 
 /// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.

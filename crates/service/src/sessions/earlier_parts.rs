@@ -4,6 +4,7 @@
 
 use serde::Deserialize;
 
+use crate::sessions::reproducible::cell_record::{KeptRun, with_record};
 use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
 use wardian_formats::protocol::methods::execution::{
     MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
@@ -79,9 +80,13 @@ impl LeftCell {
         CellEnd { result, fuel }
     }
 
-    /// The end of the cell with this answer, and the one if its state cannot be kept.
-    pub(crate) fn ends(self, result: RunResult) -> CellEnds {
-        let end = self.end(&result);
+    /// The end of the cell with this answer and what is `noted` of it, and the end if its state cannot be
+    /// kept.
+    pub(crate) fn ends(self, result: RunResult, noted: Option<&KeptRun>) -> CellEnds {
+        let mut end = self.end(&result);
+        if let Some(run) = noted {
+            end.result = with_record(&result, end.result.as_deref(), run);
+        }
         CellEnds::new(end, move |cause| self.end(&self.rolled_back(result, &cause.to_string())))
     }
 }
@@ -101,7 +106,8 @@ pub(crate) fn rolled_back(
     checkpoint: Option<CheckpointId>,
     reason: String,
 ) -> SessionResult {
-    SessionResult { id, cell, checkpoint, state: CellFate::RolledBack, reason: Some(reason) }
+    let (state, reason) = (CellFate::RolledBack, Some(reason));
+    SessionResult { id, cell, checkpoint, state, reason, state_digest: None }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub(crate) mod kept_guests;
 pub(crate) mod notebook;
 pub(crate) mod observed;
 pub(crate) mod order;
+pub(crate) mod reproducible;
 pub(crate) mod room;
 mod setup;
 pub(crate) mod views;

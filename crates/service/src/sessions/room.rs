@@ -14,9 +14,11 @@ use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
+use crate::sessions::setup::parts_of_fork;
 use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
-    SessionList, SessionReport, SessionUsageView, SessionView, checkpoint_id, place_of, session_id,
+    CellPage, CellView, CheckpointView, ForkOrder, ForkView, Forks, InterruptView, LiveSession,
+    SessionDetail, SessionList, SessionReport, SessionUsageView, SessionView, checkpoint_id,
+    place_of, session_id,
 };
 use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
@@ -52,8 +54,8 @@ const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
 /// Bytes of programs and results after which a page is full.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 
-/// Bytes of programs and results after which a notebook is full.
-const MAX_NOTEBOOK_BYTES: u64 = 32 << 20;
+/// Bytes of programs and results after which a notebook or a record is full.
+pub(super) const MAX_NOTEBOOK_BYTES: u64 = 32 << 20;
 
 /// Longest name of a checkpoint, in characters.
 const MAX_NAME: usize = 200;
@@ -251,27 +253,32 @@ impl SessionRoom {
         notebook_of(caller, blobs, cells, left_out).await
     }
 
-    /// Makes sessions of a checkpoint of another one.
+    /// Makes sessions of a checkpoint of another one. Those of a reproducible session have its cells, and go
+    /// on with its random numbers unless they have a seed.
     ///
     /// # Errors
     ///
-    /// The tenant has no such session or checkpoint, `count` is too large, or the store fails.
+    /// The tenant has no such session or checkpoint, `count` is too large, the session takes no seed, or the
+    /// store fails.
     pub async fn fork(
         &self,
         caller: &Caller,
         id: &str,
-        checkpoint: Option<&str>,
-        count: Option<u64>,
+        order: &ForkOrder,
     ) -> Result<Forks, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let checkpoint = checkpoint.map(checkpoint_id).transpose()?;
-        let count = count.unwrap_or(1);
+        let checkpoint = order.checkpoint.as_deref().map(checkpoint_id).transpose()?;
+        let count = order.count.unwrap_or(1);
         let most = usize::try_from(count).ok().filter(|count| (1..=MAX_FORKS).contains(count));
         let Some(count) = most else {
             let expected = format!("a number from 1 to {MAX_FORKS}");
             return Err(ParamsError::wrong("count", expected, count.to_string()).into());
         };
-        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await;
+        let parent = store.find(&caller.tenant, &id).await?;
+        // A cell may end meanwhile, and its state is not the one that the caller knows.
+        let checkpoint = checkpoint.as_ref().or(parent.head.as_ref());
+        let own = parts_of_fork(&parent, checkpoint, order.seed)?;
+        let made = store.fork(&caller.tenant, &id, checkpoint, count, &own).await;
         let made = made.map_err(|cause| self.note_damage(caller, &id, cause.into()))?;
         let mut forks = Vec::with_capacity(made.len());
         for fork in made {
@@ -445,7 +452,7 @@ impl SessionRoom {
     }
 
     /// The store, for a caller that may run code.
-    fn of(&self, caller: &Caller) -> Result<&Sessions, ServiceError> {
+    pub(super) fn of(&self, caller: &Caller) -> Result<&Sessions, ServiceError> {
         ensure_has(caller, Right::Code)?;
         self.store()
     }
@@ -468,7 +475,7 @@ impl Drop for RunningCell<'_> {
 
 /// Reads the cells of a session with higher numbers than `after`: at most so many, and with the last of them
 /// not many more than so many bytes.
-async fn read_cells(
+pub(super) async fn read_cells(
     store: &Sessions,
     caller: &Caller,
     id: &SessionId,
@@ -492,7 +499,7 @@ async fn read_cells(
 }
 
 /// Bytes of the program and the result of a cell.
-fn text_length(cell: &StoredCell) -> u64 {
+pub(super) fn text_length(cell: &StoredCell) -> u64 {
     let texts = [cell.source.as_ref(), cell.result.as_ref()];
     let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
     ByteCount::from(length).as_u64()

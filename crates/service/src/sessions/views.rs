@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::ServiceError;
+use crate::sessions::reproducible::cell_record::without_record;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{
@@ -222,6 +223,19 @@ impl CellView {
     }
 }
 
+/// Which state is forked, how often, and how the forks go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForkOrder {
+    /// The checkpoint; the one that the session is at without it.
+    pub checkpoint: Option<String>,
+    /// The number of forks; one without it.
+    pub count: Option<u64>,
+    /// The seed of their randomness from there on, if the session is reproducible. They go on with the same
+    /// random numbers without it.
+    pub seed: Option<u64>,
+}
+
 /// The answer to a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forks {
@@ -251,10 +265,11 @@ pub struct InterruptView {
 
 /// The result of a cell that was kept, with the member `session` of its answer. When the result was stored,
 /// its checkpoint had no name yet; results of other cells have the member already.
-fn with_session(id: &SessionId, cell: &StoredCell, mut result: String) -> String {
+fn with_session(id: &SessionId, cell: &StoredCell, result: String) -> String {
+    let (mut result, state_digest) = without_record(result);
     let (id, number, checkpoint) = (id.clone(), cell.number, cell.checkpoint.clone());
-    let state = CellFate::Kept;
-    let session = SessionResult { id, cell: number, checkpoint, state, reason: None };
+    let (state, reason) = (CellFate::Kept, None);
+    let session = SessionResult { id, cell: number, checkpoint, state, reason, state_digest };
     if let Ok(session) = serde_json::to_string(&session)
         && result.ends_with('}')
     {
@@ -298,6 +313,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::sessions::reproducible::testing::noted_after;
     use wardian_vocabulary::ids::Digest;
 
     #[test]
@@ -321,6 +337,9 @@ mod tests {
         let kept = view(CellState::Kept, r#"{"output":1}"#);
         assert_eq!(kept, json!({"output": 1, "session": expected}));
         assert_eq!(view(CellState::Kept, "{}")["session"], expected);
+        let noted = view(CellState::Kept, &noted_after(None).unwrap());
+        assert_eq!(noted["session"]["state_digest"], json!(Digest::of(b"state")));
+        assert_eq!((&noted["status"], noted.get("record")), (&json!("failed"), None));
         let left = r#"{"output":null,"session":{"state":"rolled_back"}}"#;
         assert_eq!(view(CellState::RolledBack, left)["session"]["state"], "rolled_back");
     }

@@ -45,15 +45,14 @@ pub trait SessionRows: Send + Sync {
     /// Adds a session with its key, unless its tenant has `most` open ones. Returns false then.
     async fn create(&self, session: &NewSession, most: u64) -> Result<bool, DatabaseError>;
 
-    /// Adds forks of a checkpoint, which must reseed, as long as the tenant has fewer than `most` open
-    /// sessions.
+    /// Adds forks of a checkpoint, which must reseed, as long as the tenant has room for them.
     async fn fork(
         &self,
         tenant: &TenantId,
         from: (&SessionId, &CheckpointId),
         forks: &[NewFork],
         now_ms: u64,
-        most: u64,
+        room: ForkRoom,
     ) -> Result<Forked, DatabaseError>;
 
     /// A session of this tenant, also one that has expired.
@@ -224,11 +223,22 @@ pub trait SessionCheckpoints: Send + Sync {
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError>;
 }
 
+/// The room that a tenant has for forks.
+#[derive(Debug, Clone, Copy)]
+pub struct ForkRoom {
+    /// Open sessions at most.
+    pub sessions: u64,
+    /// Bytes of all its sessions at most. Only forks that have cells take some.
+    pub bytes: u64,
+}
+
 /// The outcome of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
     /// So many forks were made, the first of those that were asked for.
     Done(usize),
+    /// The same, and the tenant's bytes have no room for the cells of another one.
+    Full(usize),
     /// There is no such session, or its time is over.
     NoSession,
     /// The session has no such checkpoint.

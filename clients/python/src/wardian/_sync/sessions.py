@@ -163,15 +163,25 @@ class Session:
         """The cells and their outputs as a Jupyter notebook (nbformat 4)."""
         return _calls.object_of(self._sessions.send(_calls.get(f"{self._path}/notebook")))
 
+    def record(self) -> JsonObject:
+        """The record of a reproducible session: its cells, with what came out of them."""
+        return _calls.object_of(self._sessions.send(_calls.get(f"{self._path}/record")))
+
     def fork(
-        self, count: int = 1, *, checkpoint: str | Checkpoint | None = None, keep: bool | None = None
+        self,
+        count: int = 1,
+        *,
+        checkpoint: str | Checkpoint | None = None,
+        seed: int | None = None,
+        keep: bool | None = None,
     ) -> list[Session]:
         """New sessions that begin with the state of this one, or with an earlier one.
 
-        Each is closed on its own. `keep` defaults to that of this session. Raises `QuotaExceeded`,
-        and leaves no fork, if the tenant may not have so many sessions.
+        Each is closed on its own. `keep` defaults to that of this session. Forks of a reproducible
+        session draw the same random numbers as it does, unless they get a `seed`. Raises
+        `QuotaExceeded`, and leaves no fork, if the tenant may not have so many sessions.
         """
-        body = _wire.without_none(count=count, checkpoint=_id_or_none(checkpoint))
+        body = _wire.without_none(count=count, checkpoint=_id_or_none(checkpoint), seed=seed)
         raw = self._post("fork", body, is_repeatable=False)
         kept = self.keep if keep is None else keep
         forks: list[Session] = []

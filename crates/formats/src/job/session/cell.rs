@@ -25,6 +25,10 @@ pub const MAX_INLINE_TOTAL: usize = 1 << 20;
 /// Longest MIME type of a part, in bytes: as long as that of a blob.
 pub const MAX_PART_KIND: usize = 127;
 
+/// The kind of an empty form that marks the value of a cell among the objects that it displayed, if the
+/// order asks for it.
+pub const VALUE_KIND: &str = "application/vnd.wardian.value+json";
+
 /// The time that a cell has to end after it was interrupted, by its caller or at its time limit. Then it
 /// is stopped, and its guest is of no use any more.
 pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
@@ -48,13 +52,17 @@ pub struct CellOrder {
     /// with the `number` of each request and its `output` or `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<JsonText>,
+    /// True if the value of the cell is displayed whatever it is, also as text alone. Its bundle has a form
+    /// of the kind [`VALUE_KIND`] then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_value: bool,
 }
 
 impl CellOrder {
     /// A cell that begins, and whose program may call no tools.
     #[must_use]
     pub const fn new(number: u32, reseed: bool) -> Self {
-        Self { number, reseed, tools: None, answers: None }
+        Self { number, reseed, tools: None, answers: None, shows_value: false }
     }
 }
 

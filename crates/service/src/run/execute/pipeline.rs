@@ -261,8 +261,8 @@ impl Service {
         let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` started from the image `{}`", run.id, image.name());
         let blobs = (std::mem::take(&mut planned.blobs), std::mem::take(&mut planned.placed));
-        let ((lasting, limits), document) = (planned.limits.split(), planned.document.as_ref());
-        let inputs = open_inputs(&self.blobs.files, caller, blobs, &lasting, document).await?;
+        let ((lasting, limits), recorded) = (planned.limits.split(), planned.recorded_blobs());
+        let inputs = open_inputs(&self.blobs.files, caller, blobs, &lasting, recorded).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
         let (mounted, skills) = mounts_and_contents(planned.skills);
@@ -361,7 +361,7 @@ impl Service {
         // The answer needs no content of the order, which is dropped here.
         let (finished, cell) = match (cell, purpose) {
             (Some(cell), _) => {
-                let place = (&**pool, &self.sessions);
+                let place = (&**pool, &self.sessions, &self.answers.toolchain);
                 let (finished, cell) = Box::pin(cell.run(place, caller, job, &mut host)).await?;
                 (finished, Some(cell))
             }

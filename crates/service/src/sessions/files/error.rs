@@ -73,6 +73,16 @@ pub enum FilesError {
         /// The path as sent.
         path: String,
     },
+    /// The files of a reproducible session are those that its cells leave.
+    #[error(
+        "the files of a reproducible session change in its cells alone, because a repetition has nothing \
+         else: let a cell write or remove `{}`, or begin a session with `input_blobs`",
+        shown(path)
+    )]
+    Reproducible {
+        /// The path as sent.
+        path: String,
+    },
     /// The state after the change is not kept.
     #[error("nothing was changed: {reason}")]
     NotKept {
@@ -112,9 +122,11 @@ impl FilesError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. } | Self::Outside { .. } => ErrorKind::FileNotFound,
-            Self::Path | Self::WritePath(_) | Self::Misfit { .. } | Self::WrongLength { .. } => {
-                ErrorKind::InvalidParams
-            }
+            Self::Path
+            | Self::WritePath(_)
+            | Self::Misfit { .. }
+            | Self::WrongLength { .. }
+            | Self::Reproducible { .. } => ErrorKind::InvalidParams,
             Self::TooLarge { .. } | Self::NotTaken { .. } => ErrorKind::TooLarge,
             Self::NoSpace { .. } | Self::NotKept { .. } => ErrorKind::QuotaExceeded,
             Self::Failed { .. } => ErrorKind::Internal,
@@ -148,6 +160,9 @@ mod tests {
         let full = FilesError::of(FilesRefusal::NoSpace, "a", limit);
         assert_eq!(full.kind(), ErrorKind::QuotaExceeded);
         assert!(full.to_string().contains("1 MiB"), "{full}");
+        let fixed = FilesError::Reproducible { path: "data/a".to_owned() };
+        assert_eq!((fixed.kind(), fixed.parameter()), (ErrorKind::InvalidParams, None));
+        assert!(fixed.to_string().contains("let a cell write or remove `data/a`"), "{fixed}");
         let folder = FilesError::of(FilesRefusal::IsFolder, "a", limit);
         assert_eq!((folder.kind(), folder.parameter()), (ErrorKind::InvalidParams, Some("path")));
     }

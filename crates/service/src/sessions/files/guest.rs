@@ -12,7 +12,7 @@ use crate::run::prepare::mounted_skill::mounts_and_contents;
 use crate::service::Service;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::host::FilesHost;
-use crate::sessions::order::unusable;
+use crate::sessions::setup::unusable;
 use wardian_dispatch::{
     DispatchError, FinishedRun, GuestSpec, HeldGuest, PackContent, SealedContent,
 };
@@ -133,9 +133,8 @@ impl Service {
         let (planned, begun_with) = self.plan_between(caller, session).await?;
         let mut planned = self.supplies.with_code(caller, planned).await?;
         let layers = self.supplies.layers_of_session(caller, &planned, &begun_with).await?;
-        let image = self
-            .supplies
-            .image_of_session(caller, session.image, |reason| unusable(session, reason));
+        let unusable = |reason: &str| unusable(session, reason);
+        let image = self.supplies.image_of_session(caller, &planned, (session.image, unusable));
         let image = image.await?;
         let blobs = (std::mem::take(&mut planned.blobs), std::mem::take(&mut planned.placed));
         let (limits, _) = planned.limits.split();
@@ -150,7 +149,7 @@ impl Service {
             blobs: mounts,
             hides_modules: false,
             environment: <_>::default(),
-            reproducible: None,
+            reproducible: planned.reproducible,
             counts_fuel: planned.limits.fuel.is_some(),
             limits,
         });

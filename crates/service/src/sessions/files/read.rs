@@ -10,7 +10,7 @@ use crate::error::ServiceError;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::guest::{CarriedOut, TakenTurn};
-use crate::sessions::order::workspace_of;
+use crate::sessions::setup::workspace_of;
 use crate::sessions::views::wait_of;
 use crate::transfers::TransferPermit;
 use crate::transfers::download::{BlobBytes, DOWNLOAD_MEMORY, PIECE};

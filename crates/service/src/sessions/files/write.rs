@@ -10,7 +10,7 @@ use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::guest::{CarriedOut, TakenTurn};
 use crate::sessions::files::read::refused;
-use crate::sessions::order::workspace_of;
+use crate::sessions::setup::{setup_of, workspace_of};
 use crate::sessions::views::{checkpoint_id, wait_of};
 use crate::transfers::TransferPermit;
 use crate::transfers::upload::UPLOAD_MEMORY;
@@ -64,8 +64,8 @@ impl SessionFiles<'_> {
     ///
     /// # Errors
     ///
-    /// The tenant has no such session, the path is malformed, the content does not fit into the workspace,
-    /// the session is not where it is expected to be, or the server is busy.
+    /// The tenant has no such session, the session is reproducible, the path is malformed, the content does
+    /// not fit into the workspace, the session is not where it is expected to be, or the server is busy.
     pub async fn begin(
         &self,
         caller: &Caller,
@@ -75,6 +75,7 @@ impl SessionFiles<'_> {
     ) -> Result<FileUpload, ServiceError> {
         let path = WorkspacePath::parse(path).map_err(FilesError::WritePath)?;
         let session = self.find(caller, id).await?;
+        refuse_reproducible(&session, path.as_str())?;
         let (expected, limit) = (expected_by(order)?, workspace_of(&session)?);
         if expected.is_some() && expected != session.head {
             return Err(SessionsError::Conflict { head: session.head }.into());
@@ -132,6 +133,7 @@ impl SessionFiles<'_> {
             return Err(FilesError::Path.into());
         }
         let session = self.find(caller, id).await?;
+        refuse_reproducible(&session, path)?;
         let files = FilesOrder::Remove { path: path.to_owned() };
         let note = format!("# removed {}", path.escape_debug());
         let change = self.change(caller, (&session, order, note), (files, path.to_owned()), None);
@@ -172,8 +174,9 @@ impl SessionFiles<'_> {
             let memory = finished.outcome.usage.memory_peak;
             room.guests().put(session.id.clone(), at.clone(), guest, memory);
         }
-        let (checkpoint, state, reason) = (Some(at), CellFate::Kept, None);
-        let session = SessionResult { id: session.id.clone(), cell, checkpoint, state, reason };
+        let (id, checkpoint, state) = (session.id.clone(), Some(at), CellFate::Kept);
+        let session =
+            SessionResult { id, cell, checkpoint, state, reason: None, state_digest: None };
         let size_bytes = size.map(ByteCount::as_u64);
         Ok(FileChange { path, size_bytes, replaced, session })
     }
@@ -198,6 +201,14 @@ impl FileUpload {
 /// The checkpoint that the session has to be at.
 fn expected_by(order: ChangeOrder<'_>) -> Result<Option<CheckpointId>, ServiceError> {
     order.if_checkpoint.map(checkpoint_id).transpose()
+}
+
+/// Refuses a change of which the record of a session would say nothing.
+fn refuse_reproducible(session: &StoredSession, path: &str) -> Result<(), ServiceError> {
+    match setup_of(session)?.reproducible {
+        Some(_) => Err(FilesError::Reproducible { path: path.to_owned() }.into()),
+        None => Ok(()),
+    }
 }
 
 /// Keeps the state after a change.

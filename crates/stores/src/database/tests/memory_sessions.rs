@@ -272,7 +272,7 @@ impl SessionRows for MemorySessions {
         from: (&SessionId, &CheckpointId),
         forks: &[NewFork],
         now_ms: u64,
-        most: u64,
+        ForkRoom { sessions: most, bytes }: ForkRoom,
     ) -> Result<Forked, DatabaseError> {
         let mut tables = self.0.lock();
         let room = most.saturating_sub(tables.open(tenant, now_ms));
@@ -283,20 +283,32 @@ impl SessionRows for MemorySessions {
         };
         let Some(checkpoint) = parent.checkpoint(from.1) else { return Ok(Forked::NoCheckpoint) };
         let forks = at_most(forks.iter(), room);
-        for fork in &forks {
+        for (made, fork) in forks.iter().enumerate() {
             let keys = fork.keys.iter().map(|key| (key.origin.clone(), key.wrapped.clone()));
-            let made = StoredCheckpoint {
+            let forked = StoredCheckpoint {
                 parent: None,
                 name: None,
                 made_ms: now_ms,
                 ..checkpoint.clone()
             };
+            let has_ended = |cell: &StoredCell| {
+                fork.own.has_cells
+                    && cell.number <= checkpoint.id.cell()
+                    && matches!(cell.state, CellState::Kept | CellState::RolledBack)
+            };
+            let cells = parent.cells.iter().filter(|(_, cell)| has_ended(cell));
+            let own = cells
+                .clone()
+                .map(|(_, cell)| cell_bytes(cell.source.as_deref(), cell.result.as_deref()));
+            if fork.own.has_cells && tables.bytes(tenant) + own.sum::<u64>() > bytes {
+                return Ok(Forked::Full(made));
+            }
             let mut session = Session {
                 must_reseed: true,
                 keys: keys.collect(),
-                cells: BTreeMap::new(),
+                cells: cells.map(|(number, cell)| (*number, cell.clone())).collect(),
                 parked: None,
-                checkpoints: [(checkpoint.id.cell(), made)].into(),
+                checkpoints: [(checkpoint.id.cell(), forked)].into(),
                 ..parent.clone()
             };
             session.row = StoredSession {
@@ -308,6 +320,7 @@ impl SessionRows for MemorySessions {
                     session: from.0.clone(),
                     checkpoint: from.1.clone(),
                 }),
+                setup: fork.own.setup.clone().unwrap_or_else(|| parent.row.setup.clone()),
                 ..parent.row.clone()
             };
             session.use_at(now_ms);
