@@ -60,8 +60,8 @@ Examples:
   wardian sessions record ses_aaaaaaaaaaaaaaaaaaaaaaaaaa -o session.json
   wardian verify session.json
 
-Only reproducible sessions have records. `wardian verify` executes the cells again and names the first
-one that differs. See docs/reproducible.md.";
+Only reproducible sessions have records. `wardian verify` executes the cells again and names the
+first one that differs. See docs/reproducible.md.";
 
 pub(super) const NOTEBOOK: &str = "\
 Examples:

@@ -264,7 +264,12 @@ async fn answer_of_rest(store: &dyn SessionStore, known: &Known, step: Step) -> 
 
 async fn answer_of_losses(store: &dyn SessionStore, known: &Known, step: Step) -> String {
     match step {
-        Step::Lose { pack } => format!("{:?}", store.lose_pack(&known.pack(pack)).await.unwrap()),
+        Step::Lose { pack } => {
+            // Packs are found to be lost at the start of a server, when no cell runs.
+            let rolled_back = store.roll_back_running().await.unwrap();
+            let lost = store.lose_pack(&known.pack(pack)).await.unwrap();
+            format!("{rolled_back:?} {lost:?}")
+        }
         Step::Settle { pack } => {
             let packs = [known.pack(pack)];
             format!("{:?}", store.settle_packs(&packs).await.unwrap())
