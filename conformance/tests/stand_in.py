@@ -38,7 +38,7 @@ METHODS = {
             "strict_output": bool,
             "detach": bool,
             "idempotency_key": str,
-            "reproducible": bool,
+            "reproducible": (bool, dict),
             "session": (str, dict),
         },
     ),

@@ -56,7 +56,7 @@ fn what_is_no_notebook_makes_no_session() {
     ] {
         let refused = client.post_json(&format!("/v1/sessions{path}"), &sent);
         assert_eq!(refused.status, 400, "{path}: {refused:?}");
-        assert!(refused.error().1.contains(expected), "{path}: {refused:?}");
+        assert!(refused.message().contains(expected), "{path}: {refused:?}");
     }
     assert_eq!(client.get("/v1/sessions").json()["sessions"], json!([]));
 }

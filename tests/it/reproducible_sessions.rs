@@ -213,7 +213,7 @@ fn a_record_is_executed_again_and_names_the_first_cell_that_differs() {
     let path = format!("/v1/sessions/{}/record", ordinary["id"].as_str().unwrap());
     let refused = client.get(&path);
     assert_eq!(refused.status, 400, "{refused:?}");
-    assert!(refused.error().1.contains("not reproducible"), "{refused:?}");
+    assert!(refused.message().contains("not reproducible"), "{refused:?}");
 }
 
 #[test]

@@ -9,7 +9,9 @@ use crate::cli::commands::skill_cases::skill_tests::{SkillTests, read_tests};
 use crate::cli::commands::test::notebook::notebook_file::NotebookFile;
 use crate::cli::commands::test::notebook::notebook_tests::NotebookTests;
 use crate::cli::commands::test::packed_files::PackedFiles;
-use crate::cli::commands::test::project::{Project, entries_of, is_test_file, root_of};
+use crate::cli::commands::test::project::{
+    Project, WrittenFiles, entries_of, is_test_file, root_of,
+};
 use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
@@ -84,6 +86,7 @@ struct Finder<'a> {
     /// The folder of all projects, if the user names it.
     root: Option<PathBuf>,
     here: PathBuf,
+    written: WrittenFiles,
     plan: Plan,
     malformed: Vec<String>,
     /// Numbers of skills by their folders.
@@ -106,6 +109,7 @@ impl Plan {
             has_notebooks: args.notebooks,
             root: args.root.as_deref().map(whole).transpose()?,
             here: whole(Path::new("."))?,
+            written: WrittenFiles::of(args.junit.as_deref()),
             plan: Self::default(),
             malformed: Vec::new(),
             skills: BTreeMap::new(),
@@ -260,7 +264,7 @@ impl Finder<'_> {
         let project = match self.projects.get(&root) {
             Some(project) => Arc::clone(project),
             None => {
-                let project = Arc::new(Project::read(&root)?);
+                let project = Arc::new(Project::read(&root, &self.written)?);
                 self.projects.insert(root.clone(), Arc::clone(&project));
                 project
             }

@@ -27,6 +27,7 @@ pub(super) struct NotebookProgram {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(expecting = "an object with `nbformat` and `cells`")]
 struct SentNotebook {
     nbformat: u64,
     cells: Programs,
@@ -43,6 +44,7 @@ struct Programs {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(expecting = "a cell")]
 struct SentCell {
     cell_type: String,
     source: Source,
