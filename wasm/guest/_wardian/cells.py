@@ -133,15 +133,15 @@ class Session:
                 _show_lines(number, source)
 
     def note_value(self, number: int, value: Any) -> None:
-        """Makes a value `_`, unless the program uses these names for something else."""
+        """Keeps a value in `Out`, and makes it `_` unless the program uses these names for something else."""
+        self.values[number] = value
+        while len(self.values) > len(_LAST):
+            del self.values[next(iter(self.values))]
         namespace = self.namespace
         if any(namespace.get(name) is not one for name, one in zip(_LAST, self.last, strict=True)):
             return
         self.last = [value, *self.last[:-1]]
         namespace.update(zip(_LAST, self.last, strict=True))
-        self.values[number] = value
-        while len(self.values) > len(_LAST):
-            del self.values[next(iter(self.values))]
 
     def run(self, source: str, name: str) -> Any:
         """Runs the source of a cell, and returns the value of its last expression, or `WAITS`.
