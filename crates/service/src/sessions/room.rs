@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::held_cells::{HeldCell, HeldCells};
+use crate::sessions::kept_cells::read_cells::{read_cells, text_length};
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
@@ -24,7 +26,7 @@ use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_images::PinnedImages;
-use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, SessionsError, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SessionId;
@@ -45,12 +47,6 @@ const MAX_NOTEBOOK: u64 = 1_000;
 /// Memory for one session or checkpoint while a list is made, with its part of the answer.
 const LISTED: u64 = 2 << 10;
 
-/// Cells that are read at once. Others wait for the database meanwhile.
-const CELLS_AT_ONCE: u64 = 8;
-
-/// Memory for as many cells, with the longest programs and results.
-const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
-
 /// Bytes of programs and results after which a page is full.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 
@@ -69,6 +65,8 @@ pub struct SessionRoom {
     observer: OnceLock<SessionObserver>,
     guests: KeptGuests,
     held: Arc<HeldCells>,
+    /// Tells that a cell is held from now on.
+    pub(super) holds: Notify,
     /// The images that open sessions began as.
     pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
@@ -153,6 +151,7 @@ impl SessionRoom {
     pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
         let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
         self.held.hold(session, cell, longest);
+        self.holds.notify_waiters();
         Ok(())
     }
 
@@ -203,9 +202,10 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_CHECKPOINTS)))?;
         let session = store.find(&caller.tenant, &id).await?;
-        let checkpoints = store.checkpoints(&caller.tenant, &id, 0, MAX_CHECKPOINTS).await?;
-        let checkpoints = checkpoints.iter().map(CheckpointView::of).collect();
-        Ok(SessionDetail { session: self.view(&session).await?, checkpoints })
+        let most = MAX_CHECKPOINTS.saturating_add(1);
+        let found = store.checkpoints(&caller.tenant, &id, 0, most).await?;
+        let session = self.view(&session).await?;
+        Ok(SessionDetail::of(session, &found, MAX_CHECKPOINTS))
     }
 
     /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
@@ -242,7 +242,8 @@ impl SessionRoom {
     ) -> Result<NotebookDownload, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
-        let cells = read_cells(store, caller, &id, 0, most).await?;
+        let mut cells = read_cells(store, caller, &id, 0, most).await?;
+        self.held().show(&id, &mut cells);
         let last = cells.last().map_or(0, |last| last.number);
         let further = store.cells(&caller.tenant, &id, last, 1).await?;
         let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
@@ -299,7 +300,7 @@ impl SessionRoom {
     ///
     /// # Errors
     ///
-    /// The tenant has no such session or checkpoint, a cell is running, or the store fails.
+    /// The tenant has no such session or checkpoint, a cell is running or waits, or the store fails.
     pub async fn restore(
         &self,
         caller: &Caller,
@@ -308,6 +309,8 @@ impl SessionRoom {
     ) -> Result<SessionView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
+        store.find(&caller.tenant, &id).await?;
+        self.ensure_not_held(&id)?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
         self.guests.close(&id);
@@ -337,7 +340,7 @@ impl SessionRoom {
             Some(text) => checkpoint_id(text)?,
             None => {
                 let head = store.find(&caller.tenant, &id).await?.head;
-                head.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint: None })?
+                head.ok_or(SessionsError::NoCheckpoint { checkpoint: None })?
             }
         };
         store.name_checkpoint(&caller.tenant, &id, &checkpoint, Some(name)).await?;
@@ -345,7 +348,7 @@ impl SessionRoom {
         let found = store.checkpoints(&caller.tenant, &id, after, MAX_CHECKPOINTS).await?;
         let named = found.iter().find(|found| found.id == checkpoint).map(CheckpointView::of);
         let checkpoint = Some(checkpoint);
-        Ok(named.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint })?)
+        Ok(named.ok_or(SessionsError::NoCheckpoint { checkpoint })?)
     }
 
     /// Removes a checkpoint.
@@ -471,36 +474,4 @@ impl Drop for RunningCell<'_> {
     fn drop(&mut self) {
         self.room.running.lock().remove(&self.session);
     }
-}
-
-/// Reads the cells of a session with higher numbers than `after`: at most so many, and with the last of them
-/// not many more than so many bytes.
-pub(super) async fn read_cells(
-    store: &Sessions,
-    caller: &Caller,
-    id: &SessionId,
-    mut after: u32,
-    (most, most_bytes): (u64, u64),
-) -> Result<Vec<StoredCell>, ServiceError> {
-    let (mut cells, mut left, mut bytes) = (Vec::new(), most, 0_u64);
-    caller.memory.reserve(ByteCount::bytes(READ_AT_ONCE))?;
-    while left > 0 && bytes < most_bytes {
-        let page = store.cells(&caller.tenant, id, after, left.min(CELLS_AT_ONCE)).await?;
-        let Some(last) = page.last() else { break };
-        after = last.number;
-        let length = page.iter().map(text_length).fold(0, u64::saturating_add);
-        bytes = bytes.saturating_add(length);
-        left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
-        // They are in the answer once more.
-        caller.memory.reserve(ByteCount::bytes(length.saturating_mul(2)))?;
-        cells.extend(page);
-    }
-    Ok(cells)
-}
-
-/// Bytes of the program and the result of a cell.
-pub(super) fn text_length(cell: &StoredCell) -> u64 {
-    let texts = [cell.source.as_ref(), cell.result.as_ref()];
-    let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
-    ByteCount::from(length).as_u64()
 }
