@@ -9,6 +9,13 @@ import type { JsonObject, RunCodeParams, RunResult } from "./schema.js";
 import type { Transport } from "./transport.js";
 import { type BlobReference, blobId, printJson, query, segment } from "./wire.js";
 
+/** A session with its checkpoints. */
+export interface SessionDetail extends SessionInfo {
+  checkpoints: Checkpoint[];
+  /** The cell of the first checkpoint that is not in the list, if there are more than 1,000. */
+  left_out_from_cell?: number;
+}
+
 /** A session. Times are in milliseconds since 1970, like those of runs. */
 export interface SessionInfo {
   id: string;
@@ -199,8 +206,8 @@ export class Session implements AsyncDisposable {
   }
 
   /** The session as the server has it, with its checkpoints. */
-  async info(): Promise<SessionInfo & { checkpoints: Checkpoint[] }> {
-    const info = (await this.#get("")) as unknown as SessionInfo & { checkpoints: Checkpoint[] };
+  async info(): Promise<SessionDetail> {
+    const info = (await this.#get("")) as unknown as SessionDetail;
     this.#checkpoint = info.checkpoint;
     return info;
   }

@@ -142,6 +142,16 @@ pub enum SessionsError {
     /// The disk is full. The session is as it was before.
     #[error("the server's disk is full; close sessions that are not needed, or tell its operator")]
     DiskFull(#[source] Box<dyn Error + Send + Sync>),
+    /// The folder has packs, and the database has never had a session: it is not the one of the folder.
+    #[error(
+        "the folder `sessions` of the data folder has {packs} states, and its `sessions.db` is new: put the \
+         `sessions.db` back that belongs to them (with `-wal` and `-shm`, if they exist), or move the folder \
+         `sessions` away if these sessions are not needed any more"
+    )]
+    OtherDatabase {
+        /// The packs in the folder.
+        packs: usize,
+    },
     /// The store failed. `what` is safe to show; the cause is for the log.
     #[error("could not {what} the store of sessions")]
     Store {
@@ -172,7 +182,7 @@ impl SessionsError {
                 ErrorKind::QuotaExceeded
             }
             Self::Memory(_) | Self::Late { .. } => ErrorKind::Overloaded,
-            Self::Store { .. } => ErrorKind::Internal,
+            Self::OtherDatabase { .. } | Self::Store { .. } => ErrorKind::Internal,
         }
     }
 

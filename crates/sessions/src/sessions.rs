@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
-use tracing::warn;
 
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
+use crate::orphans::ensure_of_folder;
 use crate::pack_folder::{IMAGES, PackFolder};
 use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
@@ -23,9 +23,6 @@ use wardian_stores::sessions::{
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
-
-/// Files that are compared with their rows in one statement, at the start.
-const AT_ONCE: usize = 500;
 
 /// Sessions that are ended in one pass at most.
 const MAX_ENDED: u64 = 1_000;
@@ -83,10 +80,12 @@ pub struct SessionPage {
 
 impl Sessions {
     /// Opens the packs on this machine's disk. Rolls back the cells that a former life of the server has
-    /// left, and those that a loss of power has undone, and removes packs that have no row.
+    /// left, and those that a loss of power has undone, and removes packs that have no row, unless they are
+    /// many.
     ///
     /// # Errors
     ///
+    /// [`SessionsError::OtherDatabase`] if the folder has packs and the database has never had a session,
     /// [`SessionsError::Store`] if another server uses the folder, or it or the database fails.
     pub async fn open(
         config: SessionsConfig,
@@ -115,23 +114,14 @@ impl<D: Disk> Sessions<D> {
             Ok((Arc::new(folder), packs))
         })
         .await?;
+        ensure_of_folder(&*store, packs.len()).await?;
         store.roll_back_running().await?;
         let (turns, unsynced) = (TurnTable::default(), Unsynced::default());
         let inner = Inner { store, keys, folder, config, clock, turns, unsynced };
         let sessions = Self(Arc::new(inner));
         sessions.0.begin_life().await?;
         sessions.0.spawn_syncs();
-        let mut removed: usize = 0;
-        for packs in packs.chunks(AT_ONCE) {
-            let known = sessions.0.store.known_packs(packs).await?;
-            let orphans: Vec<_> =
-                packs.iter().filter(|pack| !known.contains(pack)).cloned().collect();
-            removed = removed.saturating_add(orphans.len());
-            sessions.0.remove_files(orphans).await?;
-        }
-        if removed > 0 {
-            warn!(removed, "states that the database of sessions does not know were removed");
-        }
+        sessions.0.tidy_up(&packs).await?;
         Ok(sessions)
     }
 

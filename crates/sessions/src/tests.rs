@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::seal::FRAME;
 use crate::testing::{Place, START, acme, end, facts, order};
 use crate::{
-    CellEnd, CellEnds, CellState, ForkParts, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription,
-    SessionOrder, SessionUsage, SessionsConfig, SessionsError, TurnRequest,
+    CellEnd, CellEnds, CellState, ForkParts, MAX_ASKED, MAX_CHAIN, MAX_FORKS, MAX_RESULT,
+    PackDescription, SessionOrder, SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
 use wardian_vocabulary::budget::CallMemory;
@@ -129,13 +129,13 @@ async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
     assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
     // It has not gone on, so it waits on.
     drop(turn);
-    let mut turn = loop {
+    let turn = loop {
         match sessions.resume_turn(&acme(), &id, waiting.clone()).await {
             Err(SessionsError::Busy { .. }) => tokio::task::yield_now().await,
             resumed => break resumed.unwrap(),
         }
     };
-    turn.set_continued(true);
+    turn.continuation().note(true);
     // A part that begins at another state is none of this cell.
     let of_head = facts(turn.head(), b"part two");
     let refused = turn.commit(of_head, b"part two".to_vec(), end()).await.unwrap_err();
@@ -158,6 +158,34 @@ async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
     turn.commit(description, b"after".to_vec(), end()).await.unwrap();
     let expected = [&b"before"[..], b"asks", b"after"];
     assert_eq!(sessions.state(&id).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_cell_that_nobody_ends_says_what_is_known_of_it() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"part");
+    // What is asked has room of its own.
+    let long = "x".repeat(MAX_RESULT + MAX_ASKED);
+    let asks = CellEnd { result: Some(long.clone()), fuel: None };
+    turn.park(description, b"part".to_vec(), asks, "requests".to_owned()).await.unwrap();
+    for is_continued in [false, true] {
+        let waiting = sessions.waiting(&acme(), &id).await.unwrap();
+        assert_eq!(waiting.result.as_ref(), Some(&long));
+        let mut turn = sessions.resume_turn(&acme(), &id, waiting).await.unwrap();
+        turn.continuation().note(is_continued);
+        turn.set_end_if_dropped(end());
+        drop(turn);
+    }
+    // The next turn is waited for, whatever becomes of the one before.
+    drop(sessions.turn(&id).await.unwrap());
+    let waiting = sessions.waiting(&acme(), &id).await.unwrap_err();
+    assert!(matches!(waiting, SessionsError::NotWaiting { .. }), "{waiting}");
+    let cells = sessions.cells(&acme(), &id, 0, 9).await.unwrap();
+    let ends: Vec<_> = cells.iter().map(|cell| (cell.state, cell.result.as_deref())).collect();
+    assert_eq!(ends, [(CellState::RolledBack, Some("done")), (CellState::RolledBack, None)]);
 }
 
 #[tokio::test]

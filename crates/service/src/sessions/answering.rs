@@ -1,5 +1,11 @@
 //! Goes on with cells that wait for their callers, or gives them up.
 
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tracing::{Instrument as _, warn};
+
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -11,7 +17,9 @@ use crate::sessions::asked::AskedCell;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::held_cells::{HeldCell, TakenCell};
+use crate::sessions::kept_cells::long_result::unknown_result;
 use crate::sessions::order::{CellParts, NEW};
+use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::refuse_what_first_cells_set;
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
@@ -21,7 +29,16 @@ use wardian_formats::protocol::methods::execution::RunCodeParams;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{CellEnd, SessionsError, StoredSession, WaitingCell};
 use wardian_stores::tenants::Right;
+use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+/// How often it is looked whether a cell is held that another call waits for, beside the moments in which one
+/// begins to be.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long an interrupt is answered after at most. A part of a cell that takes longer goes on.
+const SOON: Duration = Duration::from_secs(1);
 
 impl Service {
     /// Lets a cell go on that waits, with the answers of this call.
@@ -49,7 +66,7 @@ impl Service {
             let asked = asked_by(&session, &waiting)?;
             parts.tools = asked.tools_with(params.tools.as_deref())?;
             parts.answers = Some(asked.answered(waiting.number, answers)?);
-            parts.earlier.clone_from(&waiting.result);
+            parts.follow(caller, waiting.result.clone())?;
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
         };
@@ -58,9 +75,10 @@ impl Service {
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
-    /// ends as any cell, or waits again. Returns false if none waits.
+    /// ends as any cell, or waits again. Returns false if none waits. A cell that goes on for long is not
+    /// waited for.
     ///
-    /// Cancellation: the cell is stopped and leaves no trace.
+    /// Cancellation: a cell that was interrupted goes on.
     pub(super) async fn interrupt_waiting(
         &self,
         caller: &Caller,
@@ -82,7 +100,7 @@ impl Service {
                 let asked = asked_by(&session, &waiting)?;
                 parts.tools = asked.tools_with(None)?;
                 parts.answers = Some(asked.interrupted()?);
-                parts.earlier.clone_from(&waiting.result);
+                parts.follow(caller, waiting.result.clone())?;
                 match store.resume_turn(&caller.tenant, &session.id, waiting).await {
                     // Somebody else has answered it.
                     Err(SessionsError::Busy { .. } | SessionsError::NotWaiting { .. }) => {
@@ -91,15 +109,19 @@ impl Service {
                     turn => CellTurn::Own(Box::new(turn?)),
                 }
             };
-        self.run_planned_cell(caller, (&session, planned), parts, turn).await.map(|_ended| true)
+        let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
+        let (of_cell, cell) = (caller.clone(), (session.id.clone(), turn.facts().number));
+        let part = async move {
+            let place = (&session, planned);
+            Box::pin(service.run_planned_cell(&of_cell, place, parts, turn)).await.map(drop)
+        };
+        ended_soon(tokio::spawn(part.in_current_span()), cell).await?;
+        Ok(true)
     }
 
     /// Refuses a session of which a cell waits in the middle of a call.
     pub(super) fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
-        match self.sessions().held().number_of(session) {
-            None => Ok(()),
-            Some(cell) => Err(SessionsError::Waiting { session: session.clone(), cell }.into()),
-        }
+        Ok(self.sessions().ensure_not_held(session)?)
     }
 
     /// Ends a cell that waits, without a trace.
@@ -139,6 +161,32 @@ impl Service {
     }
 }
 
+impl SessionRoom {
+    /// Refuses a session of which a cell waits in the middle of a call, and says that it is to be answered.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::Waiting`].
+    pub(crate) fn ensure_not_held(&self, session: &SessionId) -> Result<(), SessionsError> {
+        match self.held().number_of(session) {
+            None => Ok(()),
+            Some(cell) => Err(SessionsError::Waiting { session: session.clone(), cell }),
+        }
+    }
+
+    /// Resolves when a cell of the session waits in the middle of a call, with the refusal of others.
+    pub(crate) async fn until_held(&self, session: &SessionId) -> SessionsError {
+        loop {
+            let holds = self.holds.notified();
+            if let Err(waiting) = self.ensure_not_held(session) {
+                return waiting;
+            }
+            // One that was answered may wait again.
+            timeout(LOOK_AGAIN, holds).await.ok();
+        }
+    }
+}
+
 impl CellParts {
     /// The parts with which a cell goes on that was held. What its call declares is not read in the middle
     /// of another call.
@@ -150,6 +198,33 @@ impl CellParts {
         self.answers = Some(answers);
         Ok(())
     }
+
+    /// Notes what the parts of a cell have shown that goes on, if that is known.
+    fn follow(&mut self, caller: &Caller, result: Option<String>) -> Result<(), ServiceError> {
+        let earlier = result.unwrap_or_else(unknown_result);
+        // It is read, and kept for the case that the cell gets no other end.
+        let copies = ByteCount::from(earlier.len().saturating_mul(3));
+        caller.memory.reserve(copies)?;
+        self.earlier = Some(earlier);
+        Ok(())
+    }
+}
+
+/// Waits a moment for the end of a part of a cell, which goes on in any case.
+async fn ended_soon(
+    mut part: JoinHandle<Result<(), ServiceError>>,
+    (session, cell): (SessionId, u32),
+) -> Result<(), ServiceError> {
+    if let Ok(ended) = timeout(SOON, &mut part).await {
+        return ended.map_err(ServiceError::Interrupted)?;
+    }
+    tokio::spawn(async move {
+        // Nobody else reports it: the interrupt was answered before.
+        if let Ok(Err(fault)) = part.await {
+            warn!(session.id = %session, "cell {cell} was interrupted: {}", CauseChain(&fault));
+        }
+    });
+    Ok(())
 }
 
 /// What a cell has asked that waits.

@@ -29,8 +29,8 @@ pub trait SessionCalls: Send + Sync + 'static {
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send;
 
-    /// Interrupts the cell of a session that is running or waits for its caller, if one is. One that waits
-    /// has ended when this is done, or waits again.
+    /// Interrupts the cell of a session that is running or waits for its caller, if one is. When this is done,
+    /// one that has waited has ended or waits again, or goes on if that takes longer than a second.
     ///
     /// # Errors
     ///

@@ -9,38 +9,41 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
-use crate::runs::active::ActiveRun;
+use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::asked::{self, AskedCell, CalledTools};
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
+use crate::sessions::turns::begun_host::BegunHost;
+use crate::sessions::turns::end_turn::{keep, leave, too_long};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
 use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
-use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
+use wardian_formats::protocol::methods::execution::RunStatus;
 use wardian_formats::provenance::{SessionInputs, Toolchain};
-use wardian_sessions::{CellEnds, MAX_RESULT, PackDescription, SessionTurn, SessionsError};
-use wardian_vocabulary::error::CauseChain;
-use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
+use wardian_sessions::{Continuation, SessionTurn, SessionsError};
+use wardian_vocabulary::ids::{CheckpointId, Digest, RunId};
 use wardian_vocabulary::units::ByteCount;
-
-/// Bytes of a pack beyond which it is asked how long its whole chain is.
-const LARGE_PACK: u64 = 4 << 20;
 
 /// Why a cell of a reproducible session cannot wait.
 const ASKS_NOBODY: &str =
     "a reproducible session has nobody to ask: `input()` and tools do not work in it";
+
+/// Why a cell has no end of its own.
+const STOPPED: &str = "it was stopped, or its caller has gone away";
+
+/// What the summary says of a cell whose first worker was lost before the cell had done anything outside of it.
+const REPEATED: &str = " It was begun a second time, because its first worker was lost.";
 
 /// The turn of a cell.
 #[derive(Debug)]
@@ -57,6 +60,14 @@ impl CellTurn {
         match self {
             Self::Own(turn) => CellFacts::of(turn),
             Self::Held(taken) => taken.facts().clone(),
+        }
+    }
+
+    /// Whether a cell that was parked has gone on; `None` for one that is held.
+    pub(crate) fn continuation(&self) -> Option<Continuation> {
+        match self {
+            Self::Own(turn) => Some(turn.continuation()),
+            Self::Held(_) => None,
         }
     }
 }
@@ -92,6 +103,8 @@ struct RunningTurn {
     is_reseeded: bool,
     draft: Option<Box<CellDraft>>,
     earlier: Option<String>,
+    /// True if it was begun a second time.
+    is_repeated: bool,
 }
 
 /// A cell that has ended on a worker and is neither kept nor rolled back yet.
@@ -108,6 +121,8 @@ pub(crate) struct EndedCell {
     draft: Option<Box<CellDraft>>,
     /// The result of its earlier parts, if it has waited.
     earlier: Option<String>,
+    /// True if it was begun a second time.
+    is_repeated: bool,
     /// Its state to keep, or why there is none.
     state: Result<LeftState, String>,
 }
@@ -189,19 +204,25 @@ impl PlannedCell {
                 let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
                     return Err(wait_lost(&facts));
                 };
-                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
+                let (tools, is_repeated) = (tools.names, false);
+                let cell = RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated };
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
-        let is_reseeded = !facts.must_reseed;
-        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
-        // From here on its state may be continued, also if nobody waits for the end.
-        cell.turn.set_continued(true);
-        let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
-        match done {
-            Ok((finished, guest)) => Ok(Self::ended(cell, finished, guest)),
+        let (tools, is_reseeded, is_repeated) = (tools.names, !facts.must_reseed, false);
+        let mut cell = RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated };
+        cell.note_reason(&job.turn.id, STOPPED);
+        let (run, continuation) = (job.turn.id.clone(), cell.turn.continuation());
+        // From its beginning on its state may be continued, also if nobody waits for the end.
+        let mut host = BegunHost::of(continuation.clone(), host);
+        match Self::run_begun(&cell, running, (pool, room), caller, job, &mut host).await {
+            Ok((finished, guest)) => {
+                cell.is_repeated = host.is_repeated();
+                Ok(Self::ended(cell, finished, guest))
+            }
             Err(NotBegun { error, is_lost }) => {
-                cell.turn.set_continued(is_lost);
+                continuation.note(is_lost);
+                cell.note_reason(&run, &error.to_string());
                 Err(error)
             }
         }
@@ -214,7 +235,7 @@ impl PlannedCell {
         (pool, room): (&Pool, &SessionRoom),
         caller: &Caller,
         job: Job,
-        host: &mut impl RunHost,
+        host: &mut BegunHost<'_, impl RunHost>,
     ) -> Result<(FinishedRun, HeldGuest), NotBegun> {
         let session = turn.session();
         let Job { guest: spec, turn: order } = job;
@@ -223,7 +244,7 @@ impl PlannedCell {
         if let Some(mut guest) = kept {
             running.iter().for_each(|running| running.can_interrupt(&guest));
             match guest.turn(&order, host).await {
-                Err(DispatchError::GuestLost) => {}
+                Err(DispatchError::GuestLost) => host.note_lost_guest(),
                 begun => {
                     let finished = begun.map_err(|error| not_resumed(error, head))?;
                     return Ok((finished, guest));
@@ -243,10 +264,11 @@ impl PlannedCell {
     }
 
     fn ended(
-        RunningTurn { turn, tools, is_reseeded, draft, earlier }: RunningTurn,
+        cell: RunningTurn,
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
+        let RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated } = cell;
         let requests = finished.outcome.cell.as_mut().map(|cell| take(&mut cell.requests));
         let requests = requests.unwrap_or_default();
         let cell = finished.outcome.cell.as_ref();
@@ -270,7 +292,21 @@ impl PlannedCell {
             (Some(_), false) => Err(ASKS_NOBODY.to_owned()),
             _ => state,
         };
-        (finished, EndedCell { turn, requests, tools, is_reseeded, draft, earlier, state })
+        let ended =
+            EndedCell { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state };
+        (finished, ended)
+    }
+}
+
+impl RunningTurn {
+    /// Notes why the cell has no end of its own, if it gets none: what its earlier parts have shown is kept.
+    fn note_reason(&mut self, run: &RunId, reason: &str) {
+        let (turn, earlier) = (&mut self.turn, self.earlier.clone());
+        let place = (turn.session().clone(), turn.number());
+        let head = turn.head().map(|head| head.id.clone());
+        let left = LeftCell { place, head, waits: false, earlier };
+        let stopped = Answered::stopped(run.clone(), StopReason::Cancelled).result;
+        turn.set_end_if_dropped(left.end(&left.rolled_back(stopped, reason)));
     }
 }
 
@@ -282,7 +318,7 @@ impl EndedCell {
         (room, most): (&SessionRoom, ByteCount),
         mut answered: Answered,
     ) -> Answered {
-        let Self { turn, requests, tools, is_reseeded, draft, earlier, state } = self;
+        let Self { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let waits = !requests.is_empty();
@@ -293,6 +329,9 @@ impl EndedCell {
             answered.result.status = RunStatus::Waiting;
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
+        }
+        if is_repeated {
+            answered.result.summary.push_str(REPEATED);
         }
         let noted = noted_of(draft, &state, &answered);
         let digest = noted.as_ref().map(|run| run.run.ending.state_digest);
@@ -323,7 +362,6 @@ impl EndedCell {
                 let asked = asked.unwrap_or_default();
                 // It stays in the server's memory, so it is bounded like what the store keeps.
                 let result = left.end(&answered.result).result;
-                let result = result.filter(|text| text.len() <= MAX_RESULT);
                 let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
                 room.hold(session.clone(), waiting).map(|()| None)
             }
@@ -422,77 +460,4 @@ fn state_to_keep(finished: &mut FinishedRun) -> Result<CheckedPack, String> {
             "the state after the cell could not be saved".to_owned()
         })),
     }
-}
-
-/// Rolls a cell with this answer back for this reason.
-async fn leave(turn: SessionTurn, left: &LeftCell, result: &RunResult, reason: String) -> String {
-    let session = turn.session().clone();
-    let end = left.end(&left.rolled_back(result.clone(), &reason));
-    if let Err(cause) = turn.roll_back(end).await {
-        warn_of(&session, &cause);
-    }
-    reason
-}
-
-/// Why a pack is not kept that would make its chain longer than `most` bytes. Chains of small packs are
-/// short.
-pub(super) async fn too_long(
-    turn: &SessionTurn,
-    pack: &CheckedPack,
-    most: ByteCount,
-) -> Option<String> {
-    let size = pack.facts.size.as_u64();
-    if size <= LARGE_PACK {
-        return None;
-    }
-    let before = match pack.facts.base {
-        // If the store fails, the commit says so.
-        Some(_) => turn.chain_bytes().await.unwrap_or(0),
-        None => 0,
-    };
-    (before.saturating_add(size) > most.as_u64()).then(|| {
-        format!(
-            "the state after the cell takes more than the {most} that this server can restore; keep less \
-             in variables and files"
-        )
-    })
-}
-
-/// Commits the state after a cell, or that in which it waits after it has `asked` something. Returns its
-/// checkpoint, or why that is not possible.
-async fn keep(
-    turn: SessionTurn,
-    pack: CheckedPack,
-    (ends, asked): (CellEnds, Option<AskedCell>),
-) -> Result<CheckpointId, String> {
-    let asked = asked.map(|asked| serde_json::to_string(&asked)).transpose();
-    let asked = asked.map_err(|cause| cause.to_string())?;
-    let CheckedPack { facts, bytes } = pack;
-    let session = turn.session().clone();
-    let description = description_of(&turn, &facts);
-    let kept = match asked {
-        None => turn.commit(description, bytes, ends).await,
-        Some(asked) => turn.park(description, bytes, ends, asked).await,
-    };
-    kept.map_err(|cause| {
-        if matches!(cause, SessionsError::Store { .. } | SessionsError::DiskFull(_)) {
-            warn_of(&session, &cause);
-        }
-        cause.to_string()
-    })
-}
-
-/// The facts of a pack that a turn ends with, as the store keeps them.
-pub(super) fn description_of(turn: &SessionTurn, facts: &PackFacts) -> PackDescription {
-    let before = turn.state().map(|state| state.description.sequence);
-    let sequence = match (facts.base, before) {
-        (Some(_), Some(before)) => before.saturating_add(1),
-        _ => 0,
-    };
-    let (base, digest, size) = (facts.base, facts.digest, facts.size);
-    PackDescription { sequence, base, digest, size }
-}
-
-fn warn_of(session: &SessionId, cause: &SessionsError) {
-    warn!(session.id = %session, "a cell could not be ended: {}", CauseChain(cause));
 }

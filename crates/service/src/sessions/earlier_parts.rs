@@ -4,6 +4,7 @@
 
 use serde::Deserialize;
 
+use crate::sessions::kept_cells::long_result::{LeftOut, kept_text};
 use crate::sessions::reproducible::cell_record::{KeptRun, with_record};
 use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
 use wardian_formats::protocol::methods::execution::{
@@ -22,6 +23,7 @@ pub(crate) struct EarlierParts {
     logs_preview: String,
     logs_truncated: bool,
     display: Vec<DisplayedObject>,
+    left_out: LeftOut,
 }
 
 impl EarlierParts {
@@ -30,11 +32,12 @@ impl EarlierParts {
         result.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// The result of these parts and the one that has ended, as it is kept.
-    pub(crate) fn followed_by(self, last: &RunResult) -> Option<String> {
-        let Self { logs_preview, logs_truncated, display } = self;
+    /// The result of these parts and the one that has ended, as it is kept: with what these lack, and without
+    /// texts for which there is no room beside `reserved` bytes.
+    pub(crate) fn followed_by(self, last: &RunResult, reserved: usize) -> Option<String> {
+        let Self { logs_preview, logs_truncated, display, mut left_out } = self;
         if logs_preview.is_empty() && display.is_empty() {
-            return serde_json::to_string(last).ok();
+            return kept_text(last, left_out, reserved);
         }
         let mut whole = last.clone();
         whole.logs_preview = [logs_preview.as_str(), &last.logs_preview].concat();
@@ -45,8 +48,14 @@ impl EarlierParts {
             whole.logs_preview.truncate(end);
             whole.logs_truncated = true;
         }
-        whole.display = display.into_iter().chain(whole.display).take(MAX_DISPLAYED).collect();
-        serde_json::to_string(&whole).ok()
+        whole.display = display.into_iter().chain(whole.display).collect();
+        let beyond = whole.display.get(MAX_DISPLAYED..).unwrap_or_default();
+        if !beyond.is_empty() {
+            let bytes = serde_json::to_string(beyond).map_or(0, |text| text.len());
+            left_out.add(beyond.len(), bytes);
+            whole.display.truncate(MAX_DISPLAYED);
+        }
+        kept_text(&whole, left_out, reserved)
     }
 }
 
@@ -75,9 +84,12 @@ impl LeftCell {
 
     /// The end of the cell with this answer.
     pub(crate) fn end(&self, result: &RunResult) -> CellEnd {
-        let fuel = result.fuel;
-        let result = EarlierParts::of(self.earlier.as_deref()).followed_by(result);
-        CellEnd { result, fuel }
+        CellEnd { result: self.kept(result, 0), fuel: result.fuel }
+    }
+
+    /// What is kept of all parts, if this is the answer of the last one, beside so many bytes.
+    fn kept(&self, result: &RunResult, reserved: usize) -> Option<String> {
+        EarlierParts::of(self.earlier.as_deref()).followed_by(result, reserved)
     }
 
     /// The end of the cell with this answer and what is `noted` of it, and the end if its state cannot be
@@ -85,7 +97,8 @@ impl LeftCell {
     pub(crate) fn ends(self, result: RunResult, noted: Option<&KeptRun>) -> CellEnds {
         let mut end = self.end(&result);
         if let Some(run) = noted {
-            end.result = with_record(&result, end.result.as_deref(), run);
+            // A result is of use without its record, too.
+            end.result = with_record(|record| self.kept(&result, record), run).or(end.result);
         }
         CellEnds::new(end, move |cause| self.end(&self.rolled_back(result, &cause.to_string())))
     }
@@ -117,6 +130,7 @@ mod tests {
     use super::*;
     use crate::run::result::answered::Answered;
     use crate::runs::active::StopReason;
+    use crate::sessions::kept_cells::long_result::unknown_result;
     use wardian_formats::protocol::methods::cells::DisplayedForm;
     use wardian_vocabulary::ids::RunId;
 
@@ -129,27 +143,47 @@ mod tests {
 
     #[test]
     fn the_parts_follow_each_other() {
-        let first = EarlierParts::of(None).followed_by(&part("one\n", "1")).unwrap();
+        let first = EarlierParts::of(None).followed_by(&part("one\n", "1"), 0).unwrap();
         let last = part("two\n", "2");
-        let whole = EarlierParts::of(Some(&first)).followed_by(&last).unwrap();
+        let whole = EarlierParts::of(Some(&first)).followed_by(&last, 0).unwrap();
         let whole: Value = serde_json::from_str(&whole).unwrap();
         assert_eq!(
             (&whole["logs_preview"], &whole["run_id"]),
             (&json!("one\ntwo\n"), &json!(last.run_id))
         );
         let shown = json!([{"text/plain": {"text": "1"}}, {"text/plain": {"text": "2"}}]);
-        assert_eq!(whole["display"], shown);
+        assert_eq!((&whole["display"], &whole["left_out"]), (&shown, &Value::Null));
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
         let mut kept = None;
         for _ in 0..2 * MAX_DISPLAYED {
-            kept = EarlierParts::of(kept.as_deref()).followed_by(&part("12345678\u{e9}", "x"));
+            let last = part("12345678\u{e9}", "x");
+            kept = EarlierParts::of(kept.as_deref()).followed_by(&last, 0);
         }
         let parts = EarlierParts::of(kept.as_deref());
         assert!(parts.logs_preview.len() <= 2 * MAX_LOGS_PREVIEW && parts.logs_truncated);
         assert_eq!(parts.display.len(), MAX_DISPLAYED);
+        let mut beyond = LeftOut::default();
+        beyond.add(MAX_DISPLAYED, MAX_DISPLAYED * r#"[{"text/plain":{"text":"x"}}]"#.len());
+        assert_eq!(parts.left_out, beyond, "the others are counted");
         assert!(EarlierParts::of(Some("[]")).display.is_empty());
+    }
+
+    #[test]
+    fn what_a_part_lacks_the_whole_lacks_too() {
+        let long = "x".repeat(60_000);
+        let mut first = part("one\n", &long);
+        first.display = vec![first.display[0].clone(); 5];
+        let first = EarlierParts::of(None).followed_by(&first, 0).unwrap();
+        let whole = EarlierParts::of(Some(&first)).followed_by(&part("two\n", "2"), 0).unwrap();
+        let whole: Value = serde_json::from_str(&whole).unwrap();
+        assert_eq!(whole["left_out"], json!({"items": 1, "bytes": 60_000}));
+        assert_eq!(whole["logs_preview"], "one\ntwo\n");
+        let unknown = EarlierParts::of(Some(&unknown_result()));
+        let whole = unknown.followed_by(&part("two\n", "2"), 0).unwrap();
+        let whole: Value = serde_json::from_str(&whole).unwrap();
+        assert_eq!(whole["left_out"]["earlier_part"], true, "{whole:#}");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
+use tokio::select;
 use tracing::debug;
 
 use crate::authorisation::ensure_has;
@@ -235,8 +236,12 @@ impl Service {
                 if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
                 wait: wait_of(order.wait_ms),
             };
-            self.ensure_not_held(&session.id)?;
-            let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
+            // A cell that comes to wait meanwhile is to be answered first.
+            let turn = select! {
+                biased;
+                waiting = self.sessions().until_held(&session.id) => return Err(waiting.into()),
+                turn = store.take_turn(&caller.tenant, &session.id, turn) => turn?,
+            };
             let turn = CellTurn::Own(Box::new(turn));
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
             answered.await.map(|answered| answered.result)
@@ -312,6 +317,7 @@ impl Service {
             facts.must_reseed = seed.must_reseed(facts.head.as_ref());
         }
         let (number, head) = (facts.number, facts.head.clone());
+        let continuation = turn.continuation();
         let cell = PlannedCell {
             facts,
             turn,
@@ -342,7 +348,11 @@ impl Service {
             // It was stopped before its end.
             let reason = answered.result.summary.clone();
             let mut left = rolled_back((session.id.clone(), number), head, reason);
-            if self.sessions().held().number_of(&session.id) == Some(number) {
+            let waits_on = continuation.map_or_else(
+                || self.sessions().held().number_of(&session.id) == Some(number),
+                |continuation| !continuation.has_happened(),
+            );
+            if waits_on {
                 // It has not gone on, and can be answered once more.
                 left.state = CellFate::Waiting;
             }

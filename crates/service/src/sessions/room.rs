@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
@@ -20,7 +21,7 @@ use crate::sessions::views::{
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_images::PinnedImages;
-use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredSession};
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, SessionsError, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SessionId;
@@ -47,6 +48,8 @@ pub struct SessionRoom {
     observer: OnceLock<SessionObserver>,
     guests: KeptGuests,
     held: Arc<HeldCells>,
+    /// Tells that a cell is held from now on.
+    pub(super) holds: Notify,
     /// The images that open sessions began as.
     pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
@@ -131,6 +134,7 @@ impl SessionRoom {
     pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
         let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
         self.held.hold(session, cell, longest);
+        self.holds.notify_waiters();
         Ok(())
     }
 
@@ -181,9 +185,10 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_CHECKPOINTS)))?;
         let session = store.find(&caller.tenant, &id).await?;
-        let checkpoints = store.checkpoints(&caller.tenant, &id, 0, MAX_CHECKPOINTS).await?;
-        let checkpoints = checkpoints.iter().map(CheckpointView::of).collect();
-        Ok(SessionDetail { session: self.view(&session).await?, checkpoints })
+        let most = MAX_CHECKPOINTS.saturating_add(1);
+        let found = store.checkpoints(&caller.tenant, &id, 0, most).await?;
+        let session = self.view(&session).await?;
+        Ok(SessionDetail::of(session, &found, MAX_CHECKPOINTS))
     }
 
     /// Makes sessions of a checkpoint of another one. Those of a reproducible session have its cells, and go
@@ -232,7 +237,7 @@ impl SessionRoom {
     ///
     /// # Errors
     ///
-    /// The tenant has no such session or checkpoint, a cell is running, or the store fails.
+    /// The tenant has no such session or checkpoint, a cell is running or waits, or the store fails.
     pub async fn restore(
         &self,
         caller: &Caller,
@@ -241,6 +246,8 @@ impl SessionRoom {
     ) -> Result<SessionView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
+        store.find(&caller.tenant, &id).await?;
+        self.ensure_not_held(&id)?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
         self.guests.close(&id);
@@ -270,7 +277,7 @@ impl SessionRoom {
             Some(text) => checkpoint_id(text)?,
             None => {
                 let head = store.find(&caller.tenant, &id).await?.head;
-                head.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint: None })?
+                head.ok_or(SessionsError::NoCheckpoint { checkpoint: None })?
             }
         };
         store.name_checkpoint(&caller.tenant, &id, &checkpoint, Some(name)).await?;
@@ -278,7 +285,7 @@ impl SessionRoom {
         let found = store.checkpoints(&caller.tenant, &id, after, MAX_CHECKPOINTS).await?;
         let named = found.iter().find(|found| found.id == checkpoint).map(CheckpointView::of);
         let checkpoint = Some(checkpoint);
-        Ok(named.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint })?)
+        Ok(named.ok_or(SessionsError::NoCheckpoint { checkpoint })?)
     }
 
     /// Removes a checkpoint.

@@ -139,6 +139,20 @@ pub struct SessionDetail {
     pub session: SessionView,
     /// Its checkpoints, in the order of their cells.
     pub checkpoints: Vec<CheckpointView>,
+    /// The cell of the first checkpoint that is not in this list, if there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_from_cell: Option<u32>,
+}
+
+impl SessionDetail {
+    /// A session with `most` of these checkpoints.
+    pub(crate) fn of(session: SessionView, found: &[StoredCheckpoint], most: u64) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (shown, others) = found.split_at_checked(most).unwrap_or((found, &[]));
+        let left_out_from_cell = others.first().map(|first| first.id.cell());
+        let checkpoints = shown.iter().map(CheckpointView::of).collect();
+        Self { session, checkpoints, left_out_from_cell }
+    }
 }
 
 /// A checkpoint.
@@ -314,6 +328,7 @@ mod tests {
 
     use super::*;
     use crate::sessions::reproducible::testing::noted_after;
+    use wardian_sessions::{PackDescription, PackId, StoredPack};
     use wardian_vocabulary::ids::Digest;
 
     #[test]
@@ -342,5 +357,31 @@ mod tests {
         assert_eq!((&noted["status"], noted.get("record")), (&json!("failed"), None));
         let left = r#"{"output":null,"session":{"state":"rolled_back"}}"#;
         assert_eq!(view(CellState::RolledBack, left)["session"]["state"], "rolled_back");
+    }
+
+    #[test]
+    fn a_session_with_many_checkpoints_says_which_are_not_shown() {
+        let session = json!({
+            "id": SessionId::of_random(&[1; 16]), "label": null, "created_ms": 1, "used_ms": 1,
+            "expires_ms": 1, "cells": 3, "checkpoint": null, "is_warm": false,
+            "guest_memory_bytes": null, "parked_own_bytes": 0, "parked_shared_bytes": 0,
+            "forked_from": null, "run_id": null,
+        });
+        let session: SessionView = serde_json::from_value(session).unwrap();
+        let checkpoint = |cell| {
+            let id = CheckpointId::new(cell, &Digest::of(b"x"));
+            let pack = PackId { origin: session.id.clone(), checkpoint: id.clone() };
+            let digest = Digest::of(b"x");
+            let description =
+                PackDescription { sequence: 0, base: None, digest, size: ByteCount::default() };
+            let pack = StoredPack { id: pack, description, stored_bytes: 1 };
+            StoredCheckpoint { id, parent: None, name: None, made_ms: 1, pack }
+        };
+        let found: Vec<StoredCheckpoint> = (1..=3).map(checkpoint).collect();
+        let shown = |most| {
+            let detail = SessionDetail::of(session.clone(), &found, most);
+            (detail.checkpoints.len(), detail.left_out_from_cell)
+        };
+        assert_eq!((shown(2), shown(3), shown(4)), ((2, Some(3)), (3, None), (3, None)));
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cell_ends;
 pub(crate) mod chain;
+pub(crate) mod continuation;
 pub(crate) mod look;
 pub(crate) mod turn;
 pub(crate) mod turn_table;

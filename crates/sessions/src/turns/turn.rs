@@ -13,6 +13,7 @@ use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, in_task, on_thread};
 use crate::turns::cell_ends::CellEnds;
 use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+use crate::turns::continuation::Continuation;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
@@ -30,6 +31,10 @@ pub const MAX_SOURCE: usize = 1 << 20;
 /// Longest result that is kept with a cell, in bytes.
 pub const MAX_RESULT: usize = 256 << 10;
 
+/// Most bytes of what a cell asks that waits, in its result. They count beside the others, because nobody
+/// could answer it without them.
+pub const MAX_ASKED: usize = (1 << 20) + (64 << 10);
+
 /// A cell to begin.
 #[derive(Debug, Clone, Default)]
 pub struct TurnRequest {
@@ -44,15 +49,18 @@ pub struct TurnRequest {
 /// The turn of a cell in its session. No other cell begins while it exists.
 ///
 /// It ends with [`commit`](Self::commit), [`park`](Self::park) or [`roll_back`](Self::roll_back). Dropped
-/// before, it is rolled back, unless it has waited and has [not gone on](Self::set_continued).
+/// before, it is rolled back with [the end that was set](Self::set_end_if_dropped), unless it has waited
+/// and has [not gone on](Self::continuation).
 #[derive(Debug)]
 pub struct SessionTurn<D: Disk = LocalDisk> {
     inner: Arc<Inner<D>>,
     tenant: TenantId,
     session: SessionId,
     cell: BegunCell,
-    /// True if the state that the cell has waited in may have been continued.
-    is_continued: bool,
+    /// Whether the state that the cell has waited in may have been continued.
+    continuation: Continuation,
+    /// How the cell ends if nobody ends it.
+    end_if_dropped: CellEnd,
     /// `None` once the turn is at its end.
     permit: Option<TurnPermit>,
 }
@@ -119,8 +127,9 @@ impl<D: Disk> SessionTurn<D> {
         match begun {
             Begun::Cell(cell) => {
                 let (cell, permit) = (*cell, Some(permit));
-                let is_continued = cell.parked.is_none();
-                Ok(Self { inner, tenant, session, cell, is_continued, permit })
+                let continuation = Continuation::of(cell.parked.is_some());
+                let end_if_dropped = CellEnd::default();
+                Ok(Self { inner, tenant, session, cell, continuation, end_if_dropped, permit })
             }
             Begun::NotFound => Err(SessionsError::NotFound { session }),
             Begun::Waits { cell } => Err(SessionsError::Waiting { session, cell }),
@@ -165,10 +174,16 @@ impl<D: Disk> SessionTurn<D> {
         self.cell.must_reseed
     }
 
-    /// Notes whether a cell that has waited may have gone on. One that has not, and whose turn is dropped,
-    /// waits on. A new turn of such a cell has not gone on; other cells always have.
-    pub fn set_continued(&mut self, is_continued: bool) {
-        self.is_continued = is_continued || self.cell.parked.is_none();
+    /// Whether a cell that has waited may have gone on, to be noted and asked. One that has not, and whose
+    /// turn is dropped, waits on. A new turn of such a cell has not gone on; other cells always have.
+    #[must_use]
+    pub fn continuation(&self) -> Continuation {
+        self.continuation.clone()
+    }
+
+    /// Sets the end with which the cell is rolled back if its turn is dropped.
+    pub fn set_end_if_dropped(&mut self, end: CellEnd) {
+        self.end_if_dropped = bounded_end(end, 0);
     }
 
     /// The packs that lead to the state that the cell begins or goes on in, from the whole one on; none for a
@@ -197,7 +212,8 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
-    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than [`MAX_RESULT`] is not kept.
+    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than
+    /// [`MAX_RESULT`] is not kept.
     ///
     /// # Errors
     ///
@@ -234,8 +250,8 @@ impl<D: Disk> SessionTurn<D> {
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
     /// the caller of this understands. When this returns, the state is kept as that of
-    /// [`commit`](Self::commit) is; the session is where it was before the cell. Returns the name of the
-    /// state.
+    /// [`commit`](Self::commit) is; the session is where it was before the cell. Its result may be longer, by
+    /// [`MAX_ASKED`]. Returns the name of the state.
     ///
     /// # Errors
     ///
@@ -258,7 +274,8 @@ impl<D: Disk> SessionTurn<D> {
         Ending { ends, asked, must_reseed }: Ending,
     ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
-            let end = bounded_end(ends.end);
+            let more = if asked.is_some() { MAX_ASKED } else { 0 };
+            let end = bounded_end(ends.end, more);
             let committed = self.try_commit(description, bytes, (end, asked, must_reseed)).await;
             match committed {
                 Ok(checkpoint) => {
@@ -266,7 +283,7 @@ impl<D: Disk> SessionTurn<D> {
                     Ok(checkpoint)
                 }
                 Err(cause) => {
-                    let end = bounded_end((ends.refused)(&cause));
+                    let end = bounded_end((ends.refused)(&cause), 0);
                     self.end_without_trace(&end).await;
                     Err(cause)
                 }
@@ -283,7 +300,7 @@ impl<D: Disk> SessionTurn<D> {
     /// The store fails. The cell is rolled back later then.
     pub async fn roll_back(self, end: CellEnd) -> Result<(), SessionsError> {
         in_task(async move {
-            let end = bounded_end(end);
+            let end = bounded_end(end, 0);
             let inner = Arc::clone(&self.inner);
             let rolled_back =
                 inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
@@ -429,10 +446,11 @@ impl<D: Disk> Drop for SessionTurn<D> {
         if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
             permit.begin_ending();
             let (inner, session) = (Arc::clone(&self.inner), self.session.clone());
-            let (number, is_continued) = (self.cell.number, self.is_continued);
+            let (number, is_continued) = (self.cell.number, self.continuation.has_happened());
+            let end = std::mem::take(&mut self.end_if_dropped);
             runtime.spawn(async move {
                 if is_continued {
-                    roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                    roll_back_quietly(&inner, &session, number, &end).await;
                 } else if let Err(cause) = inner.store.suspend_cell(&session, number).await {
                     // The next cell or the next start rolls it back.
                     warn!(session.id = %session, error = %CauseChain(&cause), "a cell cannot wait on");
@@ -462,6 +480,8 @@ fn bounded(text: String, most: usize) -> Option<String> {
     (text.len() <= most).then_some(text)
 }
 
-pub(super) fn bounded_end(end: CellEnd) -> CellEnd {
-    CellEnd { result: end.result.and_then(|result| bounded(result, MAX_RESULT)), ..end }
+/// The end of a cell without a result that is longer than [`MAX_RESULT`] and `more`.
+pub(super) fn bounded_end(end: CellEnd, more: usize) -> CellEnd {
+    let most = MAX_RESULT.saturating_add(more);
+    CellEnd { result: end.result.and_then(|result| bounded(result, most)), ..end }
 }

@@ -221,6 +221,9 @@ pub trait SessionCheckpoints: Send + Sync {
 
     /// Those of these packs that have a row, in any order.
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError>;
+
+    /// False if the database has never had a session. Then no pack can be one of its own.
+    async fn has_had_sessions(&self) -> Result<bool, DatabaseError>;
 }
 
 /// The room that a tenant has for forks.

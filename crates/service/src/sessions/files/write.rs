@@ -5,12 +5,12 @@ use tracing::warn;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::sessions::cell::{description_of, too_long};
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::guest::{CarriedOut, TakenTurn};
 use crate::sessions::files::read::refused;
 use crate::sessions::setup::{setup_of, workspace_of};
+use crate::sessions::turns::end_turn::{description_of, too_long};
 use crate::sessions::views::{checkpoint_id, wait_of};
 use crate::transfers::TransferPermit;
 use crate::transfers::upload::UPLOAD_MEMORY;

@@ -7,13 +7,11 @@ use crate::run::record::document::{blob_of, error_of, file_of, layer_of, skill_o
 use crate::run::result::answered::Answered;
 use wardian_dispatch::Job;
 use wardian_formats::job::{Reproducible, Setup};
-use wardian_formats::protocol::methods::execution::RunResult;
 use wardian_formats::provenance::session::document::bounded;
 use wardian_formats::provenance::{
     CellEnding, CellInputs, CellRun, DisplayDigest, EngineIdentity, LogDigest, MadeBy,
     SessionInputs, Toolchain,
 };
-use wardian_sessions::MAX_RESULT;
 use wardian_vocabulary::ids::{CheckpointId, Digest};
 
 /// What precedes the last member of a kept result.
@@ -145,19 +143,16 @@ fn session_inputs(
     }
 }
 
-/// The result of a cell as it is kept, with what was noted of it as the member `record`. A long one is kept
-/// without what it displayed.
-pub(crate) fn with_record(result: &RunResult, text: Option<&str>, run: &KeptRun) -> Option<String> {
+/// The result of a cell as it is kept, with what was noted of it as the member `record`. `kept` is told how
+/// many bytes that takes, and makes the result for which there is room beside it.
+pub(crate) fn with_record(
+    kept: impl FnOnce(usize) -> Option<String>,
+    run: &KeptRun,
+) -> Option<String> {
     let record = serde_json::to_string(run).ok()?;
-    let joined = |text: &str| {
-        let members = text.strip_suffix('}').filter(|members| members.len() > 1)?;
-        let whole = format!("{members}{MEMBER}{record}}}");
-        (whole.len() <= MAX_RESULT).then_some(whole)
-    };
-    text.and_then(joined).or_else(|| {
-        let short = RunResult { display: Vec::new(), ..result.clone() };
-        joined(&serde_json::to_string(&short).ok()?)
-    })
+    let text = kept(record.len().saturating_add(MEMBER.len()))?;
+    let members = text.strip_suffix('}').filter(|members| members.len() > 1)?;
+    Some(format!("{members}{MEMBER}{record}}}"))
 }
 
 /// What was noted of a cell whose result was kept so.
@@ -194,8 +189,10 @@ pub(crate) fn without_record(result: String) -> (String, Option<Digest>) {
 mod tests {
     use super::*;
     use crate::runs::active::StopReason;
+    use crate::sessions::kept_cells::long_result::{LeftOut, kept_text};
     use wardian_formats::job::KeepFiles;
     use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
+    use wardian_sessions::MAX_RESULT;
     use wardian_vocabulary::ids::RunId;
 
     fn draft() -> CellDraft {
@@ -218,19 +215,21 @@ mod tests {
         let mut answered = Answered::stopped(RunId::generate(), StopReason::Cancelled);
         let run = draft().ended(&answered, Digest::of(b"state")).unwrap();
         let text = serde_json::to_string(&answered.result).ok();
-        let kept = with_record(&answered.result, text.as_deref(), &run).unwrap();
+        let kept = with_record(|_| text.clone(), &run).unwrap();
         assert_eq!(record_in(&kept), Some(run.clone()));
         assert_eq!(record_in("{\"status\":\"completed\"}"), None);
         assert_eq!(without_record(kept), (text.unwrap(), Some(Digest::of(b"state"))));
         for other in ["{}", r#"{"output":",\"record\":{}"}"#, r#"{"a":1,"record":{}}"#] {
             assert_eq!(without_record(other.to_owned()), (other.to_owned(), None));
         }
-        // A long one loses what it displayed, and nothing else.
+        // A long one loses what it displayed, and says so.
         let form = ("text/plain".to_owned(), DisplayedForm::Text("x".repeat(MAX_RESULT)));
         answered.result.display.push(DisplayedObject(vec![form]));
-        let text = serde_json::to_string(&answered.result).ok();
-        let kept = with_record(&answered.result, text.as_deref(), &run).unwrap();
+        let short = |record| kept_text(&answered.result, LeftOut::default(), record);
+        let kept = with_record(short, &run).unwrap();
         assert!(kept.len() < MAX_RESULT && !kept.contains("xxx"));
+        let left_out = format!("\"left_out\":{{\"items\":1,\"bytes\":{MAX_RESULT}}}");
+        assert!(without_record(kept.clone()).0.ends_with(&format!("{left_out}}}")));
         assert_eq!(record_in(&kept), Some(run));
     }
 }

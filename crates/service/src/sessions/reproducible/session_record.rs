@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::sessions::notebook::stored_cells::{MAX_NOTEBOOK_BYTES, read_cells, text_length};
+use crate::sessions::kept_cells::read_cells::{read_cells, text_length};
+use crate::sessions::notebook::stored_cells::MAX_NOTEBOOK_BYTES;
 use crate::sessions::reproducible::cell_record::{KeptRun, NotedSession, record_in};
 use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::setup_of;

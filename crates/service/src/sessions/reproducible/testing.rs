@@ -72,5 +72,5 @@ pub(crate) fn noted(
     change(&mut run);
     let result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
     let text = serde_json::to_string(&result).ok()?;
-    with_record(&result, Some(&text), &run)
+    with_record(|_| Some(text), &run)
 }

@@ -21,6 +21,7 @@ struct Tables {
     sessions: BTreeMap<SessionId, Session>,
     packs: BTreeMap<PackId, Pack>,
     life: Option<ServerLife>,
+    has_had_sessions: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -263,6 +264,7 @@ impl SessionRows for MemorySessions {
             return Err(DatabaseError::failed("there is a session of this id"));
         }
         tables.sessions.insert(new.id.clone(), session);
+        tables.has_had_sessions = true;
         Ok(true)
     }
 
@@ -763,6 +765,10 @@ impl SessionCheckpoints for MemorySessions {
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError> {
         let tables = self.0.lock();
         Ok(packs.iter().filter(|pack| tables.packs.contains_key(pack)).cloned().collect())
+    }
+
+    async fn has_had_sessions(&self) -> Result<bool, DatabaseError> {
+        Ok(self.0.lock().has_had_sessions)
     }
 }
 

@@ -358,6 +358,10 @@ async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
         assert_eq!(gone.len(), 1, "{name}");
         assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
         assert_eq!(store.known_packs(&gone).await.unwrap(), [], "{name}");
+        assert!(store.has_had_sessions().await.unwrap(), "{name}");
+    }
+    for (name, store, _folder) in stores().await {
+        assert!(!store.has_had_sessions().await.unwrap(), "{name}");
     }
 }
 

@@ -141,4 +141,10 @@ impl SessionCheckpoints for SqliteSessions {
             statement.build_query_as().fetch_all(self.file.connections()).await?;
         known.iter().map(|(origin, checkpoint)| pack_id(origin, checkpoint)).collect()
     }
+
+    async fn has_had_sessions(&self) -> Result<bool, DatabaseError> {
+        // The totals of a tenant stay when its last session has ended.
+        let had = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM session_totals)");
+        Ok(had.fetch_one(self.file.connections()).await?)
+    }
 }
