@@ -231,18 +231,7 @@ impl Service {
         let unknown =
             is_new.then(|| UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id));
         let begun = async {
-            let turn = TurnRequest {
-                source: parts.code.clone(),
-                if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
-                wait: wait_of(order.wait_ms),
-            };
-            // A cell that comes to wait meanwhile is to be answered first.
-            let turn = select! {
-                biased;
-                waiting = self.sessions().until_held(&session.id) => return Err(waiting.into()),
-                turn = store.take_turn(&caller.tenant, &session.id, turn) => turn?,
-            };
-            let turn = CellTurn::Own(Box::new(turn));
+            let turn = self.turn_of(caller, &session.id, &order, parts.code.clone()).await?;
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
             answered.await.map(|answered| answered.result)
         };
@@ -251,6 +240,29 @@ impl Service {
             unknown.keep();
         }
         self.close_after(caller, &session, &order, answered?).await
+    }
+
+    /// Takes the turn of a cell that begins.
+    async fn turn_of(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        order: &SessionOrderParam,
+        source: String,
+    ) -> Result<CellTurn, ServiceError> {
+        let turn = TurnRequest {
+            source,
+            if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
+            wait: wait_of(order.wait_ms),
+        };
+        let store = self.sessions().store()?;
+        // A cell that comes to wait meanwhile is to be answered first.
+        let turn = select! {
+            biased;
+            waiting = self.sessions().until_held(session) => return Err(waiting.into()),
+            turn = store.take_turn(&caller.tenant, session, turn) => turn?,
+        };
+        Ok(CellTurn::Own(Box::new(turn)))
     }
 
     /// Closes a session after its cell, if that was asked for, and says so in the result.
