@@ -10,6 +10,7 @@ use crate::service::Service;
 use crate::sessions::asked::AskedCell;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::held::late_answers::{cell_of, not_waiting};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::order::{CellParts, NEW};
 use crate::sessions::setup::refuse_what_first_cells_set;
@@ -40,12 +41,21 @@ impl Service {
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         let mut answers = params.answers.take().unwrap_or_default();
         let planned = self.plan_next(caller, &session, &parts).await?;
+        let named = cell_of(&answers);
+        self.sessions().held().end_lost(&session.id).await;
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
         let turn = if let Some((taken, answers)) = held {
             parts.go_on_in_call(&taken, answers)?;
             CellTurn::Held(Box::new(taken))
         } else {
-            let waiting = store.waiting(&caller.tenant, &session.id).await?;
+            let waiting = match store.waiting(&caller.tenant, &session.id).await {
+                Err(SessionsError::NotWaiting { .. }) => {
+                    return Err(not_waiting(store, &caller.tenant, &session.id, named)
+                        .await
+                        .into());
+                }
+                waiting => waiting?,
+            };
             let asked = asked_by(&session, &waiting)?;
             parts.tools = asked.tools_with(params.tools.as_deref())?;
             parts.answers = Some(asked.answered(waiting.number, answers)?);
@@ -94,8 +104,9 @@ impl Service {
         self.run_planned_cell(caller, (&session, planned), parts, turn).await.map(|_ended| true)
     }
 
-    /// Refuses a session of which a cell waits in the middle of a call.
-    pub(super) fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
+    /// Refuses a session of which a cell waits in the middle of a call. One that cannot go on is ended.
+    pub(super) async fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
+        self.sessions().held().end_lost(session).await;
         match self.sessions().held().number_of(session) {
             None => Ok(()),
             Some(cell) => Err(SessionsError::Waiting { session: session.clone(), cell }.into()),
@@ -119,9 +130,13 @@ impl Service {
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
         let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
-        let held = self.sessions().held().take(&session.id);
+        let held = self.sessions().held().take_to_abandon(&session.id)?;
         let cell = match &held {
             Some(held) => held.number,
+            // Answers that came before are under way.
+            None if self.sessions().is_running(&session.id) => {
+                return Err(SessionsError::Busy { session: session.id }.into());
+            }
             None => store.waiting(&caller.tenant, &session.id).await?.number,
         };
         let (place, head) = ((session.id.clone(), cell), session.head.clone());

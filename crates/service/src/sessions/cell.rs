@@ -17,20 +17,21 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::sessions::asked::{self, AskedCell, CalledTools};
 use crate::sessions::earlier_parts::LeftCell;
+use crate::sessions::held::going_on::{go_on, hold, wait_lost};
+use crate::sessions::held::places::HeldPlace;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
-use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_formats::provenance::{SessionInputs, Toolchain};
-use wardian_sessions::{CellEnds, MAX_RESULT, PackDescription, SessionTurn, SessionsError};
+use wardian_sessions::{CellEnds, PackDescription, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -92,6 +93,8 @@ struct RunningTurn {
     is_reseeded: bool,
     draft: Option<Box<CellDraft>>,
     earlier: Option<String>,
+    /// Its right to wait in the middle of a call, if it did.
+    place: Option<HeldPlace>,
 }
 
 /// A cell that has ended on a worker and is neither kept nor rolled back yet.
@@ -118,7 +121,7 @@ enum LeftState {
     /// Its pack, and its guest if a worker has it.
     Packed(Option<HeldGuest>, CheckedPack),
     /// Its guest, which is in the middle of a call.
-    Held(HeldGuest),
+    Held(HeldGuest, Option<HeldPlace>),
 }
 
 impl PlannedCell {
@@ -186,15 +189,17 @@ impl PlannedCell {
             CellTurn::Own(turn) => *turn,
             CellTurn::Held(mut taken) => {
                 let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
-                let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
+                let Some(HeldCell { turn, guest, is_reseeded, place, .. }) = taken.into_cell()
+                else {
                     return Err(wait_lost(&facts));
                 };
-                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
+                let tools = tools.names;
+                let cell = RunningTurn { turn, tools, is_reseeded, draft, earlier, place };
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
-        let is_reseeded = !facts.must_reseed;
-        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, draft, earlier };
+        let (tools, is_reseeded, place) = (tools.names, !facts.must_reseed, None);
+        let mut cell = RunningTurn { turn, tools, is_reseeded, draft, earlier, place };
         // From here on its state may be continued, also if nobody waits for the end.
         cell.turn.set_continued(true);
         let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
@@ -243,7 +248,7 @@ impl PlannedCell {
     }
 
     fn ended(
-        RunningTurn { turn, tools, is_reseeded, draft, earlier }: RunningTurn,
+        RunningTurn { turn, tools, is_reseeded, draft, earlier, place }: RunningTurn,
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
@@ -254,7 +259,7 @@ impl PlannedCell {
         let is_held = cell.is_some_and(|cell| cell.is_held);
         let guest = finished.is_guest_kept.then_some(guest);
         let state = match (is_held, guest) {
-            (true, Some(guest)) => Ok(LeftState::Held(guest)),
+            (true, Some(guest)) => Ok(LeftState::Held(guest, place)),
             (true, None) => {
                 Err("no worker could keep the interpreter while the cell waits in a function"
                     .to_owned())
@@ -276,12 +281,14 @@ impl PlannedCell {
 
 impl EndedCell {
     /// Keeps the state after the cell, or that in which it waits; or leaves the session where it was. Says so
-    /// in the answer. Packs of more than `most` bytes together are not kept: nobody could read them again.
+    /// in the answer. Packs that nobody could read again are not kept.
     pub(crate) async fn settle(
         self,
-        (room, most): (&SessionRoom, ByteCount),
+        (room, caller): (&SessionRoom, &Caller),
         mut answered: Answered,
     ) -> Answered {
+        // A state is read with the memory for clients, which others need too.
+        let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
         let Self { turn, requests, tools, is_reseeded, draft, earlier, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
@@ -319,13 +326,14 @@ impl EndedCell {
                 }
                 Some(reason) => Err(leave(turn, &left, &answered.result, reason).await),
             },
-            Ok((LeftState::Held(guest), asked)) => {
-                let asked = asked.unwrap_or_default();
-                // It stays in the server's memory, so it is bounded like what the store keeps.
+            Ok((LeftState::Held(guest, place), asked)) => {
+                let (number, asked) = (cell, asked.unwrap_or_default());
                 let result = left.end(&answered.result).result;
-                let result = result.filter(|text| text.len() <= MAX_RESULT);
-                let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
-                room.hold(session.clone(), waiting).map(|()| None)
+                let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result, place };
+                match hold(room, caller, waiting) {
+                    None => Ok(None),
+                    Some((turn, reason)) => Err(leave(turn, &left, &answered.result, reason).await),
+                }
             }
             Err(reason) => Err(leave(turn, &left, &answered.result, reason).await),
         };
@@ -346,27 +354,6 @@ fn noted_of(
 ) -> Option<KeptRun> {
     let Ok((LeftState::Packed(_, pack), None)) = state else { return None };
     draft?.ended(answered, pack.facts.root).ok()
-}
-
-/// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.
-async fn go_on(
-    taken: &mut TakenCell,
-    running: Option<&RunningCell<'_>>,
-    order: &Turn,
-    host: &mut impl RunHost,
-) -> Result<FinishedRun, ServiceError> {
-    let lost = wait_lost(taken.facts());
-    let Some(guest) = taken.guest() else { return Err(lost) };
-    running.into_iter().for_each(|running| running.can_interrupt(guest));
-    match guest.turn(order, host).await {
-        Err(DispatchError::GuestLost) => Err(lost),
-        finished => Ok(finished?),
-    }
-}
-
-/// The error for a cell whose guest was lost while it waited.
-fn wait_lost(CellFacts { session, number, .. }: &CellFacts) -> ServiceError {
-    SessionsError::WaitLost { session: session.clone(), cell: *number }.into()
 }
 
 /// A guest in the state that the session is at.

@@ -5,15 +5,20 @@
 use serde::Deserialize;
 
 use crate::sessions::reproducible::cell_record::{KeptRun, with_record};
-use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
+use wardian_formats::protocol::methods::cells::{
+    CellFate, DisplayedForm, DisplayedObject, SessionResult,
+};
 use wardian_formats::protocol::methods::execution::{
     MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
 };
-use wardian_sessions::{CellEnd, CellEnds};
+use wardian_sessions::{CellEnd, CellEnds, MAX_RESULT};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 /// Maximum number of objects that are kept of all parts.
 const MAX_DISPLAYED: usize = 256;
+
+/// Bytes of texts of earlier parts after which further objects are left out.
+const MAX_EARLIER: usize = MAX_RESULT;
 
 /// What earlier parts of a cell have shown.
 #[derive(Debug, Default, Deserialize)]
@@ -45,9 +50,33 @@ impl EarlierParts {
             whole.logs_preview.truncate(end);
             whole.logs_truncated = true;
         }
-        whole.display = display.into_iter().chain(whole.display).take(MAX_DISPLAYED).collect();
+        whole.display = bounded(display).chain(whole.display).take(MAX_DISPLAYED).collect();
         serde_json::to_string(&whole).ok()
     }
+}
+
+/// The objects up to the first one with which their texts are too long. In the place of the others is a text
+/// that says so.
+fn bounded(display: Vec<DisplayedObject>) -> impl Iterator<Item = DisplayedObject> {
+    let mut bytes: usize = 0;
+    let fit = display.iter().take_while(|object| {
+        bytes = bytes.saturating_add(text_bytes(object));
+        bytes <= MAX_EARLIER
+    });
+    let (fit, all) = (fit.count(), display.len());
+    let left_out = (fit < all).then(|| {
+        let text = format!("{} objects that were displayed here are too long", all - fit);
+        DisplayedObject(vec![("text/plain".to_owned(), DisplayedForm::Text(text))])
+    });
+    display.into_iter().take(fit).chain(left_out)
+}
+
+fn text_bytes(DisplayedObject(forms): &DisplayedObject) -> usize {
+    let bytes = forms.iter().map(|(_, form)| match form {
+        DisplayedForm::Text(text) => text.len(),
+        DisplayedForm::Blob(_) => 0,
+    });
+    bytes.fold(0, usize::saturating_add)
 }
 
 /// A cell that has left its worker, and the results that are kept of it.
@@ -151,5 +180,14 @@ mod tests {
         assert!(parts.logs_preview.len() <= 2 * MAX_LOGS_PREVIEW && parts.logs_truncated);
         assert_eq!(parts.display.len(), MAX_DISPLAYED);
         assert!(EarlierParts::of(Some("[]")).display.is_empty());
+        // The last one is whole, and each result is the earlier one of the next.
+        let (long, mut kept) = ("x".repeat(MAX_EARLIER / 2), None);
+        for _ in 0..9 {
+            kept = EarlierParts::of(kept.as_deref()).followed_by(&part("", &long));
+            assert!(kept.as_ref().unwrap().len() < 2 * MAX_EARLIER);
+        }
+        let parts = EarlierParts::of(kept.as_deref()).display;
+        let texts = parts.iter().map(text_bytes).filter(|bytes| *bytes == long.len());
+        assert_eq!((texts.count(), parts.len()), (3, 4), "{parts:?}");
     }
 }

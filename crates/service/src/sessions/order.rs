@@ -235,7 +235,7 @@ impl Service {
                 if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
                 wait: wait_of(order.wait_ms),
             };
-            self.ensure_not_held(&session.id)?;
+            self.ensure_not_held(&session.id).await?;
             let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
             let turn = CellTurn::Own(Box::new(turn));
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
@@ -460,7 +460,10 @@ impl Drop for UnknownSession {
             let (store, observer, tenant, id) = unknown;
             runtime.spawn(async move {
                 match store.close(&tenant, &id).await {
-                    Ok(()) => observer.note_alone(SessionEvent::Closed, &tenant, &id),
+                    Ok(()) => {
+                        observer.note_alone(SessionEvent::Closed, &tenant, &id);
+                        observer.end_guests(&id);
+                    }
                     Err(cause) => {
                         debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
                     }

@@ -9,10 +9,13 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
-use crate::sessions::held_cells::{HeldCell, HeldCells};
+use crate::sessions::held::places::HeldPlaces;
+use crate::sessions::held::session_guests::SessionGuests;
+use crate::sessions::held_cells::HeldCells;
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::download::NotebookDownload;
 use crate::sessions::notebook::notebook_of;
+use crate::sessions::notebook::stored_cells::{read_cells, text_length};
 use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::setup::parts_of_fork;
 use crate::sessions::views::{
@@ -24,7 +27,7 @@ use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_images::PinnedImages;
-use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, SessionsError, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SessionId;
@@ -45,12 +48,6 @@ const MAX_NOTEBOOK: u64 = 1_000;
 /// Memory for one session or checkpoint while a list is made, with its part of the answer.
 const LISTED: u64 = 2 << 10;
 
-/// Cells that are read at once. Others wait for the database meanwhile.
-const CELLS_AT_ONCE: u64 = 8;
-
-/// Memory for as many cells, with the longest programs and results.
-const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
-
 /// Bytes of programs and results after which a page is full.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 
@@ -67,8 +64,8 @@ const MAX_NAME: usize = 200;
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
     observer: OnceLock<SessionObserver>,
-    guests: KeptGuests,
-    held: Arc<HeldCells>,
+    guests: SessionGuests,
+    places: HeldPlaces,
     /// The images that open sessions began as.
     pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
@@ -96,6 +93,7 @@ impl SessionRoom {
         let (folder, limit) = store.image_folder();
         let pinned = self.pinned.get_or_init(|| PinnedImages::at(folder, limit));
         observer.tend_images(pinned);
+        observer.tend_guests(&self.guests);
         self.observer.set(observer).ok();
         self.store.set(store).ok();
     }
@@ -113,9 +111,9 @@ impl SessionRoom {
         let pinned = self.pinned.get().map(PinnedImages::report).unwrap_or_default();
         SessionReport {
             open: sessions,
-            waiting: waiting.saturating_add(count(self.held.count())),
+            waiting: waiting.saturating_add(count(self.held().count())),
             parked: ByteCount::bytes(bytes),
-            guests: count(self.guests.count(HeldGuest::is_kept)),
+            guests: count(self.guests().count(HeldGuest::is_kept)),
             images: pinned.images,
             image_bytes: pinned.bytes,
         }
@@ -141,24 +139,23 @@ impl SessionRoom {
         &self.pinned
     }
 
-    pub(crate) const fn guests(&self) -> &KeptGuests {
-        &self.guests
-    }
-
-    /// Keeps a cell that waits in the middle of a call, for as long as the operator allows.
-    ///
-    /// # Errors
-    ///
-    /// This process keeps no sessions.
-    pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
-        let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
-        self.held.hold(session, cell, longest);
-        Ok(())
+    pub(crate) fn guests(&self) -> &KeptGuests {
+        self.guests.kept()
     }
 
     /// The cells that wait in the middle of a call.
     pub(crate) const fn held(&self) -> &Arc<HeldCells> {
-        &self.held
+        self.guests.held()
+    }
+
+    /// The places for them.
+    pub(crate) const fn places(&self) -> &HeldPlaces {
+        &self.places
+    }
+
+    /// True if a cell of the session is running.
+    pub(crate) fn is_running(&self, session: &SessionId) -> bool {
+        self.running.lock().contains_key(session)
     }
 
     /// Lets the cell that this run is be interrupted by its session.
@@ -242,7 +239,8 @@ impl SessionRoom {
     ) -> Result<NotebookDownload, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
-        let cells = read_cells(store, caller, &id, 0, most).await?;
+        let mut cells = read_cells(store, caller, &id, 0, most).await?;
+        self.held().show(&id, &mut cells);
         let last = cells.last().map_or(0, |last| last.number);
         let further = store.cells(&caller.tenant, &id, last, 1).await?;
         let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
@@ -308,9 +306,13 @@ impl SessionRoom {
     ) -> Result<SessionView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
+        self.held().end_lost(&id).await;
+        if let Some(cell) = self.held().number_of(&id) {
+            return Err(SessionsError::Waiting { session: id, cell }.into());
+        }
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
-        self.guests.close(&id);
+        self.guests().close(&id);
         self.view(&store.find(&caller.tenant, &id).await?).await
     }
 
@@ -337,7 +339,7 @@ impl SessionRoom {
             Some(text) => checkpoint_id(text)?,
             None => {
                 let head = store.find(&caller.tenant, &id).await?.head;
-                head.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint: None })?
+                head.ok_or(SessionsError::NoCheckpoint { checkpoint: None })?
             }
         };
         store.name_checkpoint(&caller.tenant, &id, &checkpoint, Some(name)).await?;
@@ -345,7 +347,7 @@ impl SessionRoom {
         let found = store.checkpoints(&caller.tenant, &id, after, MAX_CHECKPOINTS).await?;
         let named = found.iter().find(|found| found.id == checkpoint).map(CheckpointView::of);
         let checkpoint = Some(checkpoint);
-        Ok(named.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint })?)
+        Ok(named.ok_or(SessionsError::NoCheckpoint { checkpoint })?)
     }
 
     /// Removes a checkpoint.
@@ -396,8 +398,7 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
         self.observer().note(SessionEvent::Closed, caller, id.as_str());
-        self.guests.close(&id);
-        drop(self.held.take(&id));
+        self.guests.end(&id);
         if let Some(running) = self.running.lock().get(&id) {
             running.run.stop(StopReason::Cancelled);
         }
@@ -444,10 +445,10 @@ impl SessionRoom {
         let guest_memory = session
             .head
             .as_ref()
-            .and_then(|head| self.guests.memory_of(id, head, HeldGuest::is_kept));
+            .and_then(|head| self.guests().memory_of(id, head, HeldGuest::is_kept));
         let run_id = self.running.lock().get(id).map(|running| running.run.id.clone());
         // A cell that waits in the middle of a call has its interpreter too.
-        let is_warm = guest_memory.is_some() || self.held.number_of(id).is_some();
+        let is_warm = guest_memory.is_some() || self.held().number_of(id).is_some();
         LiveSession { is_warm, guest_memory, run_id }
     }
 
@@ -471,36 +472,4 @@ impl Drop for RunningCell<'_> {
     fn drop(&mut self) {
         self.room.running.lock().remove(&self.session);
     }
-}
-
-/// Reads the cells of a session with higher numbers than `after`: at most so many, and with the last of them
-/// not many more than so many bytes.
-pub(super) async fn read_cells(
-    store: &Sessions,
-    caller: &Caller,
-    id: &SessionId,
-    mut after: u32,
-    (most, most_bytes): (u64, u64),
-) -> Result<Vec<StoredCell>, ServiceError> {
-    let (mut cells, mut left, mut bytes) = (Vec::new(), most, 0_u64);
-    caller.memory.reserve(ByteCount::bytes(READ_AT_ONCE))?;
-    while left > 0 && bytes < most_bytes {
-        let page = store.cells(&caller.tenant, id, after, left.min(CELLS_AT_ONCE)).await?;
-        let Some(last) = page.last() else { break };
-        after = last.number;
-        let length = page.iter().map(text_length).fold(0, u64::saturating_add);
-        bytes = bytes.saturating_add(length);
-        left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
-        // They are in the answer once more.
-        caller.memory.reserve(ByteCount::bytes(length.saturating_mul(2)))?;
-        cells.extend(page);
-    }
-    Ok(cells)
-}
-
-/// Bytes of the program and the result of a cell.
-pub(super) fn text_length(cell: &StoredCell) -> u64 {
-    let texts = [cell.source.as_ref(), cell.result.as_ref()];
-    let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
-    ByteCount::from(length).as_u64()
 }

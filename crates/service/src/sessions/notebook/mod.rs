@@ -8,6 +8,7 @@ pub(crate) mod download;
 pub(crate) mod imported;
 mod pictures;
 mod programs;
+pub(crate) mod stored_cells;
 
 use data_encoding::HEXLOWER;
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::sessions::notebook::stored_cells::{read_cells, text_length};
 use crate::sessions::reproducible::cell_record::{KeptRun, NotedSession, record_in};
-use crate::sessions::room::{MAX_NOTEBOOK_BYTES, SessionRoom, read_cells, text_length};
+use crate::sessions::room::{MAX_NOTEBOOK_BYTES, SessionRoom};
 use crate::sessions::setup::setup_of;
 use crate::sessions::views::session_id;
 use wardian_formats::provenance::{
