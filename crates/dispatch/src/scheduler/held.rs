@@ -105,8 +105,8 @@ pub(crate) struct FormerGuest<W> {
 
 impl<W> HeldGuests<W> {
     pub(crate) const fn new() -> Self {
-        let (guests, keepers) = (BTreeMap::new(), BTreeMap::new());
-        Self { guests, keepers, uses: 0, between: 0, awaiting: 0, gone: 0 }
+        let keepers = BTreeMap::new();
+        Self { guests: BTreeMap::new(), keepers, uses: 0, between: 0, awaiting: 0, gone: 0 }
     }
 
     /// The number of guests, in a turn or between two.
