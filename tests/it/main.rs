@@ -36,6 +36,7 @@ mod failures;
 mod files;
 mod first_start;
 mod fuel_profile;
+mod held_cells;
 mod http;
 mod idempotency;
 mod images;

@@ -138,6 +138,13 @@ impl TurnExecution {
         self.scheduler.keeps_guest(guest)
     }
 
+    /// Waits until a guest is not kept any more between two turns.
+    pub(crate) async fn wait_for_loss(&self, guest: GuestKey) {
+        let mut status = self.scheduler.watch();
+        // The sender lives as long as the scheduler.
+        while self.scheduler.keeps_guest(guest) && status.changed().await.is_ok() {}
+    }
+
     /// Closes a guest that is kept, unless it is lost.
     pub(crate) fn close(&self, guest: GuestKey) {
         self.scheduler.close_guest(guest);

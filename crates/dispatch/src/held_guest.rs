@@ -85,6 +85,17 @@ impl HeldGuest {
         matches!(self.state, State::Kept(key) if self.execution.keeps(key))
     }
 
+    /// Waits until no worker keeps the guest between two turns any more.
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
+        let key = if let State::Kept(key) = self.state { Some(key) } else { None };
+        let execution = self.execution.clone();
+        async move {
+            if let Some(key) = key {
+                execution.wait_for_loss(key).await;
+            }
+        }
+    }
+
     /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
     /// the guest is kept for another one.
     ///

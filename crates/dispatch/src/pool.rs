@@ -217,6 +217,16 @@ impl Pool {
         self.capacity.least_workers()
     }
 
+    /// The number of guests that may be in the middle of a call between two turns: of all tenants, and of
+    /// one. Each of them has a worker for itself, so a part of the workers that may be set apart is left to
+    /// other guests.
+    #[must_use]
+    pub const fn most_held_cells(&self) -> (usize, usize) {
+        let keepers = self.capacity.held.keepers;
+        let all = keepers.saturating_sub(keepers / 4);
+        (all, all.div_ceil(2))
+    }
+
     /// Reports the workers that are ready, and the counters.
     #[must_use]
     pub fn report(&self) -> PoolReport {

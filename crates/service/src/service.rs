@@ -112,6 +112,7 @@ impl Service {
         } = parts;
         let blobs = Arc::clone(&discovery.blobs.store);
         let blob_writes = BlobWrites::at_most(pool.size());
+        discovery.sessions().places().bound(pool.most_held_cells());
         let pinned = Arc::clone(discovery.sessions().pinned());
         let images = RunImages::new(images, tenant_images, pinned, image_version);
         let compiler = Compiler {

@@ -77,6 +77,19 @@ pub enum SessionsError {
         /// The number of the cell.
         cell: u32,
     },
+    /// The cell that the answers are for does not wait any more: it was rolled back.
+    #[error(
+        "cell {cell} of the session `{session}` was rolled back and takes no answers: {reason}; the session \
+         is where it was before, and the cell can be executed again"
+    )]
+    WaitOver {
+        /// The session.
+        session: SessionId,
+        /// The number of the cell.
+        cell: u32,
+        /// Why.
+        reason: String,
+    },
     /// The session is not in the state that the caller expects.
     #[error(
         "the session has moved on: it is at {}",
@@ -176,7 +189,8 @@ impl SessionsError {
             | Self::MayHaveGoneBack { .. }
             | Self::IsCurrent { .. }
             | Self::NotWaiting { .. }
-            | Self::WaitLost { .. } => ErrorKind::SessionConflict,
+            | Self::WaitLost { .. }
+            | Self::WaitOver { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,
             Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
                 ErrorKind::QuotaExceeded

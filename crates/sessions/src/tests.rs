@@ -189,6 +189,24 @@ async fn a_cell_that_nobody_ends_says_what_is_known_of_it() {
 }
 
 #[tokio::test]
+async fn a_cell_that_is_about_to_end_is_waited_for() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!(turn.owner(), &acme());
+    let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    turn.begin_ending();
+    let (next, ended) = tokio::join!(sessions.turn(&id), async {
+        tokio::task::yield_now().await;
+        turn.roll_back(end()).await
+    });
+    ended.unwrap();
+    assert_eq!(next.unwrap().number(), 2);
+}
+
+#[tokio::test]
 async fn a_cell_that_waits_is_abandoned() {
     let place = Place::new();
     let sessions = place.open().await;

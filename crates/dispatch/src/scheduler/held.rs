@@ -38,6 +38,8 @@ pub(crate) struct HeldGuests<W> {
     /// The number of guests between two turns, and of those whose next turn waits.
     between: usize,
     awaiting: usize,
+    /// Counts guests that have no further turn.
+    gone: u64,
 }
 
 #[derive(Debug)]
@@ -103,7 +105,8 @@ pub(crate) struct FormerGuest<W> {
 
 impl<W> HeldGuests<W> {
     pub(crate) const fn new() -> Self {
-        Self { guests: BTreeMap::new(), keepers: BTreeMap::new(), uses: 0, between: 0, awaiting: 0 }
+        let keepers = BTreeMap::new();
+        Self { guests: BTreeMap::new(), keepers, uses: 0, between: 0, awaiting: 0, gone: 0 }
     }
 
     /// The number of guests, in a turn or between two.
@@ -114,6 +117,11 @@ impl<W> HeldGuests<W> {
     /// The number of guests between two turns.
     pub(crate) const fn between_turns(&self) -> usize {
         self.between
+    }
+
+    /// The number of guests so far that were closed, given up or lost.
+    pub(crate) const fn gone(&self) -> u64 {
+        self.gone
     }
 
     /// True if a turn of one of them waits in the queue.
@@ -284,6 +292,7 @@ impl<W> HeldGuests<W> {
 
     /// Lets a guest between two turns have no further one. Returns its turn, if one was waiting.
     pub(crate) fn doom(&mut self, number: GuestNumber) -> Option<QueuedTurn> {
+        self.gone = self.gone.saturating_add(1);
         match self.change(number, GuestState::Doomed)? {
             GuestState::Awaits(turn) => Some(turn),
             GuestState::InTurn | GuestState::Rests | GuestState::Doomed => None,
@@ -312,6 +321,7 @@ impl<W> HeldGuests<W> {
     pub(crate) fn remove(&mut self, number: GuestNumber) -> Option<FormerGuest<W>> {
         let state = self.change(number, GuestState::InTurn)?;
         let Guest { worker, memory, taken, .. } = self.guests.remove(&number)?;
+        self.gone = self.gone.saturating_add(1);
         let mut reserved = None;
         if let Some(keeper) = self.keepers.get_mut(&worker) {
             keeper.guests = keeper.guests.saturating_sub(1);

@@ -1026,6 +1026,37 @@ fn a_cell_that_is_held_outlives_guests_that_were_used_later() {
 }
 
 #[test]
+fn no_cell_is_given_up_for_one_that_begins_to_wait() {
+    let hold = |pool: &mut Simulation, who, memory| {
+        let opened = pool.arrive(who, Kind::First, memory);
+        pool.start_workers();
+        pool.finish(0, Left::Cell);
+        pool.start_workers();
+        pool.check();
+        opened
+    };
+    let mut pool = small(4, 100);
+    pool.state.growth.capacity.held.memory = Some(14);
+    let first = hold(&mut pool, 0, 6);
+    let gone = pool.state.gone_guests();
+    // It is the stalest one, and the other takes too much beside it.
+    let large = hold(&mut pool, 1, 8);
+    assert_eq!((pool.guests[&first].is_gone, pool.guests[&large].is_gone), (false, true));
+    assert!(pool.state.gone_guests() > gone, "whoever waits for it learns that");
+    let small = hold(&mut pool, 1, 1);
+    pool.state.growth.capacity.held.guests = 2;
+    let third = hold(&mut pool, 2, 1);
+    assert!(pool.guests[&third].is_gone);
+    // A guest without a cell makes room for one.
+    pool.state.growth.capacity.held.guests = 3;
+    let kept = pool.keep(2, 1);
+    pool.state.growth.capacity.held.guests = 2;
+    pool.keep(3, 1);
+    let is_gone = [first, small, kept].map(|opened| pool.guests[&opened].is_gone);
+    assert_eq!(is_gone, [false, false, true]);
+}
+
+#[test]
 fn the_memory_that_workers_really_take_is_bounded() {
     let mut pool = small(9, 100);
     pool.state.growth.capacity.held.memory = Some(14);

@@ -122,6 +122,26 @@ async fn a_guest_that_no_worker_may_keep_is_closed_after_its_first_turn() {
 }
 
 #[tokio::test]
+async fn the_loss_of_a_guest_is_told_at_once() {
+    let pool = start(holding(1, 2)).await;
+    let [mut first, mut second, mut third] = [(); 3].map(|()| guest(&pool));
+    timeout(LONG, first.lost()).await.unwrap();
+    for guest in [&mut first, &mut second] {
+        assert!(turn(guest, "keep x\nreturn {}").await.is_guest_kept);
+    }
+    let (lost, mut kept) = (first.lost(), pin!(second.lost()));
+    assert!(turn(&mut third, "keep x\nreturn {}").await.is_guest_kept);
+    timeout(LONG, lost).await.unwrap();
+    assert!(!first.is_kept() && second.is_kept());
+    assert!(timeout(Duration::from_millis(10), &mut kept).await.is_err(), "it is kept");
+    drop(second);
+    timeout(LONG, kept).await.unwrap();
+    let lost = third.lost();
+    pool.shut_down(Duration::ZERO).await;
+    timeout(LONG, lost).await.unwrap();
+}
+
+#[tokio::test]
 async fn bounded_guests_give_way_in_the_order_of_their_last_use() {
     let pool = start(holding(1, 2)).await;
     let [mut first, mut second, mut third] = [(); 3].map(|()| guest(&pool));

@@ -16,6 +16,7 @@ use crate::service::Service;
 use crate::sessions::asked::AskedCell;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::held::late_answers::{cell_of, not_waiting};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::kept_cells::long_result::unknown_result;
 use crate::sessions::order::{CellParts, NEW};
@@ -57,12 +58,21 @@ impl Service {
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         let mut answers = params.answers.take().unwrap_or_default();
         let planned = self.plan_next(caller, &session, &parts).await?;
+        let named = cell_of(&answers);
+        self.sessions().held().end_lost(&session.id).await;
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
         let turn = if let Some((taken, answers)) = held {
-            parts.go_on_in_call(&taken, answers)?;
+            parts.go_on_in_call(caller, &taken, answers)?;
             CellTurn::Held(Box::new(taken))
         } else {
-            let waiting = store.waiting(&caller.tenant, &session.id).await?;
+            let waiting = match store.waiting(&caller.tenant, &session.id).await {
+                Err(SessionsError::NotWaiting { .. }) => {
+                    return Err(not_waiting(store, &caller.tenant, &session.id, named)
+                        .await
+                        .into());
+                }
+                waiting => waiting?,
+            };
             let asked = asked_by(&session, &waiting)?;
             parts.tools = asked.tools_with(params.tools.as_deref())?;
             parts.answers = Some(asked.answered(waiting.number, answers)?);
@@ -90,7 +100,7 @@ impl Service {
         let planned = self.plan_next(caller, &session, &parts).await?;
         let turn =
             if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {
-                parts.go_on_in_call(&taken, interrupt)?;
+                parts.go_on_in_call(caller, &taken, interrupt)?;
                 CellTurn::Held(Box::new(taken))
             } else {
                 let waiting = match store.waiting(&caller.tenant, &session.id).await {
@@ -119,9 +129,9 @@ impl Service {
         Ok(true)
     }
 
-    /// Refuses a session of which a cell waits in the middle of a call.
-    pub(super) fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
-        Ok(self.sessions().ensure_not_held(session)?)
+    /// Refuses a session of which a cell waits in the middle of a call. One that cannot go on is ended.
+    pub(super) async fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
+        Ok(self.sessions().ensure_not_held(session).await?)
     }
 
     /// Ends a cell that waits, without a trace.
@@ -141,9 +151,13 @@ impl Service {
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
         let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
-        let held = self.sessions().held().take(&session.id);
+        let held = self.sessions().held().take_to_abandon(&session.id)?;
         let cell = match &held {
             Some(held) => held.number,
+            // Answers that came before are under way.
+            None if self.sessions().is_running(&session.id) => {
+                return Err(SessionsError::Busy { session: session.id }.into());
+            }
             None => store.waiting(&caller.tenant, &session.id).await?.number,
         };
         let (place, head) = ((session.id.clone(), cell), session.head.clone());
@@ -163,22 +177,27 @@ impl Service {
 
 impl SessionRoom {
     /// Refuses a session of which a cell waits in the middle of a call, and says that it is to be answered.
+    /// One that cannot go on is ended.
     ///
     /// # Errors
     ///
     /// [`SessionsError::Waiting`].
-    pub(crate) fn ensure_not_held(&self, session: &SessionId) -> Result<(), SessionsError> {
-        match self.held().number_of(session) {
-            None => Ok(()),
-            Some(cell) => Err(SessionsError::Waiting { session: session.clone(), cell }),
-        }
+    pub(crate) async fn ensure_not_held(&self, session: &SessionId) -> Result<(), SessionsError> {
+        self.held().end_lost(session).await;
+        self.refusal(session).map_or(Ok(()), Err)
+    }
+
+    /// The refusal of other calls while a cell of the session waits in the middle of a call.
+    fn refusal(&self, session: &SessionId) -> Option<SessionsError> {
+        let cell = self.held().number_of(session)?;
+        Some(SessionsError::Waiting { session: session.clone(), cell })
     }
 
     /// Resolves when a cell of the session waits in the middle of a call, with the refusal of others.
     pub(crate) async fn until_held(&self, session: &SessionId) -> SessionsError {
         loop {
             let holds = self.holds.notified();
-            if let Err(waiting) = self.ensure_not_held(session) {
+            if let Some(waiting) = self.refusal(session) {
                 return waiting;
             }
             // One that was answered may wait again.
@@ -190,10 +209,15 @@ impl SessionRoom {
 impl CellParts {
     /// The parts with which a cell goes on that was held. What its call declares is not read in the middle
     /// of another call.
-    fn go_on_in_call(&mut self, taken: &TakenCell, answers: JsonText) -> Result<(), ServiceError> {
+    fn go_on_in_call(
+        &mut self,
+        caller: &Caller,
+        taken: &TakenCell,
+        answers: JsonText,
+    ) -> Result<(), ServiceError> {
         if let Some((asked, result)) = taken.asked() {
             self.tools = asked.tools_with(None)?;
-            self.earlier = result.map(str::to_owned);
+            self.follow(caller, result.map(str::to_owned))?;
         }
         self.answers = Some(answers);
         Ok(())

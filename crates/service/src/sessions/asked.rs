@@ -100,6 +100,12 @@ impl AskedCell {
         Ok(Self { tools: tools.clone(), requests: requests.collect() })
     }
 
+    /// Bytes that it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let names = self.tools.iter().map(String::len).fold(0, usize::saturating_add);
+        names.saturating_add(size_of_val(self.requests.as_slice()))
+    }
+
     /// The tools that the cell may go on to call: those that a call declares, or those that it could before.
     pub(crate) fn tools_with(
         &self,

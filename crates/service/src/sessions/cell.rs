@@ -17,6 +17,8 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::asked::{self, AskedCell, CalledTools};
 use crate::sessions::earlier_parts::LeftCell;
+use crate::sessions::held::going_on::{go_on, hold, wait_lost};
+use crate::sessions::held::places::HeldPlace;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
@@ -25,7 +27,6 @@ use crate::sessions::turns::end_turn::{keep, leave, too_long};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
 };
-use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
@@ -105,6 +106,8 @@ struct RunningTurn {
     earlier: Option<String>,
     /// True if it was begun a second time.
     is_repeated: bool,
+    /// Its right to wait in the middle of a call, if it did.
+    place: Option<HeldPlace>,
 }
 
 /// A cell that has ended on a worker and is neither kept nor rolled back yet.
@@ -133,7 +136,7 @@ enum LeftState {
     /// Its pack, and its guest if a worker has it.
     Packed(Option<HeldGuest>, CheckedPack),
     /// Its guest, which is in the middle of a call.
-    Held(HeldGuest),
+    Held(HeldGuest, Option<HeldPlace>),
 }
 
 impl PlannedCell {
@@ -201,16 +204,32 @@ impl PlannedCell {
             CellTurn::Own(turn) => *turn,
             CellTurn::Held(mut taken) => {
                 let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
-                let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
+                let Some(HeldCell { turn, guest, is_reseeded, place, .. }) = taken.into_cell()
+                else {
                     return Err(wait_lost(&facts));
                 };
-                let (tools, is_repeated) = (tools.names, false);
-                let cell = RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated };
+                let mut cell = RunningTurn {
+                    turn,
+                    tools: tools.names,
+                    is_reseeded,
+                    draft,
+                    earlier,
+                    is_repeated: false,
+                    place,
+                };
+                cell.note_reason(&job.turn.id, STOPPED);
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
-        let (tools, is_reseeded, is_repeated) = (tools.names, !facts.must_reseed, false);
-        let mut cell = RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated };
+        let mut cell = RunningTurn {
+            turn,
+            tools: tools.names,
+            is_reseeded: !facts.must_reseed,
+            draft,
+            earlier,
+            is_repeated: false,
+            place: None,
+        };
         cell.note_reason(&job.turn.id, STOPPED);
         let (run, continuation) = (job.turn.id.clone(), cell.turn.continuation());
         // From its beginning on its state may be continued, also if nobody waits for the end.
@@ -268,7 +287,7 @@ impl PlannedCell {
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
-        let RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated } = cell;
+        let RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated, place } = cell;
         let requests = finished.outcome.cell.as_mut().map(|cell| take(&mut cell.requests));
         let requests = requests.unwrap_or_default();
         let cell = finished.outcome.cell.as_ref();
@@ -276,7 +295,7 @@ impl PlannedCell {
         let is_held = cell.is_some_and(|cell| cell.is_held);
         let guest = finished.is_guest_kept.then_some(guest);
         let state = match (is_held, guest) {
-            (true, Some(guest)) => Ok(LeftState::Held(guest)),
+            (true, Some(guest)) => Ok(LeftState::Held(guest, place)),
             (true, None) => {
                 Err("no worker could keep the interpreter while the cell waits in a function"
                     .to_owned())
@@ -312,12 +331,14 @@ impl RunningTurn {
 
 impl EndedCell {
     /// Keeps the state after the cell, or that in which it waits; or leaves the session where it was. Says so
-    /// in the answer. Packs of more than `most` bytes together are not kept: nobody could read them again.
+    /// in the answer. Packs that nobody could read again are not kept.
     pub(crate) async fn settle(
         self,
-        (room, most): (&SessionRoom, ByteCount),
+        (room, caller): (&SessionRoom, &Caller),
         mut answered: Answered,
     ) -> Answered {
+        // A state is read with the memory for clients, which others need too.
+        let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
         let Self { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
@@ -358,12 +379,14 @@ impl EndedCell {
                 }
                 Some(reason) => Err(leave(turn, &left, &answered.result, reason).await),
             },
-            Ok((LeftState::Held(guest), asked)) => {
-                let asked = asked.unwrap_or_default();
-                // It stays in the server's memory, so it is bounded like what the store keeps.
+            Ok((LeftState::Held(guest, place), asked)) => {
+                let (number, asked) = (cell, asked.unwrap_or_default());
                 let result = left.end(&answered.result).result;
-                let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
-                room.hold(session.clone(), waiting).map(|()| None)
+                let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result, place };
+                match hold(room, caller, waiting) {
+                    None => Ok(None),
+                    Some((turn, reason)) => Err(leave(turn, &left, &answered.result, reason).await),
+                }
             }
             Err(reason) => Err(leave(turn, &left, &answered.result, reason).await),
         };
@@ -384,27 +407,6 @@ fn noted_of(
 ) -> Option<KeptRun> {
     let Ok((LeftState::Packed(_, pack), None)) = state else { return None };
     draft?.ended(answered, pack.facts.root).ok()
-}
-
-/// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.
-async fn go_on(
-    taken: &mut TakenCell,
-    running: Option<&RunningCell<'_>>,
-    order: &Turn,
-    host: &mut impl RunHost,
-) -> Result<FinishedRun, ServiceError> {
-    let lost = wait_lost(taken.facts());
-    let Some(guest) = taken.guest() else { return Err(lost) };
-    running.into_iter().for_each(|running| running.can_interrupt(guest));
-    match guest.turn(order, host).await {
-        Err(DispatchError::GuestLost) => Err(lost),
-        finished => Ok(finished?),
-    }
-}
-
-/// The error for a cell whose guest was lost while it waited.
-fn wait_lost(CellFacts { session, number, .. }: &CellFacts) -> ServiceError {
-    SessionsError::WaitLost { session: session.clone(), cell: *number }.into()
 }
 
 /// A guest in the state that the session is at.

@@ -132,6 +132,7 @@ mod tests {
     use crate::runs::active::StopReason;
     use crate::sessions::kept_cells::long_result::unknown_result;
     use wardian_formats::protocol::methods::cells::DisplayedForm;
+    use wardian_sessions::MAX_RESULT;
     use wardian_vocabulary::ids::RunId;
 
     fn part(log: &str, shown: &str) -> RunResult {
@@ -169,6 +170,17 @@ mod tests {
         beyond.add(MAX_DISPLAYED, MAX_DISPLAYED * r#"[{"text/plain":{"text":"x"}}]"#.len());
         assert_eq!(parts.left_out, beyond, "the others are counted");
         assert!(EarlierParts::of(Some("[]")).display.is_empty());
+        // So are long texts: each result is the earlier one of the next.
+        let (long, mut kept) = ("x".repeat(MAX_RESULT / 2), None);
+        for _ in 0..9 {
+            kept = EarlierParts::of(kept.as_deref()).followed_by(&part("", &long), 0);
+            assert!(kept.as_ref().unwrap().len() <= MAX_RESULT);
+        }
+        let parts = EarlierParts::of(kept.as_deref());
+        assert_eq!(parts.display.len(), 9, "each is shown, or says what it was");
+        let mut gone = LeftOut::default();
+        gone.add(8, 8 * long.len());
+        assert_eq!(parts.left_out, gone);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) mod calls;
 pub(crate) mod cell;
 mod earlier_parts;
 pub(crate) mod files;
+mod held;
 pub(crate) mod held_cells;
 mod kept_cells;
 pub(crate) mod kept_guests;

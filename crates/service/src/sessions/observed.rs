@@ -8,6 +8,7 @@ use tracing::info;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::sessions::held::session_guests::SessionGuests;
 use wardian_images::PinnedImages;
 use wardian_sessions::{SessionTotals, Sessions};
 use wardian_stores::audit::{AuditEvent, AuditKind, AuditLog};
@@ -74,6 +75,8 @@ struct Observed {
     totals: Mutex<SessionTotals>,
     /// The images that open sessions began as.
     images: OnceLock<PinnedImages>,
+    /// What workers keep of sessions.
+    guests: OnceLock<SessionGuests>,
 }
 
 impl SessionObserver {
@@ -84,15 +87,20 @@ impl SessionObserver {
         Self(Arc::new(Observed { audit, metrics: Some(metrics), ..Observed::default() }))
     }
 
-    /// Ends the sessions whose time is over, removes the images that no session needs any more, and reads
-    /// the sums over the other sessions. Returns the number of those that have ended.
+    /// Ends the sessions whose time is over, with what workers keep of them, removes the images that no
+    /// session needs any more, and reads the sums over the other sessions. Returns the number of those that have ended.
     ///
     /// # Errors
     ///
     /// The store fails.
     pub async fn tend(&self, sessions: &Sessions) -> Result<usize, ServiceError> {
+        if let Some(guests) = self.0.guests.get() {
+            // A session whose cell has the turn does not end by itself.
+            guests.end_expired(sessions).await?;
+        }
         let ended = sessions.end_expired().await?;
         for (tenant, session) in &ended {
+            self.end_guests(session);
             self.note_alone(SessionEvent::Expired, tenant, session);
         }
         let totals = sessions.totals().await?;
@@ -106,6 +114,18 @@ impl SessionObserver {
     /// From now on, images that no session needs any more are removed from these.
     pub(crate) fn tend_images(&self, images: &PinnedImages) {
         self.0.images.set(images.clone()).ok();
+    }
+
+    /// From now on, these guests are closed with their sessions.
+    pub(crate) fn tend_guests(&self, guests: &SessionGuests) {
+        self.0.guests.set(guests.clone()).ok();
+    }
+
+    /// Closes what workers keep of a session that has ended.
+    pub(crate) fn end_guests(&self, session: &SessionId) {
+        if let Some(guests) = self.0.guests.get() {
+            guests.end(session);
+        }
     }
 
     /// Notes an event that a caller has caused. `about` begins with the id of the session.

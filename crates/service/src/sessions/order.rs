@@ -256,6 +256,7 @@ impl Service {
             wait: wait_of(order.wait_ms),
         };
         let store = self.sessions().store()?;
+        self.ensure_not_held(session).await?;
         // A cell that comes to wait meanwhile is to be answered first.
         let turn = select! {
             biased;
@@ -482,7 +483,10 @@ impl Drop for UnknownSession {
             let (store, observer, tenant, id) = unknown;
             runtime.spawn(async move {
                 match store.close(&tenant, &id).await {
-                    Ok(()) => observer.note_alone(SessionEvent::Closed, &tenant, &id),
+                    Ok(()) => {
+                        observer.note_alone(SessionEvent::Closed, &tenant, &id);
+                        observer.end_guests(&id);
+                    }
                     Err(cause) => {
                         debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
                     }

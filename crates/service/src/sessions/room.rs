@@ -10,7 +10,9 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
-use crate::sessions::held_cells::{HeldCell, HeldCells};
+use crate::sessions::held::places::HeldPlaces;
+use crate::sessions::held::session_guests::SessionGuests;
+use crate::sessions::held_cells::HeldCells;
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::setup::parts_of_fork;
@@ -46,8 +48,8 @@ const MAX_NAME: usize = 200;
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
     observer: OnceLock<SessionObserver>,
-    guests: KeptGuests,
-    held: Arc<HeldCells>,
+    guests: SessionGuests,
+    places: HeldPlaces,
     /// Tells that a cell is held from now on.
     pub(super) holds: Notify,
     /// The images that open sessions began as.
@@ -77,6 +79,7 @@ impl SessionRoom {
         let (folder, limit) = store.image_folder();
         let pinned = self.pinned.get_or_init(|| PinnedImages::at(folder, limit));
         observer.tend_images(pinned);
+        observer.tend_guests(&self.guests);
         self.observer.set(observer).ok();
         self.store.set(store).ok();
     }
@@ -94,9 +97,9 @@ impl SessionRoom {
         let pinned = self.pinned.get().map(PinnedImages::report).unwrap_or_default();
         SessionReport {
             open: sessions,
-            waiting: waiting.saturating_add(count(self.held.count())),
+            waiting: waiting.saturating_add(count(self.held().count())),
             parked: ByteCount::bytes(bytes),
-            guests: count(self.guests.count(HeldGuest::is_kept)),
+            guests: count(self.guests().count(HeldGuest::is_kept)),
             images: pinned.images,
             image_bytes: pinned.bytes,
         }
@@ -122,25 +125,23 @@ impl SessionRoom {
         &self.pinned
     }
 
-    pub(crate) const fn guests(&self) -> &KeptGuests {
-        &self.guests
-    }
-
-    /// Keeps a cell that waits in the middle of a call, for as long as the operator allows.
-    ///
-    /// # Errors
-    ///
-    /// This process keeps no sessions.
-    pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
-        let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
-        self.held.hold(session, cell, longest);
-        self.holds.notify_waiters();
-        Ok(())
+    pub(crate) fn guests(&self) -> &KeptGuests {
+        self.guests.kept()
     }
 
     /// The cells that wait in the middle of a call.
     pub(crate) const fn held(&self) -> &Arc<HeldCells> {
-        &self.held
+        self.guests.held()
+    }
+
+    /// The places for them.
+    pub(crate) const fn places(&self) -> &HeldPlaces {
+        &self.places
+    }
+
+    /// True if a cell of the session is running.
+    pub(crate) fn is_running(&self, session: &SessionId) -> bool {
+        self.running.lock().contains_key(session)
     }
 
     /// Lets the cell that this run is be interrupted by its session.
@@ -247,10 +248,10 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
         store.find(&caller.tenant, &id).await?;
-        self.ensure_not_held(&id)?;
+        self.ensure_not_held(&id).await?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
-        self.guests.close(&id);
+        self.guests().close(&id);
         self.view(&store.find(&caller.tenant, &id).await?).await
     }
 
@@ -336,8 +337,7 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
         self.observer().note(SessionEvent::Closed, caller, id.as_str());
-        self.guests.close(&id);
-        drop(self.held.take(&id));
+        self.guests.end(&id);
         if let Some(running) = self.running.lock().get(&id) {
             running.run.stop(StopReason::Cancelled);
         }
@@ -384,10 +384,10 @@ impl SessionRoom {
         let guest_memory = session
             .head
             .as_ref()
-            .and_then(|head| self.guests.memory_of(id, head, HeldGuest::is_kept));
+            .and_then(|head| self.guests().memory_of(id, head, HeldGuest::is_kept));
         let run_id = self.running.lock().get(id).map(|running| running.run.id.clone());
         // A cell that waits in the middle of a call has its interpreter too.
-        let is_warm = guest_memory.is_some() || self.held.number_of(id).is_some();
+        let is_warm = guest_memory.is_some() || self.held().number_of(id).is_some();
         LiveSession { is_warm, guest_memory, run_id }
     }
 

@@ -149,6 +149,12 @@ impl<D: Disk> SessionTurn<D> {
         &self.session
     }
 
+    /// The owner of the session.
+    #[must_use]
+    pub const fn owner(&self) -> &TenantId {
+        &self.tenant
+    }
+
     /// The number of the cell in its session, from 1 on.
     #[must_use]
     pub const fn number(&self) -> u32 {
@@ -290,6 +296,13 @@ impl<D: Disk> SessionTurn<D> {
             }
         })
         .await
+    }
+
+    /// Says that the cell is about to be rolled back: whoever wants the next turn waits for it.
+    pub fn begin_ending(&self) {
+        if let Some(permit) = &self.permit {
+            permit.begin_ending();
+        }
     }
 
     /// Ends the cell without a trace: the session stays where it was. A result longer than [`MAX_RESULT`] is

@@ -44,7 +44,6 @@ use wardian_formats::job::{Program, Setup, Turn};
 use wardian_formats::provenance::RunInputs;
 use wardian_stores::records::{Recorder, RunKind};
 use wardian_vocabulary::ids::{Digest, RunId};
-use wardian_vocabulary::units::ByteCount;
 
 /// A run that has its id, from its plan on. It goes on as long as `run` lives.
 #[derive(Debug)]
@@ -389,9 +388,7 @@ impl Service {
         let Ended { run_id, finished, host, form, inputs, key, cell, held: _held } = ended;
         let mut answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
         if let Some(cell) = cell {
-            // A state is read with the memory for clients, which others need too.
-            let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
-            answered = Box::pin(cell.settle((&self.sessions, most), answered)).await;
+            answered = Box::pin(cell.settle((&self.sessions, caller), answered)).await;
         }
         let answered =
             with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
