@@ -97,8 +97,11 @@ fn answers_after_a_restart_are_told_that_the_cell_was_rolled_back() {
         let client = server.client();
         let id = begin(&client, &json!({}));
         let request = request_of(&cell(&client, &id, "x = 2\nask()"));
+        // Until they have ended, they keep the data folder.
+        let workers = server.workers();
         server.process().kill();
         server.wait();
+        assert!(workers.iter().all(|worker| worker.ends_within(LONG)));
         (id, request)
     };
     let server = TestServer::start_on(&data, &[]);

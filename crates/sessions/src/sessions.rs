@@ -10,7 +10,6 @@ use tokio::task::spawn_blocking;
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
-use crate::orphans::ensure_of_folder;
 use crate::pack_folder::{IMAGES, PackFolder};
 use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
@@ -358,6 +357,18 @@ impl<D: Disk> Inner<D> {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Refuses a database that has never had a session, for a folder that has packs.
+///
+/// # Errors
+///
+/// [`SessionsError::OtherDatabase`], or the store fails.
+async fn ensure_of_folder(store: &dyn SessionStore, packs: usize) -> Result<(), SessionsError> {
+    if packs == 0 || store.has_had_sessions().await? {
+        return Ok(());
+    }
+    Err(SessionsError::OtherDatabase { packs })
 }
 
 /// Does work that blocks. It goes on if the future is dropped.

@@ -100,8 +100,7 @@ impl SessionObserver {
         }
         let ended = sessions.end_expired().await?;
         for (tenant, session) in &ended {
-            self.end_guests(session);
-            self.note_alone(SessionEvent::Expired, tenant, session);
+            self.end_alone(SessionEvent::Expired, tenant, session);
         }
         let totals = sessions.totals().await?;
         *self.0.totals.lock() = totals;
@@ -121,11 +120,12 @@ impl SessionObserver {
         self.0.guests.set(guests.clone()).ok();
     }
 
-    /// Closes what workers keep of a session that has ended.
-    pub(crate) fn end_guests(&self, session: &SessionId) {
+    /// Notes the end of a session that no caller has caused, and closes what workers keep of it.
+    pub(crate) fn end_alone(&self, event: SessionEvent, owner: &TenantId, session: &SessionId) {
         if let Some(guests) = self.0.guests.get() {
             guests.end(session);
         }
+        self.note_alone(event, owner, session);
     }
 
     /// Notes an event that a caller has caused. `about` begins with the id of the session.
@@ -141,7 +141,7 @@ impl SessionObserver {
     }
 
     /// Notes an event without a caller.
-    pub(crate) fn note_alone(&self, event: SessionEvent, tenant: &TenantId, session: &SessionId) {
+    fn note_alone(&self, event: SessionEvent, tenant: &TenantId, session: &SessionId) {
         self.count(event);
         let line = AuditEvent::new(event.kind()).of_tenant(tenant.as_str());
         self.0.audit.note(&line.about(session.as_str()));

@@ -483,10 +483,7 @@ impl Drop for UnknownSession {
             let (store, observer, tenant, id) = unknown;
             runtime.spawn(async move {
                 match store.close(&tenant, &id).await {
-                    Ok(()) => {
-                        observer.note_alone(SessionEvent::Closed, &tenant, &id);
-                        observer.end_guests(&id);
-                    }
+                    Ok(()) => observer.end_alone(SessionEvent::Closed, &tenant, &id),
                     Err(cause) => {
                         debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
                     }
