@@ -236,13 +236,7 @@ impl Service {
                 if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
                 wait: wait_of(order.wait_ms),
             };
-            // A cell that comes to wait meanwhile is to be answered first.
-            let turn = select! {
-                biased;
-                waiting = self.sessions().until_held(&session.id) => return Err(waiting.into()),
-                turn = store.take_turn(&caller.tenant, &session.id, turn) => turn?,
-            };
-            let turn = CellTurn::Own(Box::new(turn));
+            let turn = self.take_turn(caller, &session.id, turn).await?;
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
             answered.await.map(|answered| answered.result)
         };
@@ -251,6 +245,22 @@ impl Service {
             unknown.keep();
         }
         self.close_after(caller, &session, &order, answered?).await
+    }
+
+    /// Takes the turn of a new cell. One that comes to wait meanwhile is to be answered first, so the wait for
+    /// the turn ends then.
+    async fn take_turn(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        order: TurnRequest,
+    ) -> Result<CellTurn, ServiceError> {
+        let turn = select! {
+            biased;
+            waiting = self.sessions().until_held(session) => return Err(waiting.into()),
+            turn = self.sessions().store()?.take_turn(&caller.tenant, session, order) => turn?,
+        };
+        Ok(CellTurn::Own(Box::new(turn)))
     }
 
     /// Closes a session after its cell, if that was asked for, and says so in the result.
