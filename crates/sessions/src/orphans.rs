@@ -16,7 +16,7 @@ use crate::error::SessionsError;
 use crate::pack_folder::ORPHANS;
 use crate::sessions::{Inner, on_thread};
 use wardian_stores::blobs::local::disk::Disk;
-use wardian_stores::sessions::{PackId, SessionStore};
+use wardian_stores::sessions::PackId;
 use wardian_vocabulary::units::ByteCount;
 
 /// Packs that are compared with their rows in one statement.
@@ -25,22 +25,19 @@ const AT_ONCE: usize = 500;
 /// Packs that one crash may leave, and that are removed. More than these are set aside.
 const MAX_LEFTOVERS: usize = 32;
 
-/// Refuses a database that has never had a session, for a folder that has packs.
-///
-/// # Errors
-///
-/// [`SessionsError::OtherDatabase`], or the store fails.
-pub(crate) async fn ensure_of_folder(
-    store: &dyn SessionStore,
-    packs: usize,
-) -> Result<(), SessionsError> {
-    if packs == 0 || store.has_had_sessions().await? {
-        return Ok(());
-    }
-    Err(SessionsError::OtherDatabase { packs })
-}
-
 impl<D: Disk> Inner<D> {
+    /// Refuses a database that has never had a session, for a folder that has so many packs.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::OtherDatabase`], or the store fails.
+    pub(crate) async fn ensure_of_folder(&self, packs: usize) -> Result<(), SessionsError> {
+        if packs == 0 || self.store.has_had_sessions().await? {
+            return Ok(());
+        }
+        Err(SessionsError::OtherDatabase { packs })
+    }
+
     /// Removes those of these packs that have no row, or sets them aside if they are many. Says how many they
     /// are.
     pub(crate) async fn tidy_up(&self, packs: &[PackId]) -> Result<(), SessionsError> {

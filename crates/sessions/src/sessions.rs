@@ -10,7 +10,6 @@ use tokio::task::spawn_blocking;
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
-use crate::orphans::ensure_of_folder;
 use crate::pack_folder::{IMAGES, PackFolder};
 use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
@@ -114,11 +113,11 @@ impl<D: Disk> Sessions<D> {
             Ok((Arc::new(folder), packs))
         })
         .await?;
-        ensure_of_folder(&*store, packs.len()).await?;
         store.roll_back_running().await?;
         let (turns, unsynced) = (TurnTable::default(), Unsynced::default());
         let inner = Inner { store, keys, folder, config, clock, turns, unsynced };
         let sessions = Self(Arc::new(inner));
+        sessions.0.ensure_of_folder(packs.len()).await?;
         sessions.0.begin_life().await?;
         sessions.0.spawn_syncs();
         sessions.0.tidy_up(&packs).await?;

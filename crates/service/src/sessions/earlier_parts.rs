@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::sessions::kept_cells::long_result::{LeftOut, kept_text};
+use crate::sessions::kept_cells::long_result::{MissingParts, kept_text};
 use crate::sessions::reproducible::cell_record::{KeptRun, with_record};
 use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
 use wardian_formats::protocol::methods::execution::{
@@ -23,7 +23,7 @@ pub(crate) struct EarlierParts {
     logs_preview: String,
     logs_truncated: bool,
     display: Vec<DisplayedObject>,
-    left_out: LeftOut,
+    left_out: MissingParts,
 }
 
 impl EarlierParts {
@@ -165,7 +165,7 @@ mod tests {
         let parts = EarlierParts::of(kept.as_deref());
         assert!(parts.logs_preview.len() <= 2 * MAX_LOGS_PREVIEW && parts.logs_truncated);
         assert_eq!(parts.display.len(), MAX_DISPLAYED);
-        let mut beyond = LeftOut::default();
+        let mut beyond = MissingParts::default();
         beyond.add(MAX_DISPLAYED, MAX_DISPLAYED * r#"[{"text/plain":{"text":"x"}}]"#.len());
         assert_eq!(parts.left_out, beyond, "the others are counted");
         assert!(EarlierParts::of(Some("[]")).display.is_empty());

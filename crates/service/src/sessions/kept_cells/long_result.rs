@@ -34,7 +34,7 @@ const PLAIN: &str = "text/plain";
 /// What a kept result lacks of what its cell has given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct LeftOut {
+pub(crate) struct MissingParts {
     /// Texts, displayed objects and entries of lists.
     items: u64,
     /// Their bytes.
@@ -49,7 +49,7 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-impl LeftOut {
+impl MissingParts {
     /// Adds so many things of so many bytes.
     pub(crate) fn add(&mut self, items: usize, bytes: usize) {
         let more = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -86,7 +86,7 @@ pub(crate) fn unknown_result() -> String {
 /// cell asks beside them. `left_out` is what it lacks already.
 pub(crate) fn kept_text(
     result: &RunResult,
-    mut left_out: LeftOut,
+    mut left_out: MissingParts,
     reserved: usize,
 ) -> Option<String> {
     let most = MAX_RESULT.checked_sub(reserved)?.saturating_add(length_of_asked(result));
@@ -118,7 +118,7 @@ fn excess_of(text: &str, most: usize) -> Option<usize> {
     text.len().checked_sub(most).filter(|excess| *excess > 0)
 }
 
-fn written(result: &RunResult, left_out: LeftOut) -> Option<String> {
+fn written(result: &RunResult, left_out: MissingParts) -> Option<String> {
     let mut text = serde_json::to_string(result).ok()?;
     if !left_out.is_empty() {
         text.pop();
@@ -130,7 +130,7 @@ fn written(result: &RunResult, left_out: LeftOut) -> Option<String> {
 }
 
 /// Leaves the longest displayed texts out, until these bytes are saved. Of equal ones the last goes first.
-fn leave_texts_out(result: &mut RunResult, left_out: &mut LeftOut, excess: usize) {
+fn leave_texts_out(result: &mut RunResult, left_out: &mut MissingParts, excess: usize) {
     let mut texts = Vec::new();
     for (object, shown) in result.display.iter().enumerate() {
         for (form, (_, content)) in shown.0.iter().enumerate() {
@@ -190,7 +190,7 @@ fn without(
 }
 
 /// Keeps the beginnings of the lists of blobs and files.
-fn shorten_lists(result: &mut RunResult, left_out: &mut LeftOut, _excess: usize) {
+fn shorten_lists(result: &mut RunResult, left_out: &mut MissingParts, _excess: usize) {
     let (blobs, files) = (result.output_blobs.len(), result.files.len());
     let before = length_of(&result.output_blobs).saturating_add(length_of(&result.files));
     result.output_blobs.truncate(MAX_LISTED);
@@ -207,7 +207,7 @@ fn shorten_lists(result: &mut RunResult, left_out: &mut LeftOut, _excess: usize)
 }
 
 /// Leaves out what was displayed: it is too much even without its longest texts.
-fn leave_displays_out(result: &mut RunResult, left_out: &mut LeftOut, _excess: usize) {
+fn leave_displays_out(result: &mut RunResult, left_out: &mut MissingParts, _excess: usize) {
     let display = take(&mut result.display);
     if !display.is_empty() {
         left_out.add(display.len(), length_of(&display));
@@ -215,7 +215,7 @@ fn leave_displays_out(result: &mut RunResult, left_out: &mut LeftOut, _excess: u
 }
 
 /// Shortens prompts. Each request is there, and can be answered.
-fn shorten_prompts(result: &mut RunResult, left_out: &mut LeftOut, _excess: usize) {
+fn shorten_prompts(result: &mut RunResult, left_out: &mut MissingParts, _excess: usize) {
     let prompts = result.requests.iter_mut().filter_map(|request| request.prompt.as_mut());
     for prompt in prompts.filter(|prompt| prompt.len() > MAX_PROMPT) {
         let length = prompt.len();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn kept(result: &RunResult) -> Value {
-        let text = kept_text(result, LeftOut::default(), 0).unwrap();
+        let text = kept_text(result, MissingParts::default(), 0).unwrap();
         assert!(text.len() <= MAX_RESULT + length_of_asked(result));
         serde_json::from_str(&text).unwrap()
     }
@@ -272,7 +272,7 @@ mod tests {
     fn a_short_result_is_kept_as_it_is() {
         let short = result(vec![shown(&[("text/html", 60_000)]); 4]);
         let text = serde_json::to_string(&short).unwrap();
-        assert_eq!(kept_text(&short, LeftOut::default(), 0), Some(text));
+        assert_eq!(kept_text(&short, MissingParts::default(), 0), Some(text));
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
         assert!((2..6).all(|at| kinds(at) == ["text/html"]), "the others have room");
         assert_eq!(kept["logs_preview"], "hello\n");
         assert_eq!(kept["left_out"], json!({"items": 2, "bytes": 129_000}));
-        let left_out: LeftOut = serde_json::from_value(kept["left_out"].clone()).unwrap();
+        let left_out: MissingParts = serde_json::from_value(kept["left_out"].clone()).unwrap();
         let said = left_out.sentence();
         assert!(said.starts_with("2 items of 129000 bytes were not kept"), "{said}");
     }
@@ -333,7 +333,7 @@ mod tests {
             (&Value::Null, &json!(256))
         );
         // A result that lacked something lacks that still, and one without any room is none.
-        let mut before = LeftOut::default();
+        let mut before = MissingParts::default();
         before.add(3, 100);
         let text = kept_text(&result(Vec::new()), before, 0).unwrap();
         let kept: Value = serde_json::from_str(&text).unwrap();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::sessions::kept_cells::long_result::LeftOut;
+use crate::sessions::kept_cells::long_result::MissingParts;
 use crate::sessions::notebook::download::mark_of;
 use crate::sessions::notebook::pictures::BlobFate;
 use crate::sessions::views::CellView;
@@ -22,7 +22,7 @@ struct ShownResult {
     logs_preview: String,
     display: Vec<DisplayedObject>,
     error: Option<ShownError>,
-    left_out: LeftOut,
+    left_out: MissingParts,
 }
 
 #[derive(Debug, Deserialize)]

@@ -189,7 +189,7 @@ pub(crate) fn without_record(result: String) -> (String, Option<Digest>) {
 mod tests {
     use super::*;
     use crate::runs::active::StopReason;
-    use crate::sessions::kept_cells::long_result::{LeftOut, kept_text};
+    use crate::sessions::kept_cells::long_result::{MissingParts, kept_text};
     use wardian_formats::job::KeepFiles;
     use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
     use wardian_sessions::MAX_RESULT;
@@ -225,7 +225,7 @@ mod tests {
         // A long one loses what it displayed, and says so.
         let form = ("text/plain".to_owned(), DisplayedForm::Text("x".repeat(MAX_RESULT)));
         answered.result.display.push(DisplayedObject(vec![form]));
-        let short = |record| kept_text(&answered.result, LeftOut::default(), record);
+        let short = |record| kept_text(&answered.result, MissingParts::default(), record);
         let kept = with_record(short, &run).unwrap();
         assert!(kept.len() < MAX_RESULT && !kept.contains("xxx"));
         let left_out = format!("\"left_out\":{{\"items\":1,\"bytes\":{MAX_RESULT}}}");
