@@ -246,15 +246,18 @@ pub(crate) async fn forget_checkpoint<M: Methods + Status + SessionCalls>(
     whole(forgotten.await)
 }
 
-/// Answers `POST /v1/sessions/{id}/interrupt`. A body is not read.
+/// Answers `POST /v1/sessions/{id}/interrupt`. What the body says does not matter.
 pub(crate) async fn interrupt<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
+    sent: Request,
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
     let interrupted = async {
         let request = begun?;
+        // The connection of a body that is not read is closed behind the answer, without a word to its client.
+        request.body(sent).await?;
         let done = request.methods.interrupt_session(&request.caller, &named(id)).await;
         request.answer(StatusCode::ACCEPTED, done)
     };
