@@ -1,8 +1,14 @@
 //! The files of a session over HTTP, and the commands for them.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::support::{Command, Reply, TestServer, output};
+use crate::support::{Command, Reply, TestServer, eventually, output};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A session of a server, whose files are called by raw requests.
 struct Files<'a> {
@@ -49,6 +55,16 @@ impl<'a> Files<'a> {
 
     fn shown(&self) -> Value {
         self.server.client().get(&format!("/v1/sessions/{}", self.id)).json()
+    }
+
+    /// Waits until a cell is running.
+    fn until_running(&self) {
+        eventually(PATIENCE, || self.shown()["run_id"].is_string().then_some(()));
+    }
+
+    fn interrupt(&self) {
+        let path = format!("/v1/sessions/{}/interrupt", self.id);
+        assert_eq!(self.server.client().post_json(&path, &json!({})).status, 202);
     }
 
     fn paths(&self, query: &str) -> Vec<Value> {
@@ -211,6 +227,39 @@ fn only_whole_writes_are_kept_within_the_bounds_of_a_session() {
     let abandon = json!({"session": files.id, "abandon": true});
     server.client().run_with("", abandon);
     assert_eq!(files.get("/a").body.len(), 40_000);
+}
+
+#[test]
+fn what_waits_for_its_session_holds_no_transfer_and_a_part_of_the_memory() {
+    let set = ["--set", "http.max_transfers=1", "--set", "http.memory=64 MiB"];
+    let server = TestServer::start(&set);
+    let (busy, free) = (Files::of_new(&server), Files::of_new(&server));
+    busy.put("/a", b"1");
+    free.put("/a", b"2");
+    thread::scope(|scope| {
+        let running = scope.spawn(|| busy.cell("while True: pass"));
+        busy.until_running();
+        let read = scope.spawn(|| busy.ask("GET", "/a?wait_ms=60000", "", b""));
+        let write = scope.spawn(|| busy.ask("PUT", "/b?wait_ms=60000", "", &vec![7; 1 << 20]));
+        // They wait by then, on any machine that can run the tests.
+        thread::park_timeout(Duration::from_secs(1));
+        // An eighth of the memory is what may wait.
+        let large = busy.ask("PUT", "/c?wait_ms=60000", "", &vec![7; 12 << 20]);
+        assert_eq!(refused(&large), (409, "session_busy".to_owned()));
+        let message = large.json()["error"]["message"].to_string();
+        assert!(message.contains("cannot wait"), "{message}");
+        for _ in 0..2 {
+            // The last answer may still be on its way out of the server.
+            eventually(PATIENCE, || (free.get("/a").body == b"2").then_some(()));
+            free.put("/b", &vec![8; 12 << 20]);
+        }
+        assert!(!read.is_finished() && !write.is_finished());
+        busy.interrupt();
+        running.join().unwrap();
+        assert_eq!(read.join().unwrap().body, b"1");
+        assert_eq!(write.join().unwrap().status, 201);
+    });
+    assert_eq!(busy.get("/b").body, vec![7; 1 << 20]);
 }
 
 #[test]

@@ -102,6 +102,29 @@ async fn untouched_is_a_session_after_a_look() {
 }
 
 #[tokio::test]
+async fn a_cell_begins_with_the_turn_of_a_look() {
+    let (place, none) = (Place::new(), Duration::ZERO);
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let first = sessions.run(&id, b"state").await;
+    let look = sessions.look(&acme(), &id, none).await.unwrap();
+    assert!(look.chain_bytes().await.unwrap() > 5);
+    let turn = look.begin("# wrote".to_owned(), Some(first)).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (2, false));
+    let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    let description = facts(turn.head(), b"changed");
+    let second = turn.commit_change(description, b"changed".to_vec(), end()).await.unwrap();
+    // The look is at what the session was at, and not at what its caller expects.
+    let look = sessions.look(&acme(), &id, none).await.unwrap();
+    let other = CheckpointId::new(9, &Digest::of(b"other"));
+    let refused = look.begin(String::new(), Some(other)).await.map(drop).unwrap_err();
+    assert!(matches!(&refused, SessionsError::Conflict { head: Some(head) } if *head == second));
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (3, false), "nothing is left of it");
+}
+
+#[tokio::test]
 async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
     let place = Place::new();
     let sessions = place.open().await;

@@ -12,7 +12,7 @@
 //! An eighth of the budget is reserved for small charges, so large requests cannot block small
 //! ones. A quarter of it is all that runs in the background take while they wait, and one owner of
 //! such runs takes half of that quarter at most: nobody waits for them, so nothing else bounds how
-//! long they hold their memory.
+//! long they hold their memory. So it is with calls that may wait for a long time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -211,6 +211,15 @@ impl Charge {
         self.bytes = bytes;
     }
 
+    /// Counts the charge among those of runs that wait, in the part of this owner.
+    fn begin_waiting(&mut self, owner: Arc<WaitingMemory>) -> Result<(), BudgetExhausted> {
+        if self.waits.is_none() {
+            self.budget.add_waiting(self.bytes, self.bytes, &owner)?;
+            self.waits = Some(owner);
+        }
+        Ok(())
+    }
+
     /// Counts the charge no more among those of runs that wait.
     fn end_waiting(&mut self) {
         self.give_back_waiting(self.bytes);
@@ -279,6 +288,16 @@ impl CallMemory {
         let mut charge = Charge::none(&self.0.budget);
         charge.waits = Some(owner);
         Self::holding(charge)
+    }
+
+    /// The call waits for longer than requests usually do: until [`Self::end_waiting`] its charges have the
+    /// share of runs in the background that wait, as those of this owner.
+    ///
+    /// # Errors
+    ///
+    /// That share, or the part of its owner, has no room for them; nothing has changed.
+    pub fn begin_waiting(&self, owner: Arc<WaitingMemory>) -> Result<(), BudgetExhausted> {
+        self.0.charge.lock().begin_waiting(owner)
     }
 
     /// The run has a worker: its charges are those of any run from now on.
@@ -457,6 +476,35 @@ mod tests {
         assert_eq!(budget.waiting.load(Ordering::Acquire), 0);
         assert_eq!(one.0.load(Ordering::Acquire) + three.0.load(Ordering::Acquire), 0);
         assert_eq!(budget.used(), ByteCount::mebibytes(41));
+    }
+
+    #[test]
+    fn a_call_that_waits_has_the_share_of_its_owner_until_it_goes_on() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(64));
+        let owner = Arc::new(WaitingMemory::default());
+        let [first, second, large] = [(); 3].map(|()| CallMemory::new(&budget));
+        first.reserve(ByteCount::mebibytes(5)).unwrap();
+        second.reserve(ByteCount::mebibytes(4)).unwrap();
+        large.reserve(ByteCount::mebibytes(40)).unwrap();
+        first.begin_waiting(Arc::clone(&owner)).unwrap();
+        first.begin_waiting(Arc::clone(&owner)).unwrap();
+        assert_eq!(owner.0.load(Ordering::Acquire), 5 << 20, "it is counted once");
+        for call in [&second, &large] {
+            assert_eq!(call.begin_waiting(Arc::clone(&owner)), Err(BudgetExhausted));
+        }
+        let other = Arc::new(WaitingMemory::default());
+        assert_eq!(large.begin_waiting(Arc::clone(&other)), Err(BudgetExhausted));
+        first.end_waiting();
+        second.begin_waiting(Arc::clone(&owner)).unwrap();
+        assert_eq!(
+            budget.used(),
+            ByteCount::mebibytes(49),
+            "a wait is charged no more than a call"
+        );
+        drop((first, second, large));
+        assert_eq!(owner.0.load(Ordering::Acquire) + other.0.load(Ordering::Acquire), 0);
+        assert_eq!(budget.waiting.load(Ordering::Acquire), 0);
+        assert_eq!(budget.used(), ByteCount::default());
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ use crate::sessions::held_cells::HeldCells;
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::setup::parts_of_fork;
+use crate::sessions::turns::tenant_shares::TenantShares;
 use crate::sessions::views::{
     CheckpointView, ForkOrder, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
     SessionList, SessionReport, SessionUsageView, SessionView, checkpoint_id, place_of, session_id,
@@ -50,6 +51,7 @@ pub struct SessionRoom {
     observer: OnceLock<SessionObserver>,
     guests: SessionGuests,
     places: HeldPlaces,
+    shares: TenantShares,
     /// Tells that a cell is held from now on.
     pub(super) holds: Notify,
     /// The images that open sessions began as.
@@ -137,6 +139,11 @@ impl SessionRoom {
     /// The places for them.
     pub(crate) const fn places(&self) -> &HeldPlaces {
         &self.places
+    }
+
+    /// What tenants have of the memory for clients.
+    pub(crate) const fn shares(&self) -> &TenantShares {
+        &self.shares
     }
 
     /// True if a cell of the session is running.

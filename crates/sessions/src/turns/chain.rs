@@ -55,6 +55,16 @@ impl<D: Disk> Inner<D> {
         })
         .await
     }
+
+    /// Bytes of the packs that lead to a state of a session.
+    pub(super) async fn chain_bytes(
+        &self,
+        session: &SessionId,
+        head: &CheckpointId,
+    ) -> Result<u64, SessionsError> {
+        let chain = self.store.chain(session, head).await?;
+        Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
+    }
 }
 
 /// True if these packs lead from a whole one to the checkpoint, without a gap.

@@ -1,13 +1,16 @@
 //! The turn of a session for something that changes nothing of it.
 //!
-//! INVARIANT(untouched): a look leaves no row, and a state that it was at is not said to be continued.
+//! INVARIANT(untouched): a look leaves no row, and a state that it was at is not said to be continued, unless
+//! a cell begins with it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::SessionsError;
 use crate::sessions::{Inner, Sessions};
+use crate::turns::beginning::begin;
 use crate::turns::chain::UnsealedPack;
+use crate::turns::turn::{SessionTurn, TurnRequest};
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_vocabulary::budget::CallMemory;
@@ -20,7 +23,9 @@ pub struct SessionLook<D: Disk = LocalDisk> {
     tenant: TenantId,
     session: SessionId,
     head: Option<CheckpointId>,
-    _permit: TurnPermit,
+    /// When the session was used last.
+    used_ms: u64,
+    permit: TurnPermit,
 }
 
 impl<D: Disk> Sessions<D> {
@@ -44,13 +49,14 @@ impl<D: Disk> Sessions<D> {
             return Err(SessionsError::Waiting { session: session.clone(), cell: waiting.number });
         }
         // What it was before the wait is no more.
-        let head = self.find(tenant, session).await?.head;
+        let found = self.find(tenant, session).await?;
         Ok(SessionLook {
             inner: Arc::clone(&self.0),
             tenant: tenant.clone(),
             session: session.clone(),
-            head,
-            _permit: permit,
+            head: found.head,
+            used_ms: found.used_ms,
+            permit,
         })
     }
 }
@@ -79,5 +85,33 @@ impl<D: Disk> SessionLook<D> {
             None => Ok(Vec::new()),
             Some(head) => self.inner.packs_of((&self.tenant, &self.session), head, memory).await,
         }
+    }
+
+    /// Bytes of all packs that lead to that checkpoint. Zero before the first one.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn chain_bytes(&self) -> Result<u64, SessionsError> {
+        match &self.head {
+            None => Ok(0),
+            Some(head) => self.inner.chain_bytes(&self.session, head).await,
+        }
+    }
+
+    /// Begins a cell in the state that was looked at, in the same turn: for a change that runs no program,
+    /// once it is known that it can be made. Until then there is no cell.
+    ///
+    /// # Errors
+    ///
+    /// As for [any cell](Sessions::take_turn).
+    pub async fn begin(
+        self,
+        source: String,
+        if_checkpoint: Option<CheckpointId>,
+    ) -> Result<SessionTurn<D>, SessionsError> {
+        let Self { inner, tenant, session, used_ms, permit, .. } = self;
+        let order = TurnRequest { source, if_checkpoint, ..TurnRequest::default() };
+        begin(inner, (&tenant, &session), (order, used_ms), permit).await
     }
 }

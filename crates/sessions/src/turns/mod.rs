@@ -1,5 +1,6 @@
 //! Cells: their turns, one at a time, and their waits; and looks between them.
 
+mod beginning;
 pub(crate) mod cell_ends;
 pub(crate) mod chain;
 pub(crate) mod continuation;

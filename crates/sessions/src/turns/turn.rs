@@ -10,15 +10,15 @@ use tracing::warn;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey};
 use crate::seal::sealed_size;
-use crate::sessions::{Inner, Sessions, in_task, on_thread};
+use crate::sessions::{Inner, in_task, on_thread};
 use crate::turns::cell_ends::CellEnds;
 use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 use crate::turns::continuation::Continuation;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
-    Begun, BegunCell, CellCommit, CellEnd, Committed, NewCell, PackDescription, PackId,
-    RARE_USE_MS, SessionSync, StoredCheckpoint, StoredPack,
+    Begun, BegunCell, CellCommit, CellEnd, Committed, PackDescription, PackId, SessionSync,
+    StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
@@ -73,47 +73,6 @@ struct Ending {
     asked: Option<String>,
     /// True if the next cell must reseed whatever this one has done.
     must_reseed: bool,
-}
-
-impl<D: Disk> Sessions<D> {
-    /// Begins the next cell of a session.
-    ///
-    /// When this returns, it is noted that the state has been continued: whatever becomes of the cell, the
-    /// next one that begins at the same state is told to reseed. So it is after a loss of power, in which
-    /// the note may be lost: then all sessions reseed that were used shortly before.
-    ///
-    /// # Errors
-    ///
-    /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::Busy`] if another cell is
-    /// running and does not end in time, [`SessionsError::Conflict`] if the session is not at the expected
-    /// checkpoint, [`SessionsError::MayHaveGoneBack`] once after a loss of power if the caller expects none,
-    /// [`SessionsError::Full`], or the store fails.
-    pub async fn take_turn(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        order: TurnRequest,
-    ) -> Result<SessionTurn<D>, SessionsError> {
-        let used_ms = self.find(tenant, session).await?.used_ms;
-        let permit = self.0.turns.take(session, order.wait).await;
-        let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
-        let inner = Arc::clone(&self.0);
-        let cell = NewCell {
-            tenant: tenant.clone(),
-            session: session.clone(),
-            source: bounded(order.source, MAX_SOURCE),
-            if_checkpoint: order.if_checkpoint,
-            is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
-            now_ms: inner.now_ms(),
-        };
-        // A cell that has begun has a turn, which ends it, also if nobody waits for it any more.
-        in_task(async move {
-            let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
-            inner.note_change(None, Vec::new()).await?;
-            SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
-        })
-        .await
-    }
 }
 
 impl<D: Disk> SessionTurn<D> {
@@ -213,8 +172,7 @@ impl<D: Disk> SessionTurn<D> {
     /// The store fails.
     pub async fn chain_bytes(&self) -> Result<u64, SessionsError> {
         let Some(state) = self.state() else { return Ok(0) };
-        let chain = self.inner.store.chain(&self.session, &state.id.checkpoint).await?;
-        Ok(chain.iter().map(|pack| pack.stored_bytes).fold(0, u64::saturating_add))
+        self.inner.chain_bytes(&self.session, &state.id.checkpoint).await
     }
 
     /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
@@ -489,7 +447,7 @@ async fn roll_back_quietly<D: Disk>(
     }
 }
 
-fn bounded(text: String, most: usize) -> Option<String> {
+pub(super) fn bounded(text: String, most: usize) -> Option<String> {
     (text.len() <= most).then_some(text)
 }
 

@@ -83,6 +83,12 @@ pub enum FilesError {
         /// The path as sent.
         path: String,
     },
+    /// The content cannot wait for its session.
+    #[error(
+        "a cell of the session is running, and the content cannot wait for its end: what a tenant sends that \
+         waits has a part of the server's memory (`http.memory`) alone; repeat the call when the cell has ended"
+    )]
+    CannotWait,
     /// The state after the change is not kept.
     #[error("nothing was changed: {reason}")]
     NotKept {
@@ -129,6 +135,7 @@ impl FilesError {
             | Self::Reproducible { .. } => ErrorKind::InvalidParams,
             Self::TooLarge { .. } | Self::NotTaken { .. } => ErrorKind::TooLarge,
             Self::NoSpace { .. } | Self::NotKept { .. } => ErrorKind::QuotaExceeded,
+            Self::CannotWait => ErrorKind::SessionBusy,
             Self::Failed { .. } => ErrorKind::Internal,
         }
     }

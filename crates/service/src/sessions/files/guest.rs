@@ -20,8 +20,7 @@ use wardian_formats::job::limits::TurnLimits;
 use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, MAX_ANSWER};
 use wardian_formats::job::{Setup, Turn};
-use wardian_sessions::{SessionLook, SessionTurn, SessionsError, StoredSession, UnsealedPack};
-use wardian_vocabulary::ids::CheckpointId;
+use wardian_sessions::{SessionLook, StoredSession};
 use wardian_vocabulary::units::ByteCount;
 
 /// The time that a worker has for an order, once it has the guest.
@@ -29,29 +28,6 @@ const TIME: Duration = Duration::from_secs(60);
 
 /// Times that an answer is in memory: as text, as values, and in the answer of the call.
 const COPIES: u64 = 4;
-
-/// The place in a session at which its files are looked at or changed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TakenTurn<'a> {
-    Look(&'a SessionLook),
-    Turn(&'a SessionTurn),
-}
-
-impl TakenTurn<'_> {
-    fn head(&self) -> Option<&CheckpointId> {
-        match self {
-            Self::Look(look) => look.head(),
-            Self::Turn(turn) => turn.head().map(|head| &head.id),
-        }
-    }
-
-    async fn packs(&self, caller: &Caller) -> Result<Vec<UnsealedPack>, SessionsError> {
-        match self {
-            Self::Look(look) => look.packs(&caller.memory).await,
-            Self::Turn(turn) => turn.packs(&caller.memory).await,
-        }
-    }
-}
 
 /// An order that a worker has carried out or refused.
 #[derive(Debug)]
@@ -73,12 +49,12 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: TakenTurn<'_>,
+        look: &SessionLook,
         (order, content): (FilesOrder, Option<&SealedContent>),
     ) -> Result<CarriedOut, ServiceError> {
         let mut host = FilesHost::of(&caller.memory);
         let turn = Turn::of_files(order, limits());
-        let kept = place.head().and_then(|head| self.sessions().guests().take(&session.id, head));
+        let kept = look.head().and_then(|head| self.sessions().guests().take(&session.id, head));
         if let Some(mut guest) = kept {
             match guest.turn_with(&turn, content, &mut host).await {
                 // What its worker has sent is no answer.
@@ -87,10 +63,10 @@ impl Service {
             }
         }
         let begun = Instant::now();
-        let (mut guest, _held) = self.guest_of(caller, session, place).await?;
+        let (mut guest, _held) = self.guest_of(caller, session, look).await?;
         let read = begun.elapsed();
         let begun = guest.turn_with(&turn, content, &mut host).await;
-        let begun = begun.map_err(|error| match (error, place.head()) {
+        let begun = begun.map_err(|error| match (error, look.head()) {
             (DispatchError::NotResumed { reason }, Some(head)) => {
                 ServiceError::StateUnusable { checkpoint: head.clone(), reason }
             }
@@ -108,10 +84,10 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: TakenTurn<'_>,
+        look: &SessionLook,
     ) -> Result<(HeldGuest, Held), ServiceError> {
         let (spec, held) = self.spec_of(caller, session).await?;
-        let packs = place.packs(caller).await?;
+        let packs = look.packs(&caller.memory).await?;
         let pool = &self.execution.pool;
         if packs.is_empty() {
             return Ok((pool.open(spec), held));

@@ -15,13 +15,18 @@ mod host;
 pub(crate) mod read;
 pub(crate) mod write;
 
+use std::time::Duration;
+
+use tokio::select;
+
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::views::session_id;
-use wardian_sessions::StoredSession;
+use wardian_sessions::{SessionLook, StoredSession};
 use wardian_stores::tenants::Right;
+use wardian_vocabulary::ids::SessionId;
 
 /// The files of the sessions of a server that can execute something.
 #[derive(Debug, Clone, Copy)]
@@ -39,5 +44,22 @@ impl<'a> SessionFiles<'a> {
         let session = store.find(&caller.tenant, &session_id(id)?).await?;
         self.0.ensure_not_held(&session.id).await?;
         Ok(session)
+    }
+
+    /// Takes the turn of a session between two cells, and waits for it. A cell that comes to wait meanwhile is
+    /// to be answered first.
+    async fn turn_of(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        wait: Duration,
+    ) -> Result<SessionLook, ServiceError> {
+        let room = self.0.sessions();
+        let store = room.store()?;
+        select! {
+            biased;
+            waiting = room.until_held(session) => Err(waiting.into()),
+            look = store.look(&caller.tenant, session, wait) => Ok(look?),
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
-use crate::sessions::files::guest::{CarriedOut, TakenTurn};
+use crate::sessions::files::guest::CarriedOut;
 use crate::sessions::setup::workspace_of;
 use crate::sessions::views::wait_of;
 use crate::transfers::TransferPermit;
@@ -127,14 +127,15 @@ impl SessionFiles<'_> {
         if !is_file_path(path) {
             return Err(FilesError::Path.into());
         }
-        let permit = self.0.transfers.begin_other_download()?;
-        caller.memory.reserve(DOWNLOAD_MEMORY)?;
         let order = FilesOrder::Read { path: path.to_owned() };
         let (_look, done) = Box::pin(self.look(caller, id, wait_ms, order)).await?;
         let content = match (done.answer, done.host.content()) {
             (FilesAnswer::Read { .. }, Some(content)) => content,
             (answer, _) => return Err(refused(&answer, path, &self.find(caller, id).await?)),
         };
+        // It counts as a transfer when its content is here, and not while it waits for its session.
+        let permit = self.0.transfers.begin_other_download()?;
+        caller.memory.reserve(DOWNLOAD_MEMORY)?;
         let (size, hashed) = (content.size().as_u64(), Arc::clone(&content));
         let digest = caller.memory.on_thread(move || digest_of(&hashed)).await;
         let digest = digest.map_err(ServiceError::Interrupted)?;
@@ -159,9 +160,8 @@ impl SessionFiles<'_> {
     ) -> Result<(SessionLook, CarriedOut), ServiceError> {
         let session = self.find(caller, id).await?;
         let room = self.0.sessions();
-        let look = room.store()?.look(&caller.tenant, &session.id, wait_of(wait_ms)).await?;
-        let place = TakenTurn::Look(&look);
-        let done = self.0.order_files(caller, &session, place, (order, None)).await;
+        let look = self.turn_of(caller, &session.id, wait_of(wait_ms)).await?;
+        let done = self.0.order_files(caller, &session, &look, (order, None)).await;
         let mut done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
         let guest: Option<HeldGuest> = done.guest.take();
         if let (Some(guest), Some(head)) = (guest, look.head()) {

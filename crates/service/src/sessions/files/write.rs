@@ -1,25 +1,25 @@
 //! Writes and removes files of a session: each change is a cell of its own, without a program.
 
+use std::time::Duration;
+
 use serde::Serialize;
-use tracing::warn;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
-use crate::sessions::files::guest::{CarriedOut, TakenTurn};
+use crate::sessions::files::guest::CarriedOut;
 use crate::sessions::files::read::refused;
 use crate::sessions::setup::{setup_of, workspace_of};
-use crate::sessions::turns::end_turn::{description_of, too_long};
+use crate::sessions::turns::end_turn::{description_of, too_long_after};
 use crate::sessions::views::{checkpoint_id, wait_of};
 use crate::transfers::TransferPermit;
 use crate::transfers::upload::UPLOAD_MEMORY;
 use wardian_dispatch::{CheckedPack, FileDraft, NotParked, SealedContent};
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, is_file_path};
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_sessions::{CellEnd, SessionTurn, SessionsError, StoredSession, TurnRequest};
+use wardian_sessions::{CellEnd, SessionLook, SessionsError, StoredSession};
 use wardian_vocabulary::budget::CallMemory;
-use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, WorkspacePath};
 use wardian_vocabulary::units::ByteCount;
 
@@ -56,7 +56,7 @@ pub struct FileUpload {
     draft: FileDraft,
     /// Keeps the charge.
     _memory: CallMemory,
-    _permit: TransferPermit,
+    permit: TransferPermit,
 }
 
 impl SessionFiles<'_> {
@@ -88,7 +88,7 @@ impl SessionFiles<'_> {
         memory.reserve(UPLOAD_MEMORY)?;
         memory.reserve(announced)?;
         let draft = FileDraft::begin().map_err(ServiceError::Unreadable)?;
-        Ok(FileUpload { session, path, announced, draft, _memory: memory, _permit: permit })
+        Ok(FileUpload { session, path, announced, draft, _memory: memory, permit })
     }
 
     /// Writes a file whose content has come. When this returns, it is durable.
@@ -111,7 +111,9 @@ impl SessionFiles<'_> {
         let (session, shown) = (session.clone(), path.to_string());
         let files = FilesOrder::Write { path: path.clone() };
         let note = format!("# wrote {shown} ({announced})");
-        let FileUpload { draft, _memory, _permit, .. } = upload;
+        let FileUpload { draft, permit, .. } = upload;
+        // The content has come, and waits for its session without being a transfer.
+        drop(permit);
         let content = draft.finish().map_err(ServiceError::Unreadable)?;
         let change = self.change(caller, (&session, order, note), (files, shown), Some(content));
         Box::pin(change).await
@@ -140,7 +142,30 @@ impl SessionFiles<'_> {
         Box::pin(change).await
     }
 
-    /// Carries out a change as a cell, whose source is a note for people.
+    /// Takes the turn of a session for a change. Content that waits for it takes the part of its tenant of the
+    /// memory that all have for what waits.
+    async fn turn_for(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        wait: Duration,
+        content: Option<&SealedContent>,
+    ) -> Result<SessionLook, ServiceError> {
+        if content.is_none() || wait.is_zero() {
+            return self.turn_of(caller, &session.id, wait).await;
+        }
+        let at_once = self.turn_of(caller, &session.id, Duration::ZERO).await;
+        if !matches!(at_once, Err(ServiceError::Session(SessionsError::Busy { .. }))) {
+            return at_once;
+        }
+        let shares = self.0.sessions().shares();
+        let waiting = shares.begin_waiting(&caller.tenant, &caller.memory);
+        let _waiting = waiting.map_err(|_full| FilesError::CannotWait)?;
+        self.turn_of(caller, &session.id, wait).await
+    }
+
+    /// Carries out a change as a cell, whose source is a note for people. There is no cell before the change
+    /// is known to be possible, so one that is refused leaves nothing.
     async fn change(
         &self,
         caller: &Caller,
@@ -149,27 +174,23 @@ impl SessionFiles<'_> {
         content: Option<SealedContent>,
     ) -> Result<FileChange, ServiceError> {
         let (room, wait) = (self.0.sessions(), wait_of(order.wait_ms));
-        let if_checkpoint = expected_by(order)?;
-        let request = TurnRequest { source, if_checkpoint, wait };
-        let turn = room.store()?.take_turn(&caller.tenant, &session.id, request).await?;
-        let (cell, size) = (turn.number(), content.as_ref().map(SealedContent::size));
+        let expected = expected_by(order)?;
+        let look = self.turn_for(caller, session, wait, content.as_ref()).await?;
+        if expected.is_some() && expected.as_ref() != look.head() {
+            return Err(SessionsError::Conflict { head: look.head().cloned() }.into());
+        }
+        let size = content.as_ref().map(SealedContent::size);
         let order = (files, content.as_ref());
-        let done = self.0.order_files(caller, session, TakenTurn::Turn(&turn), order).await;
-        let (replaced, done) = match done {
-            Ok(CarriedOut { answer: FilesAnswer::Written { replaced }, .. }) => (replaced, done?),
-            Ok(CarriedOut { answer: FilesAnswer::Removed, .. }) => (true, done?),
-            Ok(CarriedOut { answer, .. }) => {
-                leave(turn).await;
-                return Err(refused(&answer, &path, session));
-            }
-            Err(error) => {
-                leave(turn).await;
-                return Err(room.note_damage(caller, &session.id, error));
-            }
+        let done = self.0.order_files(caller, session, &look, order).await;
+        let done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
+        let replaced = match &done.answer {
+            FilesAnswer::Written { replaced } => *replaced,
+            FilesAnswer::Removed => true,
+            answer => return Err(refused(answer, &path, session)),
         };
         let CarriedOut { mut finished, guest, host: _host, .. } = done;
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
-        let at = keep(turn, finished.pack.take(), most).await?;
+        let (cell, at) = keep(look, finished.pack.take(), most, (source, expected)).await?;
         if let Some(guest) = guest {
             let memory = finished.outcome.usage.memory_peak;
             room.guests().put(session.id.clone(), at.clone(), guest, memory);
@@ -211,31 +232,26 @@ fn refuse_reproducible(session: &StoredSession, path: &str) -> Result<(), Servic
     }
 }
 
-/// Keeps the state after a change.
+/// Keeps the state after a change, as a cell with this source. Returns its number and its checkpoint.
 async fn keep(
-    turn: SessionTurn,
+    look: SessionLook,
     pack: Option<Result<CheckedPack, NotParked>>,
     most: ByteCount,
-) -> Result<CheckpointId, ServiceError> {
+    (source, expected): (String, Option<CheckpointId>),
+) -> Result<(u32, CheckpointId), ServiceError> {
     let reason = match pack {
         None => "the state after it could not be saved".to_owned(),
         Some(Err(not_parked)) => not_parked.to_string(),
-        Some(Ok(pack)) => match too_long(&turn, &pack, most).await {
-            None => {
-                let description = description_of(&turn, &pack.facts);
-                return Ok(turn.commit_change(description, pack.bytes, CellEnd::default()).await?);
-            }
+        Some(Ok(pack)) => match too_long_after(look.chain_bytes(), &pack, most).await {
             Some(reason) => reason,
+            // From here on there is a cell. What was refused before has none.
+            None => {
+                let turn = look.begin(source, expected).await?;
+                let (cell, description) = (turn.number(), description_of(&turn, &pack.facts));
+                let at = turn.commit_change(description, pack.bytes, CellEnd::default()).await?;
+                return Ok((cell, at));
+            }
         },
     };
-    leave(turn).await;
     Err(FilesError::NotKept { reason }.into())
-}
-
-/// Leaves the session where it was.
-async fn leave(turn: SessionTurn) {
-    let session = turn.session().clone();
-    if let Err(cause) = turn.roll_back(CellEnd::default()).await {
-        warn!(session.id = %session, "a change of a file could not be ended: {}", CauseChain(&cause));
-    }
 }

@@ -30,10 +30,19 @@ pub(crate) async fn leave(
     reason
 }
 
-/// Why a pack is not kept that would make its chain longer than `most` bytes. Chains of small packs are
-/// short.
+/// Why the pack of a turn is not kept that would make its chain longer than `most` bytes.
 pub(crate) async fn too_long(
     turn: &SessionTurn,
+    pack: &CheckedPack,
+    most: ByteCount,
+) -> Option<String> {
+    too_long_after(turn.chain_bytes(), pack, most).await
+}
+
+/// Why a pack is not kept that would make its chain, which has so many bytes without it, longer than `most`
+/// bytes. Chains of small packs are short.
+pub(crate) async fn too_long_after(
+    chain: impl Future<Output = Result<u64, SessionsError>>,
     pack: &CheckedPack,
     most: ByteCount,
 ) -> Option<String> {
@@ -43,7 +52,7 @@ pub(crate) async fn too_long(
     }
     let before = match pack.facts.base {
         // If the store fails, the commit says so.
-        Some(_) => turn.chain_bytes().await.unwrap_or(0),
+        Some(_) => chain.await.unwrap_or(0),
         None => 0,
     };
     (before.saturating_add(size) > most.as_u64()).then(|| {
