@@ -72,6 +72,7 @@ mod session_commands;
 mod session_files;
 mod session_images;
 mod session_losses;
+mod session_memory;
 mod session_results;
 mod sessions;
 mod shares;

@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::error::DispatchError;
 use crate::interrupter::TurnInterruption;
-use crate::packs::PackContent;
+use crate::packs::PackChain;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::{Claim, GuestKey};
 use crate::scheduler::lease::Lease;
@@ -85,15 +85,15 @@ impl TurnExecution {
     }
 
     /// Runs the first turn of a guest of this number on a worker of its owner. With packs, the guest is
-    /// resumed from them.
+    /// resumed from them, and they are given up then.
     pub(crate) async fn first_turn(
         &self,
-        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&[PackContent]>),
+        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&PackChain>),
         (turn, content, interruption): TurnToRun<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
-        let count = packs.map_or(0, <[_]>::len);
+        let count = packs.map_or(0, PackChain::count);
         if count > MOST_IN_CHAIN {
             // More than a worker takes. It says itself what else is wrong with packs.
             let reason = ChainError::TooLong { count }.to_string();

@@ -1,10 +1,12 @@
 //! Packs on both ways: those that a guest is resumed from, and the one that a worker makes after a cell.
 
+use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::worker::payload::CheckedPayload;
@@ -16,7 +18,11 @@ use wardian_vocabulary::units::ByteCount;
 
 /// A pack for workers that resume a guest from it. Clones share its bytes.
 #[derive(Clone)]
-pub struct PackContent(pub(crate) PackBytes);
+pub struct PackContent {
+    pub(crate) bytes: PackBytes,
+    /// Is dropped with the last clone.
+    _charge: Option<Arc<dyn Any + Send + Sync>>,
+}
 
 /// The way in which the bytes of a pack travel.
 #[derive(Clone)]
@@ -36,16 +42,27 @@ impl PackContent {
     /// The operating system refuses the file or its memory.
     pub fn new(bytes: Vec<u8>) -> io::Result<Self> {
         if bytes.len() <= INLINE_MAX {
-            return Ok(Self(PackBytes::Inline(Arc::new(bytes))));
+            return Ok(Self::of(PackBytes::Inline(Arc::new(bytes))));
         }
         let (file, size) = (socket::share(&bytes)?, ByteCount::from(bytes.len()));
-        Ok(Self(PackBytes::Shared(Arc::new(file), size)))
+        Ok(Self::of(PackBytes::Shared(Arc::new(file), size)))
+    }
+
+    const fn of(bytes: PackBytes) -> Self {
+        Self { bytes, _charge: None }
+    }
+
+    /// The same pack with the charge of its memory, which is dropped when nobody needs the pack any more: at
+    /// the latest when a worker has made a guest of it.
+    #[must_use]
+    pub fn with_charge(self, charge: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { _charge: Some(charge), ..self }
     }
 
     /// Its length in bytes.
     #[must_use]
     pub fn size(&self) -> ByteCount {
-        match &self.0 {
+        match &self.bytes {
             PackBytes::Inline(bytes) => ByteCount::from(bytes.len()),
             PackBytes::Shared(_, size) => *size,
         }
@@ -56,6 +73,37 @@ impl PackContent {
 impl fmt::Debug for PackContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PackContent").field("size", &self.size()).finish()
+    }
+}
+
+/// The packs that a guest is made of, until it is.
+#[derive(Debug)]
+pub(crate) struct PackChain {
+    packs: Mutex<Option<Vec<PackContent>>>,
+    count: usize,
+}
+
+impl PackChain {
+    pub(crate) fn new(packs: Vec<PackContent>) -> Self {
+        let count = packs.len();
+        Self { packs: Mutex::new(Some(packs)), count }
+    }
+
+    /// How many there are, or were.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The packs; none once a guest was made of them.
+    pub(crate) fn contents(&self) -> Option<Vec<PackContent>> {
+        self.packs.lock().clone()
+    }
+
+    /// Gives the packs up: a guest was made of them. Their memory is freed by a thread.
+    pub(crate) fn release(&self) {
+        let packs = self.packs.lock().take();
+        // The thread ends by itself.
+        drop(spawn_blocking(move || drop(packs)));
     }
 }
 

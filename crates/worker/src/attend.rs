@@ -118,6 +118,10 @@ pub fn attend<R: Runner>(channel: Channel, runner: &mut R) -> Result<(), WorkerE
                 let begun = Instant::now();
                 let resumed = runner.resume((*setup).into(), take(&mut packs));
                 let guest = resumed.map_err(WorkerError::Sandbox)?;
+                if guest.is_ok() {
+                    // Whoever has the packs in memory needs them no more.
+                    channel.borrow_mut().send(&FromWorker::Resumed, &[])?;
+                }
                 guests.put(number, Opened { guest, resumed: Some(begun.elapsed()) });
             }
             ToWorker::Turn(number, turn) if packs.is_empty() => {
@@ -359,6 +363,12 @@ mod tests {
             self.send(&frame::encode(&Order::Resume(ONE, &setup), &[], false).unwrap());
         }
 
+        /// Resumes a guest, and waits until it is made.
+        fn resume_whole(&mut self) {
+            self.resume();
+            assert!(matches!(self.hear(), (FromWorker::Resumed, Payload::None)));
+        }
+
         /// Runs a cell in the open guest, and returns the first line of its log and its pack.
         fn cell(&mut self, source: &str) -> (String, PackFacts, Vec<u8>) {
             self.tell(&cell_of(source));
@@ -482,7 +492,7 @@ mod tests {
         for _ in 0..2 {
             let mut gateway = Gateway::open();
             packs.iter().for_each(|pack| gateway.give(pack));
-            gateway.resume();
+            gateway.resume_whole();
             let (log, facts, pack) = gateway.cell("keep 4\nkept");
             let expected = format!("1 2{} 3 4", "x".repeat(INLINE_MAX));
             assert!(log == expected, "{} bytes", log.len());
@@ -522,7 +532,7 @@ mod tests {
             // Nothing is left of it, and the next one has its own packs.
             gateway.tell(&ToWorker::Close(ONE));
             gateway.give(&packs[0]);
-            gateway.resume();
+            gateway.resume_whole();
             assert_eq!(gateway.cell("kept").0, "1");
             gateway.tell(&ToWorker::Close(ONE));
         }
@@ -740,7 +750,7 @@ mod tests {
         gateway.tell(&ToWorker::Close(ONE));
         gateway.tell(&ToWorker::Open(TWO, script("").0));
         gateway.give(&pack);
-        gateway.resume();
+        gateway.resume_whole();
         // Other guests and runs had nothing of it.
         for (guest, is_first) in [(TWO, false), (ONE, true), (ONE, false)] {
             gateway.run("return {}");

@@ -229,6 +229,15 @@ fn park_wrongly(socket: &OwnedFd, how: &str) {
         "parks what was not resumed" => {
             return say(socket, &FromWorker::NotResumed { reason: "because".into() }, b"");
         }
+        "parks what was made of no pack" => return say(socket, &FromWorker::Resumed, b""),
+        "parks what was resumed twice" => {
+            say(socket, &FromWorker::Resumed, b"");
+            return say(socket, &FromWorker::Resumed, b"");
+        }
+        "parks and declines what was resumed" => {
+            say(socket, &FromWorker::Resumed, b"");
+            return say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
         "parks with a long refusal to resume" => {
             let reason = "x".repeat(MAX_MESSAGE + 1);
             return say(socket, &FromWorker::NotResumed { reason }, b"");
@@ -493,13 +502,21 @@ async fn a_worker_not_believed_about_a_pack_costs_its_guest() {
 async fn a_pack_that_nobody_asked_for_is_not_accepted() {
     let pool = Pool::start(PoolConfig { most_held: 1, ..hostile() }).unwrap();
     // Before the answer: the turn has no other one.
-    for way in ["parks too early", "parks what was not resumed"] {
+    for way in ["parks too early", "parks what was not resumed", "parks what was made of no pack"] {
         let mut guest = pool.open(cell("").guest);
         let ended = turn(&mut guest, way).await.unwrap();
         assert_eq!((error_type(&ended), ended.is_worker_lost), ("SandboxCrash", true), "{way}");
         assert!(ended.pack.is_none() && !ended.is_guest_kept, "{way}");
     }
-    assert_eq!(pool.report().counters.violations, 2);
+    let packs = || vec![PackContent::new(b"pack".to_vec()).unwrap()];
+    // Its packs are given up, so the turn is not repeated.
+    for way in ["parks what was resumed twice", "parks and declines what was resumed"] {
+        let mut guest = pool.resume(cell("").guest, packs());
+        let ended = turn(&mut guest, way).await.unwrap();
+        assert_eq!((error_type(&ended), ended.is_worker_lost), ("SandboxCrash", true), "{way}");
+        assert!(matches!(turn(&mut guest, "behave").await, Err(DispatchError::GuestLost)), "{way}");
+    }
+    assert_eq!(pool.report().counters.violations, 5);
     // After that of a run, or of a turn that is not a cell: it is found before the worker is used again.
     let ended = run(&pool, &tight("parks after a run")).await;
     assert_eq!((logs(&ended), ended.pack.is_none()), (vec!["true"], true));

@@ -1,5 +1,7 @@
 //! Guests that go on from their packs, in real processes.
 
+use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -341,7 +343,7 @@ async fn a_holder_that_leaves_a_resumed_cell_at_any_poll_costs_no_worker() {
     let chain = contents(&packs);
     let order =
         cell(&format!("kept\nkeep {}\nblob-of a/b 90000\nreturn-of 90000", "y".repeat(300_000)));
-    let mut left = 0;
+    let (mut left, mut resumed) = (0, 0);
     for polls in 1.. {
         let mut guest = pool.resume(guest(), chain.clone());
         let mut host = WrittenBlobs::default();
@@ -355,13 +357,50 @@ async fn a_holder_that_leaves_a_resumed_cell_at_any_poll_costs_no_worker() {
         left += 1;
         until(&pool, "settled", |report| report.running == 0).await;
         assert_eq!(pool.report().guests, 0, "a guest outlived its turn");
-        // Whatever the turn that was left has done, the next one begins at the packs.
-        let again = try_cell(&mut guest, "kept\nreturn {}").await.unwrap();
-        assert!(logs(&again)[0].len() == 300_004, "{polls}");
+        // Whatever the turn that was left has done, the next one begins at the packs, unless they were given
+        // up because a guest was made of them.
+        match try_cell(&mut guest, "kept\nreturn {}").await {
+            Err(DispatchError::GuestLost) => resumed += 1,
+            again => assert!(logs(&again.unwrap())[0].len() == 300_004, "{polls}"),
+        }
         drop(guest);
         ensure_unhurt(&pool).await;
     }
-    assert!(left > 2, "only {left} moments were tried");
+    assert!(left > 2 && resumed < left, "{left} moments were tried, {resumed} after the resume");
+    ensure_unhurt(&pool).await;
+}
+
+#[tokio::test]
+async fn packs_and_their_charge_are_given_up_when_a_guest_was_made_of_them() {
+    let pool = start(holding(1, 1)).await;
+    let mut packs = Vec::new();
+    let mut kept = pool.open(guest());
+    for text in ["one".to_owned(), "x".repeat(INLINE_MAX)] {
+        run_cell(&mut kept, &format!("keep {text}"), &mut packs).await;
+    }
+    kept.close();
+    let charge: Arc<dyn Any + Send + Sync> = Arc::new(());
+    let charged = |pack: PackContent| pack.with_charge(Arc::clone(&charge));
+    let mut resumed = pool.resume(guest(), contents(&packs).into_iter().map(charged).collect());
+    assert_eq!(Arc::strong_count(&charge), packs.len() + 1);
+    let (order, mut host) = (cell("wait"), WrittenBlobs::default());
+    let given_up = async {
+        while Arc::strong_count(&charge) > 1 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    // The cell goes on.
+    tokio::select! {
+        ended = resumed.turn(&order.turn, &mut host) => panic!("{ended:?}"),
+        () = given_up => {}
+    }
+    ensure_lost(&mut resumed).await;
+    // One that never had its turn has its packs until it is dropped.
+    let resumed = pool.resume(guest(), contents(&packs).into_iter().map(charged).collect());
+    assert_eq!(Arc::strong_count(&charge), packs.len() + 1);
+    drop(resumed);
+    assert_eq!(Arc::strong_count(&charge), 1);
+    until(&pool, "settled", |report| report.running == 0).await;
     ensure_unhurt(&pool).await;
 }
 

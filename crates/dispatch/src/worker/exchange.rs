@@ -13,18 +13,16 @@ use tokio::select;
 use tokio::time::{Instant, timeout_at};
 
 use crate::interrupter::TurnInterruption;
-use crate::packs::{CheckedPack, ForgedPack, NotParked, PackContent};
+use crate::packs::{CheckedPack, ForgedPack, NotParked, PackChain};
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
-use crate::worker::run_clock::{Patience, RunClock, Unanswered, later};
+use crate::worker::run_clock::{Patience, RunClock, Unanswered, late_look_up, later, unanswered};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::message::{
-    FromWorker, GuestNumber, OUTPUT_MAX, Payload, Refusal, ToWorker,
-};
+use wardian_formats::job::message::{FromWorker, GuestNumber, OUTPUT_MAX, Payload, ToWorker};
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
 use wardian_formats::job::session::checkpoint::PackFacts;
@@ -93,7 +91,7 @@ pub(crate) struct TurnOrder<'run> {
     /// The guest to open, whose attachments the worker needs first. None for a turn of an open one.
     pub guest: Option<&'run GuestSpec>,
     /// The packs that this guest is resumed from, oldest first. None for a guest that begins as its image.
-    pub(crate) packs: Option<&'run [PackContent]>,
+    pub(crate) packs: Option<&'run PackChain>,
     pub turn: &'run Turn,
     /// The content of the file that the turn writes.
     pub(crate) content: Option<&'run SealedContent>,
@@ -145,6 +143,7 @@ pub(crate) async fn perform(
         interruption: order.interruption.clone(),
         calls: 0,
         has_asked: false,
+        is_resumed: false,
         bytes: ByteCount::default(),
         printed: 0,
         reports: 0,
@@ -190,6 +189,8 @@ struct Exchange<'run> {
     calls: u32,
     /// True once the guest has asked for something.
     has_asked: bool,
+    /// True once the guest was made of its packs, which are given up then.
+    is_resumed: bool,
     bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
     printed: u64,
@@ -203,8 +204,9 @@ impl Exchange<'_> {
             if let Some(guest) = order.guest {
                 self.worker.attach(guest).await?;
             }
-            let (frames, packs) = (Arc::clone(&order.frames), order.packs.unwrap_or_default());
-            let before = (packs, order.content);
+            let (frames, packs) = (Arc::clone(&order.frames), order.packs);
+            let packs = packs.and_then(PackChain::contents).unwrap_or_default();
+            let before = (packs.as_slice(), order.content);
             let attachments = order.guest.map(GuestSpec::attachments).unwrap_or_default();
             self.worker.order(frames, before, attachments, order.afterwards()).await
         };
@@ -221,6 +223,10 @@ impl Exchange<'_> {
     ) -> Result<FinishedRun, Broken> {
         loop {
             match self.next().await? {
+                (FromWorker::Resumed, Payload::None) if !self.has_begun() => {
+                    order.packs.ok_or(Violation::OutOfPlace)?.release();
+                    self.is_resumed = true;
+                }
                 (FromWorker::WriteBlob { kind }, content) => {
                     self.write_blob(&kind, content, host).await?;
                 }
@@ -252,6 +258,7 @@ impl Exchange<'_> {
                     FromWorker::Ready(_)
                     | FromWorker::Failed { .. }
                     | FromWorker::CannotStart { .. }
+                    | FromWorker::Resumed
                     | FromWorker::NotResumed { .. }
                     | FromWorker::Parked(_)
                     | FromWorker::NotParked { .. }
@@ -265,9 +272,9 @@ impl Exchange<'_> {
         }
     }
 
-    /// True once the guest has made a request or printed. A run that has begun is not repeated.
+    /// True once the guest was resumed, has made a request or printed. A run that has begun is not repeated.
     const fn has_begun(&self) -> bool {
-        self.has_asked || self.printed > 0
+        self.is_resumed || self.has_asked || self.printed > 0
     }
 
     /// Ends a cell that left its guest whole, with the guest's state if the worker sends it in time.
@@ -477,19 +484,4 @@ impl Exchange<'_> {
 /// A text of a worker, unless it is longer than any.
 fn bounded(text: String) -> Result<String, Violation> {
     if text.len() > MAX_MESSAGE { Err(Violation::Reason) } else { Ok(text) }
-}
-
-/// The answer to a request that the host has not answered within the run's time. Usually the run
-/// ends as `Timeout`; a guest that is still running sees this.
-fn unanswered() -> Refusal {
-    let message = "the host did not answer before the run's deadline".to_owned();
-    Refusal { error_type: "TimeoutError".to_owned(), message }
-}
-
-/// The answer to a look-up that takes longer than the run may. The guest reads it as a temporary
-/// failure of name resolution.
-fn late_look_up() -> NetworkReply {
-    const EAGAIN: u16 = 11;
-    let text = "the name could not be looked up before the run's deadline".to_owned();
-    NetworkReply::Failed { errno: EAGAIN, text }
 }

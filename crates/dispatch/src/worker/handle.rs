@@ -174,7 +174,7 @@ impl Piece<'_> {
 
 /// The frame that hands over a pack.
 fn frame_of_pack(pack: &PackContent) -> Result<Frames, AttachError> {
-    match &pack.0 {
+    match &pack.bytes {
         PackBytes::Inline(bytes) => Ok(frame::encode(&ToWorker::Pack, bytes, false)?.into()),
         PackBytes::Shared(file, size) => {
             let bytes = frame::encode_shared(&ToWorker::Pack, *size)?;

@@ -118,6 +118,8 @@ pub enum FromWorker {
         /// [`MAX_MESSAGE`](crate::job::outcome::MAX_MESSAGE) bytes.
         reason: String,
     },
+    /// A guest was made of its packs, and the worker needs them no more. Its first turn follows.
+    Resumed,
     /// Instead of [`Self::Done`], for the first turn after [`ToWorker::Resume`]: the guest cannot be
     /// resumed, and nothing ran. The worker is sound, and waits for [`ToWorker::Close`].
     NotResumed {
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
         assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 17);
-        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 16);
+        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 17);
     }
 
     /// Reads each seed that is a single message, and returns how many there are.

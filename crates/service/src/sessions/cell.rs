@@ -4,7 +4,6 @@
 //! answer. A guest that a worker keeps only saves the way from there.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::mem::take;
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,8 +23,9 @@ use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
 use crate::sessions::turns::begun_host::BegunHost;
 use crate::sessions::turns::end_turn::{keep, leave, too_long};
+use crate::sessions::turns::restored_state::{StateOf, packs_of};
 use wardian_dispatch::{
-    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
+    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, Pool, RunHost,
 };
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
@@ -271,7 +271,7 @@ impl PlannedCell {
             }
         }
         let begun = Instant::now();
-        let mut guest = guest_at(turn, pool, caller, spec).await?;
+        let mut guest = guest_at(turn, (pool, room), caller, spec).await?;
         let read = begun.elapsed();
         running.iter().for_each(|running| running.can_interrupt(&guest));
         let begun = guest.turn(&order, host).await;
@@ -412,21 +412,16 @@ fn noted_of(
 /// A guest in the state that the session is at.
 async fn guest_at(
     turn: &SessionTurn,
-    pool: &Pool,
+    (pool, room): (&Pool, &SessionRoom),
     caller: &Caller,
     spec: GuestSpec,
 ) -> Result<HeldGuest, ServiceError> {
-    let packs = turn.packs(&caller.memory).await?;
+    let packs = packs_of(room.shares(), caller, StateOf::Turn(turn)).await?;
     if packs.is_empty() {
         return Ok(pool.open(spec));
     }
     debug!(session.id = %turn.session(), "the session goes on from {} packs", packs.len());
-    // Large packs are copied to memory files.
-    let contents = caller.memory.on_thread(move || {
-        packs.into_iter().map(|pack| PackContent::new(pack.bytes)).collect::<io::Result<Vec<_>>>()
-    });
-    let contents = contents.await.map_err(ServiceError::Interrupted)?;
-    Ok(pool.resume(spec, contents.map_err(ServiceError::Unreadable)?))
+    Ok(pool.resume(spec, packs))
 }
 
 /// Why a cell was not begun.

@@ -1,6 +1,5 @@
 //! The guest of a session for a turn without a program.
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,9 +12,8 @@ use crate::service::Service;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::host::FilesHost;
 use crate::sessions::setup::unusable;
-use wardian_dispatch::{
-    DispatchError, FinishedRun, GuestSpec, HeldGuest, PackContent, SealedContent,
-};
+use crate::sessions::turns::restored_state::{StateOf, packs_of};
+use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, HeldGuest, SealedContent};
 use wardian_formats::job::limits::TurnLimits;
 use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, MAX_ANSWER};
@@ -87,17 +85,10 @@ impl Service {
         look: &SessionLook,
     ) -> Result<(HeldGuest, Held), ServiceError> {
         let (spec, held) = self.spec_of(caller, session).await?;
-        let packs = look.packs(&caller.memory).await?;
+        let packs = packs_of(self.sessions().shares(), caller, StateOf::Look(look)).await?;
         let pool = &self.execution.pool;
-        if packs.is_empty() {
-            return Ok((pool.open(spec), held));
-        }
-        let contents = caller.memory.on_thread(move || {
-            let packs = packs.into_iter().map(|pack| PackContent::new(pack.bytes));
-            packs.collect::<io::Result<Vec<_>>>()
-        });
-        let contents = contents.await.map_err(ServiceError::Interrupted)?;
-        Ok((pool.resume(spec, contents.map_err(ServiceError::Unreadable)?), held))
+        let guest = if packs.is_empty() { pool.open(spec) } else { pool.resume(spec, packs) };
+        Ok((guest, held))
     }
 
     /// The order for the guest of a session.

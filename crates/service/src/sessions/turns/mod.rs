@@ -3,4 +3,5 @@
 
 pub(super) mod begun_host;
 pub(super) mod end_turn;
+pub(super) mod restored_state;
 pub(super) mod tenant_shares;
