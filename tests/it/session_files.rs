@@ -205,6 +205,29 @@ fn wrong_orders_are_refused_and_change_nothing() {
 }
 
 #[test]
+fn a_change_that_is_refused_leaves_no_cell_and_the_interpreter_as_it_was() {
+    let server = TestServer::start(&[]);
+    let files = Files::of_new(&server);
+    files.cell(
+        "import os, random\nopen('f', 'w').write('1')\nos.symlink('none/x', 'loose')\nrandom.seed(7)",
+    );
+    let before = files.shown();
+    assert_eq!(before["is_warm"], true);
+    let not_found = (404, "file_not_found".to_owned());
+    assert_eq!(refused(&files.ask("DELETE", "/none", "", b"")), not_found);
+    let misfit = (400, "invalid_params".to_owned());
+    assert_eq!(refused(&files.ask("PUT", "/f/x", "", b"x")), misfit);
+    let loose = files.ask("PUT", "/loose", "", b"x");
+    assert_eq!(refused(&loose), not_found);
+    let message = loose.json()["error"]["message"].to_string();
+    assert!(message.contains("a link to a place whose folder does not exist"), "{message}");
+    assert_eq!(files.shown(), before, "no cell, and the guest is kept");
+    let drawn = files.cell("random.random()");
+    assert_eq!(output(&drawn)["result"], 0.323_832_764_833_162_37, "it was reseeded");
+    assert_eq!(drawn["session"]["cell"], 2);
+}
+
+#[test]
 fn only_whole_writes_are_kept_within_the_bounds_of_a_session() {
     let server = TestServer::start(&[]);
     let made = json!({"limits": {"workspace_bytes": 65_536}});

@@ -21,7 +21,7 @@ use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
 use wardian_formats::job::message::{FromWorker, GuestNumber, PAYLOAD_MAX, Payload, ToWorker};
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
-use wardian_formats::job::session::files::FilesOrder;
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder};
 use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
@@ -84,6 +84,15 @@ struct Before {
     last_reset: Option<Duration>,
     /// The guest was made from its packs, and this is its first turn.
     resumed: Option<Duration>,
+}
+
+/// What a turn has left.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    /// The guest can have another turn.
+    can_go_on: bool,
+    /// A change of its files was refused, and nothing of it was done.
+    is_unchanged: bool,
 }
 
 /// Carries out the gateway's messages until the gateway closes its end.
@@ -190,25 +199,29 @@ fn give_turn<R: Runner>(
     let order = (&mut guest, turn, host);
     let before = Before { last_reset: last_reset.take(), resumed };
     let performed = perform(channel, runner, order, (watch, before))?;
-    let Some(can_go_on) = performed else {
+    let Some(left) = performed else {
         *last_reset = Some(close(channel, runner, guest)?);
         return Ok(());
     };
-    if saves_state && can_go_on {
-        park(&mut channel.borrow_mut(), runner, &mut guest)?;
+    if saves_state && left.can_go_on {
+        if left.is_unchanged {
+            channel.borrow_mut().send(&FromWorker::Unchanged, &[])?;
+        } else {
+            park(&mut channel.borrow_mut(), runner, &mut guest)?;
+        }
     }
     guests.put(number, Opened::new(Ok(guest)));
     Ok(())
 }
 
-/// Performs a turn and sends its outcome, which says how long what came before it took. Returns
-/// whether the guest can have another turn; `None` if it was closed while it was held, and nothing was sent.
+/// Performs a turn and sends its outcome, which says how long what came before it took. Returns `None` if the
+/// guest was closed while it was held, and nothing was sent.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
     (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
     (watch, before): (Stopwatch, Before),
-) -> Result<Option<bool>, WorkerError> {
+) -> Result<Option<Left>, WorkerError> {
     let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
     if writes != content.is_some() {
         return Err(WorkerError::Unexpected);
@@ -226,9 +239,13 @@ fn perform<R: Runner>(
     }
     let TurnEnd { mut outcome, output, can_go_on } = end;
     (outcome.usage.last_reset, outcome.usage.resumed) = (before.last_reset, before.resumed);
+    let is_unchanged = turn.files.as_deref().is_some_and(|order| {
+        let answer = FilesAnswer::read(&output, order).filter(|_| order.changes());
+        answer.is_some_and(|answer| answer.leaves_unchanged(order))
+    });
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
-    Ok(Some(can_go_on))
+    Ok(Some(Left { can_go_on, is_unchanged }))
 }
 
 /// Sends the state of a guest that is whole, or why it cannot be saved.
@@ -677,6 +694,16 @@ mod tests {
         assert_eq!(write(TWO, b"x", true), 1);
         assert_eq!(write(ONE, b"y", false), 1);
         assert_eq!(write(TWO, b"z", false), 2);
+        // One that is refused leaves its guest as it was, unless it may be done in part.
+        let mut remove = |path: &str| {
+            let order = FilesOrder::Remove { path: path.to_owned() };
+            let turn = Turn::of_files(order, script("").1.limits);
+            gateway.tell(&ToWorker::Turn(ONE, Box::new(turn)));
+            let (FromWorker::Done { can_go_on, .. }, _) = gateway.hear() else { panic!("no end") };
+            can_go_on
+        };
+        assert!(remove("none"));
+        assert!(matches!(gateway.hear(), (FromWorker::Unchanged, Payload::None)));
         for (number, expected) in [(ONE, "a=y"), (TWO, "a=x a=z")] {
             gateway.tell(&cell_in(number, "kept"));
             assert_eq!(gateway.outcome().0.logs.chunks[0].text, expected);

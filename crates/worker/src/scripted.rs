@@ -394,10 +394,13 @@ impl Runner for ScriptedRunner {
                 None => FilesAnswer::Refused(FilesRefusal::NotFound),
             },
             FilesOrder::List(_) => FilesAnswer::Listed(ListedFiles::default()),
+            FilesOrder::Remove { path } if path == "partly" => {
+                FilesAnswer::Refused(FilesRefusal::Unreadable)
+            }
             FilesOrder::Remove { .. } => FilesAnswer::Refused(FilesRefusal::NotFound),
         };
-        let is_refused = matches!(answer, FilesAnswer::Refused(_));
-        guest.can_go_on = !(is_refused && order.changes());
+        let is_refused = matches!(answer, FilesAnswer::Refused(_)) && order.changes();
+        guest.can_go_on = !is_refused || answer.leaves_unchanged(order);
         let outcome =
             RunOutcome::of_files(RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() });
         Ok(TurnEnd { outcome, output: serde_json::to_vec(&answer)?, can_go_on: guest.can_go_on })

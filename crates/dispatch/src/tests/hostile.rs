@@ -263,6 +263,7 @@ fn park_wrongly(socket: &OwnedFd, how: &str) {
             let facts = PackFacts { digest: facts.digest, ..parked(&zeros) };
             share(socket, &FromWorker::Parked(facts), socket::share(&zeros).unwrap(), 1 << 20);
         }
+        "parks an unchanged cell" => say(socket, &FromWorker::Unchanged, b""),
         "parks an outcome" => say(socket, &done_cell(), b""),
         "parks a blob" => say(socket, &blob(), b"x"),
         "parks never" => {}
@@ -459,6 +460,7 @@ async fn a_worker_not_believed_about_a_pack_costs_its_guest() {
         "parks nothing",
         "parks a changeable file",
         "parks a forged file",
+        "parks an unchanged cell",
         "parks an outcome",
         "parks a blob",
         "parks never",

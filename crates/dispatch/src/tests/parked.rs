@@ -147,12 +147,19 @@ async fn a_change_of_files_has_a_pack_and_a_look_at_them_has_none() {
     let ended = run_cell(&mut resumed, "keep last\nkept", &mut packs).await;
     assert!(logs(&ended)[0].starts_with("f0=one f1= f2=xxx"), "the guest goes on");
     assert_eq!(packs.last().unwrap().facts.sequence, 4);
-    // A change that is refused may be done in part, so its guest is of no use.
-    let turn = files(FilesOrder::Remove { path: "none".to_owned() });
-    let mut ended = resumed.turn(&turn, &mut WrittenBlobs::default()).await.unwrap();
-    let refused = FilesAnswer::Refused(FilesRefusal::NotFound);
-    assert_eq!(answer_of(&mut ended, &turn), refused);
-    assert!(ended.pack.is_none() && !ended.is_guest_kept);
+    // One that is refused has none either. If it may be done in part, its guest is of no use.
+    for (path, refusal, is_kept) in
+        [("none", FilesRefusal::NotFound, true), ("partly", FilesRefusal::Unreadable, false)]
+    {
+        let turn = files(FilesOrder::Remove { path: path.to_owned() });
+        let mut ended = resumed.turn(&turn, &mut WrittenBlobs::default()).await.unwrap();
+        assert_eq!(answer_of(&mut ended, &turn), FilesAnswer::Refused(refusal));
+        assert_eq!((ended.pack.is_none(), ended.is_guest_kept), (true, is_kept), "{path}");
+        if is_kept {
+            run_cell(&mut resumed, "keep more", &mut packs).await;
+            assert_eq!(packs.last().unwrap().facts.sequence, 5, "it continues its last pack");
+        }
+    }
     ensure_unhurt(&pool).await;
 }
 

@@ -162,7 +162,8 @@ pub(crate) async fn perform(
     };
     // The run is over, so a caller that leaves from now on does not cost the worker.
     if exchange.worker.owes_pack() {
-        return Ok(exchange.end_cell(finished, patience.time_for_pack(held), host).await);
+        let limit = patience.time_for_pack(held);
+        return Ok(exchange.end_cell(order, finished, limit, host).await);
     }
     if let Some(output) = &finished.output {
         host.make_room(output.size()).await;
@@ -262,6 +263,7 @@ impl Exchange<'_> {
                     | FromWorker::NotResumed { .. }
                     | FromWorker::Parked(_)
                     | FromWorker::NotParked { .. }
+                    | FromWorker::Unchanged
                     | FromWorker::Printed(_)
                     | FromWorker::AskNetwork,
                     _,
@@ -277,22 +279,26 @@ impl Exchange<'_> {
         self.is_resumed || self.has_asked || self.printed > 0
     }
 
-    /// Ends a cell that left its guest whole, with the guest's state if the worker sends it in time.
+    /// Ends a cell that left its guest whole, with the guest's state if the worker sends it in time, and a
+    /// change of files that was refused without it.
     async fn end_cell(
         &mut self,
+        order: &TurnOrder<'_>,
         finished: FinishedRun,
         limit: Duration,
         host: &mut impl RunHost,
     ) -> Performed {
-        let received = self.receive_pack(later(Instant::now(), limit)).await;
+        let deadline = later(Instant::now(), limit);
+        let received = self.receive_pack(deadline, order.turn.files.is_some()).await;
         let output = finished.output.as_ref().map_or(0, |output| output.size().as_u64());
         let pack = match &received {
-            Ok(Ok((_, content))) => content.size().as_u64(),
+            Ok(Ok(Some((_, content)))) => content.size().as_u64(),
             _ => 0,
         };
         host.make_room(ByteCount::bytes(output.saturating_add(pack))).await;
         let (pack, broken) = match received {
-            Ok(Ok((facts, content))) => match CheckedPack::check(facts, content).await {
+            Ok(Ok(None)) => return (finished, None),
+            Ok(Ok(Some((facts, content)))) => match CheckedPack::check(facts, content).await {
                 Ok(pack) => (pack.map_err(NotParked::Unread), None),
                 Err(forged) => (Err(NotParked::WorkerLost), Some(Violation::from(forged).into())),
             },
@@ -304,17 +310,20 @@ impl Exchange<'_> {
         (FinishedRun { is_guest_kept, pack: Some(pack), ..finished }, broken)
     }
 
-    /// Receives what follows the outcome of a cell that left its guest whole.
+    /// Receives what follows the outcome of a cell that left its guest whole, or of a change of files: nothing
+    /// after one that was refused.
     async fn receive_pack(
         &mut self,
         deadline: Instant,
-    ) -> Result<Result<(PackFacts, CheckedPayload), NotParked>, Broken> {
+        is_of_files: bool,
+    ) -> Result<Result<Option<(PackFacts, CheckedPayload)>, NotParked>, Broken> {
         let received = timeout_at(deadline, self.worker.hear()).await;
         match received.map_err(|_elapsed| Broken::Late)?? {
             (FromWorker::Parked(facts), payload) => {
                 let content = CheckedPayload::accept(payload).map_err(Violation::from)?;
-                Ok(Ok((facts, content)))
+                Ok(Ok(Some((facts, content))))
             }
+            (FromWorker::Unchanged, Payload::None) if is_of_files => Ok(Ok(None)),
             (FromWorker::NotParked { reason }, Payload::None) => {
                 Ok(Err(NotParked::Unparkable { reason: bounded(reason)? }))
             }

@@ -64,7 +64,10 @@ impl Awaits {
                 Self::Pack
             }
             (Self::End { .. }, FromWorker::Done { .. } | FromWorker::NotResumed { .. })
-            | (Self::Pack, FromWorker::Parked(_) | FromWorker::NotParked { .. }) => Self::Nothing,
+            | (
+                Self::Pack,
+                FromWorker::Parked(_) | FromWorker::NotParked { .. } | FromWorker::Unchanged,
+            ) => Self::Nothing,
             (before, _) => before,
         }
     }

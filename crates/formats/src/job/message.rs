@@ -118,6 +118,9 @@ pub enum FromWorker {
         /// [`MAX_MESSAGE`](crate::job::outcome::MAX_MESSAGE) bytes.
         reason: String,
     },
+    /// Instead of [`Self::Parked`], after a change of files that was refused: nothing was changed, and the
+    /// state of the guest is that of its last pack.
+    Unchanged,
     /// A guest was made of its packs, and the worker needs them no more. Its first turn follows.
     Resumed,
     /// Instead of [`Self::Done`], for the first turn after [`ToWorker::Resume`]: the guest cannot be
@@ -285,7 +288,7 @@ mod tests {
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
         assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 17);
-        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 17);
+        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 18);
     }
 
     /// Reads each seed that is a single message, and returns how many there are.

@@ -32,7 +32,8 @@ impl Sandbox {
     /// Carries out an order for the files of a guest between two of its turns. `content` is that of a file
     /// that is written. The output of the end is the [`FilesAnswer`].
     ///
-    /// A change that was not carried out may be done in part: the guest cannot go on then, and its last
+    /// A change that was not carried out may be done in part, unless it was refused because it
+    /// [does not fit](FilesAnswer::leaves_unchanged) what is there: the guest cannot go on then, and its last
     /// checkpoint is as before.
     ///
     /// # Errors
@@ -61,7 +62,8 @@ impl Sandbox {
         let answer = carry_out(&mut lasting.process, (order, content), (host, room));
         let answer = answer.unwrap_or_else(refusal_of);
         let is_refused = matches!(answer, FilesAnswer::Refused(_));
-        guest.can_go_on = !(is_refused && order.changes());
+        let is_done_in_part = is_refused && order.changes() && !answer.leaves_unchanged(order);
+        guest.can_go_on = !is_done_in_part;
         guest.standing = standing;
         let output = serde_json::to_vec(&answer).map_err(SandboxError::Job)?;
         let outcome = outcome_of(guest, watch)?;

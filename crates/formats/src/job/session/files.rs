@@ -159,6 +159,27 @@ pub enum FilesRefusal {
 }
 
 impl FilesAnswer {
+    /// True if a change was refused and nothing of it was done. One that was refused for want of room, or for
+    /// a reason that nobody knows, may be done in part.
+    #[must_use]
+    pub const fn leaves_unchanged(&self, order: &FilesOrder) -> bool {
+        let Self::Refused(refusal) = self else { return false };
+        let is_misfit = matches!(
+            refusal,
+            FilesRefusal::NotFound
+                | FilesRefusal::IsFolder
+                | FilesRefusal::NotFolder
+                | FilesRefusal::Outside
+        );
+        match order {
+            FilesOrder::List(_) | FilesOrder::Read { .. } => false,
+            FilesOrder::Write { .. } => is_misfit,
+            FilesOrder::Remove { .. } => {
+                is_misfit || matches!(refusal, FilesRefusal::NotEmpty | FilesRefusal::TooDeep)
+            }
+        }
+    }
+
     /// Reads an answer of a worker. `None` if it is not the answer to `order`, or is beyond the bounds of
     /// this module.
     #[must_use]

@@ -14,6 +14,16 @@ pub enum FilesError {
         /// The path as sent.
         path: String,
     },
+    /// A path to write that leads through a link to nothing.
+    #[error(
+        "`{}` is, or leads through, a link to a place whose folder does not exist; remove the link, or write \
+         to another path",
+        shown(path)
+    )]
+    LooseLink {
+        /// The path as sent.
+        path: String,
+    },
     /// A path that leads out of the workspace.
     #[error("`{}` leads out of the workspace of the session", shown(path))]
     Outside {
@@ -127,7 +137,9 @@ impl FilesError {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotFound { .. } | Self::Outside { .. } => ErrorKind::FileNotFound,
+            Self::NotFound { .. } | Self::LooseLink { .. } | Self::Outside { .. } => {
+                ErrorKind::FileNotFound
+            }
             Self::Path
             | Self::WritePath(_)
             | Self::Misfit { .. }
@@ -164,6 +176,9 @@ mod tests {
         let error = FilesError::of(FilesRefusal::NotFound, "a\n\"b", limit);
         assert_eq!(error.kind(), ErrorKind::FileNotFound);
         assert_eq!(error.to_string(), r#"the workspace of the session has no file `a\n\"b`"#);
+        let loose = FilesError::LooseLink { path: "a".to_owned() };
+        assert_eq!((loose.kind(), loose.parameter()), (ErrorKind::FileNotFound, None));
+        assert_eq!(FilesError::CannotWait.kind(), ErrorKind::SessionBusy);
         let full = FilesError::of(FilesRefusal::NoSpace, "a", limit);
         assert_eq!(full.kind(), ErrorKind::QuotaExceeded);
         assert!(full.to_string().contains("1 MiB"), "{full}");

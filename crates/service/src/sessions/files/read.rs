@@ -163,12 +163,17 @@ impl SessionFiles<'_> {
         let look = self.turn_of(caller, &session.id, wait_of(wait_ms)).await?;
         let done = self.0.order_files(caller, &session, &look, (order, None)).await;
         let mut done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
-        let guest: Option<HeldGuest> = done.guest.take();
-        if let (Some(guest), Some(head)) = (guest, look.head()) {
-            let memory = done.finished.outcome.usage.memory_peak;
-            room.guests().put(session.id.clone(), head.clone(), guest, memory);
-        }
+        self.put_back(&look, &mut done);
         Ok((look, done))
+    }
+
+    /// Keeps the guest of a session for the next cell, after something that has changed nothing of it.
+    pub(super) fn put_back(&self, look: &SessionLook, done: &mut CarriedOut) {
+        let guest: Option<HeldGuest> = done.guest.take();
+        if let (Some(guest), Some(head), None) = (guest, look.head(), &done.finished.pack) {
+            let memory = done.finished.outcome.usage.memory_peak;
+            self.0.sessions().guests().put(look.session().clone(), head.clone(), guest, memory);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::sessions::views::{checkpoint_id, wait_of};
 use crate::transfers::TransferPermit;
 use crate::transfers::upload::UPLOAD_MEMORY;
 use wardian_dispatch::{CheckedPack, FileDraft, NotParked, SealedContent};
-use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, is_file_path};
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal, is_file_path};
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_sessions::{CellEnd, SessionLook, SessionsError, StoredSession};
 use wardian_vocabulary::budget::CallMemory;
@@ -182,11 +182,15 @@ impl SessionFiles<'_> {
         let size = content.as_ref().map(SealedContent::size);
         let order = (files, content.as_ref());
         let done = self.0.order_files(caller, session, &look, order).await;
-        let done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
+        let mut done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
         let replaced = match &done.answer {
             FilesAnswer::Written { replaced } => *replaced,
             FilesAnswer::Removed => true,
-            answer => return Err(refused(answer, &path, session)),
+            answer => {
+                let error = refused_change(answer, (&path, content.is_some()), session);
+                self.put_back(&look, &mut done);
+                return Err(error);
+            }
         };
         let CarriedOut { mut finished, guest, host: _host, .. } = done;
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
@@ -216,6 +220,21 @@ impl FileUpload {
             return Err(FilesError::WrongLength { announced: self.announced }.into());
         }
         self.draft.append(piece).map_err(ServiceError::Unreadable)
+    }
+}
+
+/// The error for a change of this path that was refused. Folders that are missing are made for a file, so
+/// there is nothing only where a link leads.
+fn refused_change(
+    answer: &FilesAnswer,
+    (path, is_write): (&str, bool),
+    session: &StoredSession,
+) -> ServiceError {
+    match answer {
+        FilesAnswer::Refused(FilesRefusal::NotFound) if is_write => {
+            FilesError::LooseLink { path: path.to_owned() }.into()
+        }
+        answer => refused(answer, path, session),
     }
 }
 
