@@ -30,4 +30,5 @@ pub use crate::assembly::tenants::{
     database_path, open_authentication, open_key_database, open_keys, open_own_sessions,
     open_records, open_sessions, records_path,
 };
+pub use crate::assembly::worker::memory::most_private_memory;
 pub use crate::assembly::worker::{PoolProcess, work};

@@ -19,7 +19,7 @@ use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
-use crate::assembly::worker::memory::WorkerMemory;
+use crate::assembly::worker::memory::{WorkerMemory, mapped_by_guests};
 use wardian_config::{CgroupUse, CompileMetered, Config};
 use wardian_dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use wardian_egress::Egress;
@@ -408,6 +408,7 @@ fn pool_config(
         cgroups,
         most_runs: config.workers.max,
         most_held: config.sessions.warm,
+        mapped_by_one: Some(mapped_by_guests(config)),
         held_memory: Some(config.sessions.warm_memory),
         spares: config.workers.spares,
         isolation: config.isolation,

@@ -47,6 +47,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let memory = usual_memory(&reader, &workers, surroundings.memory);
     let limits = read_limits(&mut reader, memory);
     workers.max = most_runs(&reader, &workers, &limits, surroundings.memory);
+    workers.machine_memory = surroundings.memory;
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
     let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.max);

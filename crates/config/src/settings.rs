@@ -182,6 +182,8 @@ pub struct WorkersConfig {
     /// Has workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
     pub paranoid: bool,
+    /// The memory of this machine, or of the container, if it is known. No setting: bounds are computed of it.
+    pub machine_memory: Option<ByteCount>,
 }
 
 /// The condition under which a machine with an incomplete lock-down runs no guests.

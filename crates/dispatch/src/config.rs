@@ -14,6 +14,10 @@ use wardian_vocabulary::units::ByteCount;
 /// of half a terabyte, of which a process has 128.
 pub const MOST_HELD_BY_ONE: usize = 128;
 
+/// What a guest that is kept counts at least, where the limits of those of one worker are bounded: as much as
+/// the largest image, all of which it has mapped.
+pub const LEAST_OF_GUEST: ByteCount = ByteCount::mebibytes(512);
+
 /// Set by operators.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
@@ -34,6 +38,10 @@ pub struct PoolConfig {
     /// Guests that one worker may keep. Each takes addresses of its process. Default
     /// [`MOST_HELD_BY_ONE`].
     pub most_held_by_one: usize,
+    /// The memory that the guests of one worker may have mapped: the sum of their limits on memory and
+    /// workspace, each of at least [`LEAST_OF_GUEST`]. Beyond it, those that were used longest ago are closed.
+    /// During the first turn of a further guest, that one is added. Default: no bound.
+    pub mapped_by_one: Option<ByteCount>,
     /// The memory that workers that keep guests may really take, all together. Beyond it the guests that
     /// were used longest ago are closed. Default: no bound.
     pub held_memory: Option<ByteCount>,
@@ -78,6 +86,7 @@ impl PoolConfig {
             spares: 1,
             most_held: 0,
             most_held_by_one: MOST_HELD_BY_ONE,
+            mapped_by_one: None,
             held_memory: None,
             isolation: Isolation::Shared,
             queue: 256,

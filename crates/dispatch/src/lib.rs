@@ -48,7 +48,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::config::{MOST_HELD_BY_ONE, PoolConfig};
+pub use crate::config::{LEAST_OF_GUEST, MOST_HELD_BY_ONE, PoolConfig};
 pub use crate::content::{BlobSource, SkillContent};
 pub use crate::error::DispatchError;
 pub use crate::file_content::{FileDraft, SealedContent};

@@ -4,7 +4,7 @@
 //! of its limits at once.
 
 use wardian_config::Config;
-use wardian_dispatch::{AttachmentLimits, MOST_HELD_BY_ONE};
+use wardian_dispatch::{AttachmentLimits, LEAST_OF_GUEST, MOST_HELD_BY_ONE};
 use wardian_engine::code::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
 use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_image_builder::LARGEST_IMAGE;
@@ -50,14 +50,13 @@ impl WorkerMemory {
             AttachmentLimits::default().bytes.as_u64(),
         ];
         let used = used.into_iter().fold(0, u64::saturating_add);
-        let Kept { guests, taken: kept } = Kept::of(config);
+        let Kept { guests, mapped, taken: kept } = Kept::of(config);
         let used = used.saturating_add(kept.as_u64());
         // Images are mapped privately. What a run has changed of one is memory of the run. A guest that is
         // kept has all of its memory mapped, and takes what it has changed.
-        let mapped = most.memory.max(LARGEST_IMAGE).as_u64().saturating_mul(guests);
         let private = used
             .saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images))
-            .saturating_add(mapped);
+            .saturating_add(mapped.as_u64());
         let slot = LINEAR_MEMORY_RESERVATION
             .saturating_add(EXCEPTION_HEAP_RESERVATION)
             .saturating_add(CODE_AND_GUARDS.as_u64());
@@ -74,9 +73,32 @@ impl WorkerMemory {
     }
 }
 
-/// The guests that one worker may keep between their turns, and what they may really take.
+/// The private memory that a worker may have at most, where it has no cgroup.
+#[must_use]
+pub fn most_private_memory(config: &Config) -> ByteCount {
+    WorkerMemory::of(config).private
+}
+
+/// The memory that the guests of one worker may have mapped between their turns, as the sum of their limits: a
+/// quarter of the machine's, so that a worker that was taken over does not have all of it where there are no
+/// cgroups. Eight of the largest images fit in any case, and the largest guest.
+pub(in crate::assembly) fn mapped_by_guests(config: &Config) -> ByteCount {
+    let quarter = config.workers.machine_memory.map_or(0, |memory| memory.as_u64() / 4);
+    let least = LARGEST_IMAGE.as_u64().saturating_mul(8);
+    ByteCount::bytes(quarter.max(least).max(largest_guest(config)))
+}
+
+/// The limits of the largest guest.
+fn largest_guest(config: &Config) -> u64 {
+    let most = config.limits.max;
+    most.memory.as_u64().saturating_add(most.workspace.as_u64()).max(LEAST_OF_GUEST.as_u64())
+}
+
+/// The guests that one worker may keep between their turns, what they have mapped, and what they may really
+/// take.
 struct Kept {
     guests: u64,
+    mapped: ByteCount,
     taken: ByteCount,
 }
 
@@ -85,7 +107,13 @@ impl Kept {
         let sessions = &config.sessions;
         let guests = if sessions.is_enabled { sessions.warm.min(MOST_HELD_BY_ONE) } else { 0 };
         let taken = if guests > 0 { sessions.warm_memory } else { ByteCount::default() };
-        Self { guests: u64::try_from(guests).unwrap_or(u64::MAX), taken }
+        let guests = u64::try_from(guests).unwrap_or(u64::MAX);
+        // During the first turn of a further guest, the others are open still.
+        let together = mapped_by_guests(config).as_u64();
+        let guests = guests.min((together / LEAST_OF_GUEST.as_u64()).saturating_add(1));
+        let largest = largest_guest(config);
+        let mapped = largest.saturating_mul(guests).min(together.saturating_add(largest));
+        Self { guests, mapped: ByteCount::bytes(mapped), taken }
     }
 }
 
@@ -95,9 +123,14 @@ mod tests {
     use wardian_config::{Flags, Surroundings};
 
     fn with(settings: &[(&str, &str)]) -> WorkerMemory {
+        on_machine(None, settings)
+    }
+
+    fn on_machine(memory: Option<ByteCount>, settings: &[(&str, &str)]) -> WorkerMemory {
         let surroundings = Surroundings {
             data_dir: Some("/d".into()),
             cache_dir: Some("/c".into()),
+            memory,
             ..Surroundings::default()
         };
         let settings = settings.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
@@ -128,12 +161,33 @@ mod tests {
         let (none, usual) = (with(&[("sessions.warm", "0")]), with(&[]));
         assert_eq!(usual.taken, ByteCount::mebibytes(3_194 + 512));
         let mebibytes = |bounds: WorkerMemory| bounds.private.as_u64() >> 20;
-        assert_eq!(mebibytes(usual) - mebibytes(none), 64 * 512 + 512);
+        // Where the machine's memory is not known: eight of the largest images, and the largest guest.
+        assert_eq!(mebibytes(usual) - mebibytes(none), 8 * 512 + 768 + 512);
         let added = usual.addresses.as_u64() - none.addresses.as_u64();
-        assert!(added > 64 * (5 << 30), "{added}");
+        assert!(added > 9 * (5 << 30), "{added}");
         // More are kept by several workers.
         let more = with(&[("sessions.warm", "1000"), ("sessions.warm_memory", "2 GiB")]);
         assert_eq!(more.taken, ByteCount::mebibytes(3_194 + 2_048));
-        assert_eq!(mebibytes(more) - mebibytes(none), 128 * 512 + 2_048);
+        assert_eq!(mebibytes(more) - mebibytes(none), 8 * 512 + 768 + 2_048);
+        let few = with(&[("sessions.warm", "2")]);
+        assert_eq!(mebibytes(few) - mebibytes(none), 2 * 768 + 512);
+    }
+
+    /// Guests that are kept count with what they map, of which a machine has a part for one worker.
+    #[test]
+    fn guests_that_are_kept_map_a_quarter_of_the_machine_and_the_largest_one() {
+        assert!(LARGEST_IMAGE <= LEAST_OF_GUEST);
+        let large = [("limits.max.memory", "2 GiB"), ("limits.max.workspace", "256 MiB")];
+        let none = [large[0], large[1], ("sessions.warm", "0")];
+        for (gibibytes, expected) in [(8, 4 << 10), (24, 6 << 10), (128, 32 << 10)] {
+            let on = |settings: &[(&str, &str)]| {
+                on_machine(Some(ByteCount::mebibytes(gibibytes << 10)), settings)
+            };
+            let added = on(&large).private.as_u64() - on(&none).private.as_u64();
+            assert_eq!(added >> 20, expected + 2_048 + 256 + 512, "{gibibytes}");
+        }
+        // The worker of a machine of 24 GiB has less than the machine.
+        let machine = ByteCount::mebibytes(24 << 10);
+        assert!(on_machine(Some(machine), &large).private < machine);
     }
 }

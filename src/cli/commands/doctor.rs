@@ -85,6 +85,8 @@ impl Finding {
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
     findings.push(cgroups(config.workers.cgroups, CgroupPlace::find()));
+    let most = assembly::most_private_memory(&config);
+    findings.push(worker_memory(most, config.workers.machine_memory));
     findings.extend(certificate(&config));
     findings.push(blobs(&config));
     findings.push(disk(&config));
@@ -190,6 +192,18 @@ fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> 
             );
             finding(WHAT, says, error.advice())
         }
+    }
+}
+
+fn worker_memory(most: ByteCount, machine: Option<ByteCount>) -> Finding {
+    let says = format!("without a cgroup, a worker that was taken over has at most {most}");
+    match machine.filter(|machine| most > *machine) {
+        None => Finding::good("worker memory", says),
+        Some(machine) => Finding::degraded(
+            "worker memory",
+            format!("{says}, and the machine has {machine}"),
+            "cgroups bound it; without them, lower `limits.max.memory` or `sessions.warm`",
+        ),
     }
 }
 
@@ -501,6 +515,16 @@ mod tests {
         let told = lockdown(&partial, true);
         assert_eq!(told.state, State::Degraded);
         assert!(told.says.contains("landlock: ABI 3"), "{told:?}");
+    }
+
+    #[test]
+    fn a_worker_that_may_have_more_than_the_machine_is_reported() {
+        let gibibytes = |count| ByteCount::mebibytes(count << 10);
+        assert_eq!(worker_memory(gibibytes(19), Some(gibibytes(24))).state, State::Good);
+        assert_eq!(worker_memory(gibibytes(19), None).state, State::Good);
+        let more = worker_memory(gibibytes(12), Some(gibibytes(8)));
+        assert_eq!(more.state, State::Degraded);
+        assert!(more.says.contains("12 GiB") && more.says.contains("8 GiB"), "{more:?}");
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(crate) fn read_workers(reader: &mut Reader) -> WorkersConfig {
         require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),
         cgroups: reader.read("workers.cgroups", CgroupUse::Auto),
         paranoid: reader.read("workers.paranoid", false),
+        machine_memory: None,
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct HeldBounds {
     pub(crate) guests: usize,
     /// The guests of one worker.
     pub(crate) of_one: usize,
+    /// The memory that the guests of one worker may have mapped.
+    pub(crate) mapped: Option<u64>,
     /// Workers that may be set apart at once because of their guests. Each is replaced.
     pub(crate) keepers: usize,
     /// The memory that workers with guests may take.
@@ -63,6 +65,7 @@ impl Capacity {
         let held = HeldBounds {
             guests,
             of_one,
+            mapped: config.mapped_by_one.map(ByteCount::as_u64),
             keepers,
             memory: config.held_memory.map(ByteCount::as_u64),
         };
@@ -225,7 +228,7 @@ mod tests {
         spares: 1,
         fresh: 0,
         newcomers: 0,
-        held: HeldBounds { guests: 0, of_one: 0, keepers: 0, memory: None },
+        held: HeldBounds::default(),
     };
 
     fn tickets(tickets: std::ops::Range<u64>) -> BTreeSet<Ticket> {

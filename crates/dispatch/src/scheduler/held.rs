@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::LEAST_OF_GUEST;
 use crate::scheduler::claim::{GuestKey, Ticket};
 use crate::worker::id::WorkerId;
 use wardian_formats::job::message::GuestNumber;
@@ -137,6 +138,18 @@ impl<W> HeldGuests<W> {
     /// The number of guests that this worker keeps.
     pub(crate) fn count_of(&self, worker: WorkerId) -> usize {
         self.keepers.get(&worker).map_or(0, |keeper| keeper.guests)
+    }
+
+    /// The memory that the guests of this worker may have mapped.
+    pub(crate) fn mapped_by(&self, worker: WorkerId) -> u64 {
+        let own = self.guests.values().filter(|guest| guest.worker == worker);
+        let least = LEAST_OF_GUEST.as_u64();
+        own.fold(0, |sum, guest| sum.saturating_add(guest.memory.max(least)))
+    }
+
+    /// True if the guests of this worker have mapped less than `most`.
+    pub(crate) fn may_map_more(&self, worker: WorkerId, most: Option<u64>) -> bool {
+        most.is_none_or(|most| self.mapped_by(worker) < most)
     }
 
     /// The workers that keep guests.

@@ -18,8 +18,6 @@
 //! INVARIANT(whole-turns): a guest is given up between two turns. While the next one waits, it is given up
 //! only if that turn can begin at once in another worker, or if its own worker is replaced or holds a cell.
 //! INVARIANT(runs-before-guests): no run waits only for memory of guests that may be given up.
-//!
-//! [`HeldBounds`]: crate::scheduler::growth::HeldBounds
 
 use std::cmp::Reverse;
 use std::time::Instant;
@@ -27,7 +25,8 @@ use std::time::Instant;
 use crate::isolation::WorkerOwner;
 use crate::scheduler::assignment::{Phase, SchedulerState};
 use crate::scheduler::claim::{Admission, Claim, GuestKey, Pending, Ticket, WorkerUse};
-use crate::scheduler::held::{FormerGuest, KeepsGuests, QueuedTurn};
+use crate::scheduler::growth::HeldBounds;
+use crate::scheduler::held::{FormerGuest, HeldGuests, KeepsGuests, QueuedTurn};
 use crate::worker::id::WorkerId;
 use wardian_formats::job::message::GuestNumber;
 
@@ -162,8 +161,10 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
                 self.count_given_up_guest(true);
             }
         }
-        let most = self.growth.capacity.held.of_one;
-        while self.held.count_of(id) > most || worker.is_crowded() {
+        let HeldBounds { of_one: most, mapped, .. } = self.growth.capacity.held;
+        let maps_too_much =
+            |held: &HeldGuests<W>| mapped.is_some_and(|most| held.mapped_by(id) > most);
+        while self.held.count_of(id) > most || maps_too_much(&self.held) || worker.is_crowded() {
             let Some((stalest, _)) = self.held.stalest(|of| of == id) else { break };
             close(self, worker, stalest);
             // Of the guest itself the end of its turn tells.
@@ -240,11 +241,12 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
             WorkerUse::Run => false,
         };
         let is_spread = is_for_guest && self.keepers_of(&run.owner) >= self.growth.capacity.cores;
-        let (held, most) = (&self.held, self.growth.capacity.held.of_one);
+        let HeldBounds { of_one: most, mapped, .. } = self.growth.capacity.held;
+        let held = &self.held;
         let few = if is_spread { most } else { FEW_GUESTS.min(most) };
         let is_shared = run.owner == WorkerOwner::Everyone;
         let is_welcome = |id| match is_for_guest {
-            true => held.count_of(id) < few,
+            true => held.count_of(id) < few && held.may_map_more(id, mapped),
             false => !(is_shared && held.has_worker(id)),
         };
         let rank = |id, worker: &W| {
@@ -255,7 +257,8 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         if let Some(found) = own.or_else(fresh) {
             return Some(found);
         }
-        let has_room = |id| !is_for_guest || held.count_of(id) < most;
+        let has_room =
+            |id| !is_for_guest || held.count_of(id) < most && held.may_map_more(id, mapped);
         self.idle.take_of(&run.owner, |id, one| Some((has_room(id), rank(id, one))))
     }
 
@@ -332,7 +335,8 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// owner, holds a cell, or can keep no further guest.
     fn is_set_apart(&self, id: WorkerId) -> bool {
         let owner = self.roster.records().get(&id).and_then(|record| record.owner.as_ref());
-        let is_full = self.held.count_of(id) >= self.growth.capacity.held.of_one;
+        let HeldBounds { of_one: most, mapped, .. } = self.growth.capacity.held;
+        let is_full = self.held.count_of(id) >= most || !self.held.may_map_more(id, mapped);
         owner != Some(&WorkerOwner::Everyone) || self.held.is_reserved(id) || is_full
     }
 

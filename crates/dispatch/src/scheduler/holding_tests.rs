@@ -6,8 +6,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::LEAST_OF_GUEST;
 use crate::scheduler::claim::{Closing, QueueBounds, RunRefusal};
-use crate::scheduler::growth::{Capacity, HeldBounds};
+use crate::scheduler::growth::Capacity;
 use crate::scheduler::queue::tenant_account::MAX_OVERTAKEN;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::{TenantLimits, TimeQuota};
@@ -629,6 +630,7 @@ fn held() -> impl Strategy<Value = HeldBounds> {
         of_one: of_one.min(guests),
         keepers: keepers.min(guests),
         memory,
+        ..HeldBounds::default()
     })
 }
 
@@ -668,7 +670,7 @@ proptest! {
 
 /// A pool of one core with `workers` idle workers, where `held` guests may be kept.
 fn small(held: usize, memory: u64) -> Simulation {
-    let held = HeldBounds { guests: held, of_one: held, keepers: held, memory: None };
+    let held = HeldBounds { guests: held, of_one: held, keepers: held, ..HeldBounds::default() };
     let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
     Simulation::new(capacity, memory, false)
 }
@@ -902,8 +904,21 @@ fn guests_of_one_owner_share_a_worker_as_far_as_it_has_room() {
 }
 
 #[test]
+fn guests_of_one_worker_map_no_more_than_they_may() {
+    let mut pool = small(6, 20);
+    pool.state.growth.capacity.held.of_one = 6;
+    pool.state.growth.capacity.held.mapped = Some(2 * LEAST_OF_GUEST.as_u64());
+    let worker = |pool: &Simulation, opened| pool.guests[&opened].key.worker;
+    let [first, second, third] = [(); 3].map(|()| pool.keep(0, 1));
+    assert_eq!(worker(&pool, first), worker(&pool, second));
+    assert_ne!(worker(&pool, first), worker(&pool, third), "it has room for two of the least");
+    assert_eq!(pool.state.counters.guests_given_up, 0);
+    pool.check();
+}
+
+#[test]
 fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
-    let held = HeldBounds { guests: 9, of_one: 2, keepers: 2, memory: None };
+    let held = HeldBounds { guests: 9, of_one: 2, keepers: 2, ..HeldBounds::default() };
     let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
     let mut pool = Simulation::new(capacity, 20, false);
     let guests = [0, 0, 1, 1, 2].map(|who| pool.keep(who, 1));
@@ -918,7 +933,7 @@ fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
 
 #[test]
 fn many_guests_of_one_owner_are_spread_over_as_many_workers_as_can_compute() {
-    let held = HeldBounds { guests: 99, of_one: 50, keepers: 9, memory: None };
+    let held = HeldBounds { guests: 99, of_one: 50, keepers: 9, ..HeldBounds::default() };
     let capacity = Capacity { cores: 2, most: 4, spares: 1, fresh: 0, newcomers: 0, held };
     for is_shared in [false, true] {
         let mut pool = Simulation::new(capacity, 200, is_shared);
@@ -934,7 +949,7 @@ fn many_guests_of_one_owner_are_spread_over_as_many_workers_as_can_compute() {
 
 #[test]
 fn shared_workers_that_keep_guests_serve_everyone_and_are_not_replaced() {
-    let held = HeldBounds { guests: 9, of_one: 3, keepers: 2, memory: None };
+    let held = HeldBounds { guests: 9, of_one: 3, keepers: 2, ..HeldBounds::default() };
     let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
     let mut pool = Simulation::new(capacity, 20, true);
     let guests = [0, 1].map(|who| pool.keep(who, 1));
@@ -952,7 +967,7 @@ fn shared_workers_that_keep_guests_serve_everyone_and_are_not_replaced() {
 
 #[test]
 fn a_turn_whose_worker_is_busy_is_passed_by_others_and_moves_when_there_is_a_core() {
-    let held = HeldBounds { guests: 9, of_one: 2, keepers: 4, memory: None };
+    let held = HeldBounds { guests: 9, of_one: 2, keepers: 4, ..HeldBounds::default() };
     let capacity = Capacity { cores: 2, most: 2, spares: 0, fresh: 0, newcomers: 0, held };
     let mut pool = Simulation::new(capacity, 20, false);
     pool.start_workers();

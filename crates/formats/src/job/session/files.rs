@@ -234,6 +234,26 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_done_in_part_is_not_said_to_be_undone() {
+        let remove = FilesOrder::Remove { path: "a".to_owned() };
+        let write = FilesOrder::Write { path: WorkspacePath::parse("a").unwrap() };
+        let read = FilesOrder::Read { path: "a".to_owned() };
+        for (refusal, of_write, of_remove) in [
+            (FilesRefusal::NotFound, true, true),
+            (FilesRefusal::NotFolder, true, true),
+            (FilesRefusal::NotEmpty, false, true),
+            (FilesRefusal::TooDeep, false, true),
+            (FilesRefusal::NoSpace, false, false),
+            (FilesRefusal::Unreadable, false, false),
+        ] {
+            let answer = FilesAnswer::Refused(refusal);
+            let undone = [&write, &remove, &read].map(|order| answer.leaves_unchanged(order));
+            assert_eq!(undone, [of_write, of_remove, false], "{refusal:?}");
+        }
+        assert!(!FilesAnswer::Removed.leaves_unchanged(&remove));
+    }
+
+    #[test]
     fn paths_stay_below_the_workspace() {
         let longest = "a".repeat(MAX_FILE_PATH);
         for path in ["a", "a/b.csv", ".env", "...", "a\\b", "täglich", &longest] {
