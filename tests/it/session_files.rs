@@ -198,6 +198,13 @@ fn wrong_orders_are_refused_and_change_nothing() {
         let conditional = files.ask("PUT", "/d/f", &format!("{condition}\r\n"), b"x");
         assert_eq!(refused(&conditional), of(400, "invalid_request"), "{condition}");
     }
+    let tag = files.get("/d/f").header("etag").to_owned();
+    for condition in [format!("W/\"{at}\""), tag, "*".to_owned()] {
+        let conditional = files.ask("PUT", "/d/f", &format!("if-match: {condition}\r\n"), b"x");
+        assert_eq!(refused(&conditional), of(400, "invalid_request"), "{condition}");
+        let message = conditional.json()["error"]["message"].to_string();
+        assert!(message.contains("checkpoint"), "{message}");
+    }
     assert_eq!(files.shown()["checkpoint"], at);
     assert_eq!(files.paths(""), ["d", "d/f", "s"]);
     let tagged = files.ask("PUT", "/x", &format!("if-match: \"{at}\"\r\n"), b"x");

@@ -17,6 +17,7 @@ use crate::http::edge::Edge;
 use crate::http::sessions::file_upload::receive;
 use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
 use wardian_service::{ChangeOrder, FileListOrder, Methods, SessionCalls, SessionFiles, Status};
+use wardian_vocabulary::ids::CheckpointId;
 
 /// Files of one page, unless the request says how many.
 const DEFAULT_PAGE: u64 = 200;
@@ -62,16 +63,7 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         let parameters = self.parameters(query, &["if_checkpoint", "wait_ms"])?;
         let wait_ms = self.wait(&parameters)?;
         let named = parameters.find("if_checkpoint").map(str::to_owned);
-        let tagged = match Tags::read(headers, &header::IF_MATCH) {
-            None | Some(Tags::Any) => None,
-            Some(Tags::Listed(tags)) => match tags.as_slice() {
-                [tag] => Some(tag.clone()),
-                _ => {
-                    let message = "`If-Match` must name one checkpoint, in double quotes";
-                    return Err(self.refused(message));
-                }
-            },
-        };
+        let tagged = checkpoint_in(headers).map_err(|message| self.refused(message))?;
         if named.is_some() && tagged.is_some() && named != tagged {
             return Err(self.refused("`if_checkpoint` and `If-Match` name different checkpoints"));
         }
@@ -136,6 +128,28 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
     }
 }
 
+/// The checkpoint that `If-Match` names, or what is wrong with it.
+fn checkpoint_in(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
+    let values = headers.get_all(header::IF_MATCH);
+    if values.iter().any(|value| value.as_bytes().windows(3).any(|part| part == b"W/\"")) {
+        return Err(
+            "`If-Match` compares strongly, and a tag with `W/` is weak: send the checkpoint \
+                    in double quotes alone",
+        );
+    }
+    let tags = match Tags::read(headers, &header::IF_MATCH) {
+        None => return Ok(None),
+        Some(Tags::Any) => Vec::new(),
+        Some(Tags::Listed(tags)) => tags,
+    };
+    match tags.as_slice() {
+        [tag] if CheckpointId::parse(tag).is_ok() => Ok(Some(tag.clone())),
+        [_] => Err("`If-Match` names the checkpoint that the session must be at (`checkpoint` of \
+                    the session), in double quotes, and not the entity tag of a file"),
+        _ => Err("`If-Match` must name one checkpoint of the session, in double quotes"),
+    }
+}
+
 /// Answers `GET /v1/sessions/{id}/files`.
 pub(crate) async fn list<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
@@ -188,4 +202,35 @@ pub(crate) async fn remove<M: Methods + Status + SessionCalls>(
 /// The names in a path. A path that is not UTF-8 names nothing.
 fn names_of(names: NamedFile) -> (String, String) {
     names.map_or_else(|_malformed| <_>::default(), |Path(names)| names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(values: &[&str]) -> Result<Option<String>, &'static str> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(header::IF_MATCH, value.parse().unwrap());
+        }
+        checkpoint_in(&headers)
+    }
+
+    #[test]
+    fn a_change_is_tagged_with_one_checkpoint_or_refused() {
+        let at = "c9-0011223344556677";
+        assert_eq!(found(&[]), Ok(None));
+        assert_eq!(found(&[&format!("\"{at}\"")]), Ok(Some(at.to_owned())));
+        for (values, says) in [
+            (vec![format!("W/\"{at}\"")], "is weak"),
+            (vec![format!("\"{}\"", "ab".repeat(32))], "not the entity tag of a file"),
+            (vec!["*".to_owned()], "must name one"),
+            (vec![at.to_owned()], "must name one"),
+            (vec![format!("\"{at}\", \"{at}\"")], "must name one"),
+            (vec![format!("\"{at}\""), format!("W/\"{at}\"")], "is weak"),
+        ] {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            assert!(found(&values).unwrap_err().contains(says), "{values:?}");
+        }
+    }
 }
