@@ -187,7 +187,7 @@ impl SessionFiles<'_> {
             FilesAnswer::Written { replaced } => *replaced,
             FilesAnswer::Removed => true,
             answer => {
-                let error = refused_change(answer, (&path, content.is_some()), session);
+                let error = refused_change(answer, (path.as_str(), content.is_some()), session);
                 self.put_back(&look, &mut done);
                 return Err(error);
             }
