@@ -119,6 +119,9 @@ impl TurnOrder<'_> {
 /// ended because of it.
 const NOTICED: Duration = Duration::from_secs(1);
 
+/// The pack that follows an outcome, if one does.
+type Received = Result<Option<(PackFacts, CheckedPayload)>, NotParked>;
+
 /// A run or turn that has its outcome, and what the worker did wrong after it.
 pub(crate) type Performed = (FinishedRun, Option<Broken>);
 
@@ -316,7 +319,7 @@ impl Exchange<'_> {
         &mut self,
         deadline: Instant,
         is_of_files: bool,
-    ) -> Result<Result<Option<(PackFacts, CheckedPayload)>, NotParked>, Broken> {
+    ) -> Result<Received, Broken> {
         let received = timeout_at(deadline, self.worker.hear()).await;
         match received.map_err(|_elapsed| Broken::Late)?? {
             (FromWorker::Parked(facts), payload) => {
