@@ -4,6 +4,7 @@ import { Blobs } from "./blobs.js";
 import { completed } from "./errors.js";
 import { RunFiles } from "./files.js";
 import { type Arguments, type BlobAtPath, Inputs } from "./inputs.js";
+import { answersOf, type CallerFunctions, declared, served } from "./requests.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
   CreateBlobParams,
@@ -159,9 +160,25 @@ export class Client {
     return (await this.#run("execute_skill", params, options)) as unknown as RunResult;
   }
 
-  /** Runs Python code. If the program fails, the result has `status: "failed"`. */
-  async runCode(params: CodeParams, options?: CallOptions): Promise<RunResult> {
-    return (await this.#run("run_code", python(params), options)) as unknown as RunResult;
+  /**
+   * Runs Python code. If the program fails, the result has `status: "failed"`.
+   *
+   * The functions answer what the code asks for. If there is none for a request, the result has
+   * `status: "waiting"`, `requests` and the session that goes on with answers.
+   */
+  async runCode(
+    params: CodeParams,
+    options: CallOptions & CallerFunctions = {},
+  ): Promise<RunResult> {
+    const tools = declared(options) ?? params.tools;
+    const first = tools === undefined ? params : { ...params, tools };
+    let result = await this.#ranCode(first, options);
+    for (;;) {
+      const answers = served(options, result.requests ?? []);
+      if (answers === undefined || result.session === undefined) return result;
+      const next = nextPart(params, result.session.id, answersOf(await answers));
+      result = await this.#ranCode(next, options);
+    }
   }
 
   /** Executes a skill and streams its output while it runs. */
@@ -250,6 +267,11 @@ export class Client {
     };
   }
 
+  async #ranCode(params: CodeParams, { signal }: CallOptions): Promise<RunResult> {
+    const result = await this.#run("run_code", python(params), asOptions(signal));
+    return result as unknown as RunResult;
+  }
+
   async #run(method: string, params: object, options?: CallOptions): Promise<JsonObject> {
     return this.call(method, await new Inputs(method, params).stored(this.blobs), options);
   }
@@ -284,6 +306,17 @@ export class Client {
 
 function asOptions(signal: AbortSignal | undefined): CallOptions {
   return signal === undefined ? {} : { signal };
+}
+
+/** The call with which a run goes on that waits. */
+function nextPart(
+  { keep_files, strict_output, timeout_ms, limits, label, session }: CodeParams,
+  id: string,
+  answers: RunCodeParams["answers"],
+): CodeParams {
+  const keep = typeof session === "object" ? session.keep : undefined;
+  const own = { keep_files, strict_output, timeout_ms, limits, label };
+  return { code: "", session: { id, keep }, answers, ...own };
 }
 
 function python(params: CodeParams): CodeParams {

@@ -371,7 +371,7 @@ export type RunCodeParams = {
     /** Time to wait while another call runs in the session (omit to be refused at once). */
     wait_ms?: number | undefined;
   } | undefined;
-  /** Tools of yours that code of a session can call: `await tools.NAME(...)` returns status 'waiting' with requests. */
+  /** Tools of yours that code can call: `await tools.NAME(...)` returns status 'waiting' with requests. */
   tools?: Array<{
     /** Name of the tool. */
     name: string;
@@ -379,6 +379,8 @@ export type RunCodeParams = {
     description?: string | undefined;
     /** JSON Schema of its arguments. */
     input_schema?: JsonObject | undefined;
+    /** JSON Schema of its output. */
+    output_schema?: JsonObject | undefined;
   }> | undefined;
   /** Answers to all requests of a session that waits, which goes on then; leave code empty. */
   answers?: Array<{

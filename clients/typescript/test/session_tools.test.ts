@@ -103,3 +103,29 @@ test("a cell that waits is abandoned", () =>
     await (await client.session()).abandon();
     assert.deepEqual([params()[0].abandon, params()[0].code], [true, ""]);
   }));
+
+test("a run without a session calls functions until its end", async () => {
+  const asked = waiting(tool("c1-r1", "crm.query", { table: "a" }));
+  const server = await ScriptedServer.start([asked, result({ status: "completed" })]);
+  try {
+    const client = new Client({ url: server.url });
+    const output_schema = { type: "array" };
+    const ran = await client.runCode(
+      { code: "x", args: { n: 1 }, timeout_ms: 100, mount_skills: ["s"] },
+      { tools: { "crm.query": { run: ({ table }) => [table], output_schema } } },
+    );
+    assert.equal(ran.status, "completed");
+    const [first, second] = server.seen.map(({ body }) => body.params);
+    assert.deepEqual(first!.tools, [{ name: "crm.query", output_schema }]);
+    assert.equal("session" in first!, false);
+    assert.deepEqual(second, {
+      language: "python",
+      code: "",
+      session: { id: ID },
+      timeout_ms: 100,
+      answers: [{ id: "c1-r1", output: ["a"] }],
+    });
+  } finally {
+    server.stop();
+  }
+});

@@ -9,13 +9,14 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 from _wardian import (
     conversion,
     door,
     entrypoint,
+    event_loop,
     failure,
     figures,
     importer,
@@ -68,7 +69,7 @@ def run() -> None:
         _kept.append(exception)
         report = failure.raised(exception)
         _finish_threads()
-    _finish()
+    finish()
     send(report)
 
 
@@ -135,14 +136,36 @@ def _execute_code(job: dict[str, Any], source: str, file_name: str) -> tuple[Any
     trace.remember_source(file_name, source)
     name, args = job["entrypoint"], job["args"]
     ended = script.run(source, file_name, name, args)
-    if ended.has_run:
+    function = _left_to_call(ended, name, file_name)
+    if function is None:
         return ended.value, ended.is_last
-    if name is None:
-        if script.lacks_main(ended.namespace):
-            return None, False
-        name = "main"
-    function = entrypoint.find(ended.namespace, name, file_name)
     return entrypoint.call(function, args), False
+
+
+def code_in_steps(
+    job: dict[str, Any], given: Mapping[str, Any]
+) -> Generator[Awaitable[Any], Any, tuple[Any, bool]]:
+    """As the execution of code, but yields what is to be awaited. The module begins with the names in
+    `given`."""
+    code = job["program"]["code"]
+    source, file_name = script.cleaned(code["source"]), code["file_name"]
+    trace.remember_source(file_name, source)
+    name, args = job["entrypoint"], job["args"]
+    ended = yield from script.steps(source, file_name, name, args, given)
+    function = _left_to_call(ended, name, file_name)
+    if function is None:
+        return ended.value, ended.is_last
+    value = entrypoint.called(function, args)
+    return (yield value) if event_loop.is_awaitable(value) else value, False
+
+
+def _left_to_call(
+    ended: script.Ended, name: str | None, file_name: str
+) -> Callable[..., Any] | None:
+    """The function that is to be called after its module has run. `None` for a script."""
+    if ended.has_run or (name is None and script.lacks_main(ended.namespace)):
+        return None
+    return entrypoint.find(ended.namespace, name or "main", file_name)
 
 
 def _execute_skill(job: dict[str, Any], name: str) -> Any:
@@ -171,7 +194,7 @@ def _finish_threads() -> None:
         pass
 
 
-def _finish() -> None:
+def finish() -> None:
     """Runs the exit handlers and flushes the streams, even if the program has replaced them."""
     try:
         if _exit_handlers():

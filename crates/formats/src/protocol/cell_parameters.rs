@@ -65,10 +65,11 @@ pub(crate) const CALLED_TOOLS: Parameter = Parameter::optional(
                 "What the tool does",
             ),
             Parameter::optional("input_schema", Shape::AnyObject, "JSON Schema of its arguments"),
+            Parameter::optional("output_schema", Shape::AnyObject, "JSON Schema of its output"),
         ],
         max_items: MAX_TOOLS,
     },
-    "Tools of yours that code of a session can call: `await tools.NAME(...)` returns status 'waiting' with requests",
+    "Tools of yours that code can call: `await tools.NAME(...)` returns status 'waiting' with requests",
 );
 
 pub(crate) const ANSWERS: Parameter = Parameter::optional(

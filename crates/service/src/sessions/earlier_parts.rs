@@ -30,14 +30,23 @@ impl EarlierParts {
         result.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
+    /// Those of a part that this result tells of.
+    fn in_result(result: RunResult) -> Self {
+        let RunResult { logs_preview, logs_truncated, display, .. } = result;
+        Self { logs_preview, logs_truncated, display }
+    }
+
     /// The result of these parts and the one that has ended, as it is kept.
     pub(crate) fn followed_by(self, last: &RunResult) -> Option<String> {
-        let Self { logs_preview, logs_truncated, display } = self;
-        if logs_preview.is_empty() && display.is_empty() {
+        if self.logs_preview.is_empty() && self.display.is_empty() {
             return serde_json::to_string(last).ok();
         }
-        let mut whole = last.clone();
-        whole.logs_preview = [logs_preview.as_str(), &last.logs_preview].concat();
+        serde_json::to_string(&self.before(last.clone())).ok()
+    }
+
+    fn before(self, mut whole: RunResult) -> RunResult {
+        let Self { logs_preview, logs_truncated, display } = self;
+        whole.logs_preview = [logs_preview.as_str(), &whole.logs_preview].concat();
         whole.logs_truncated |= logs_truncated;
         // Many parts have no longer preview than a run, but for its last line.
         if whole.logs_preview.len() > 2 * MAX_LOGS_PREVIEW {
@@ -46,8 +55,22 @@ impl EarlierParts {
             whole.logs_truncated = true;
         }
         whole.display = display.into_iter().chain(whole.display).take(MAX_DISPLAYED).collect();
-        serde_json::to_string(&whole).ok()
+        whole
     }
+}
+
+/// The result of a call in which two parts of a cell ran, one after the other.
+pub(crate) fn of_one_call(mut first: RunResult, mut second: RunResult) -> RunResult {
+    second.duration_ms = first.duration_ms.saturating_add(second.duration_ms);
+    second.memory_peak_bytes = first.memory_peak_bytes.max(second.memory_peak_bytes);
+    second.fuel = match (first.fuel, second.fuel) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    };
+    let mut blobs = std::mem::take(&mut first.output_blobs);
+    blobs.append(&mut second.output_blobs);
+    second.output_blobs = blobs;
+    EarlierParts::in_result(first).before(second)
 }
 
 /// A cell that has left its worker, and the results that are kept of it.
@@ -139,6 +162,16 @@ mod tests {
         );
         let shown = json!([{"text/plain": {"text": "1"}}, {"text/plain": {"text": "2"}}]);
         assert_eq!(whole["display"], shown);
+    }
+
+    #[test]
+    fn the_result_of_a_call_has_all_of_its_parts() {
+        let first = RunResult { duration_ms: 3, fuel: Some(5), ..part("one\n", "1") };
+        let last = RunResult { duration_ms: 4, fuel: Some(6), ..part("two\n", "2") };
+        let run = last.run_id.clone();
+        let whole = of_one_call(first, last);
+        assert_eq!((whole.run_id, whole.logs_preview.as_str()), (run, "one\ntwo\n"));
+        assert_eq!((whole.duration_ms, whole.fuel, whole.display.len()), (7, Some(11), 2));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tracing::debug;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
-use crate::sessions::asked::AskedCell;
+use crate::sessions::asking::asked::AskedCell;
 use crate::sessions::earlier_parts::LeftCell;
 use wardian_dispatch::HeldGuest;
 use wardian_formats::job::session::asking::JsonText;
@@ -283,17 +283,16 @@ impl Drop for TakenCell {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use serde_json::json;
 
     use super::*;
+    use crate::sessions::asking::called_tools::KnownTools;
     use wardian_formats::job::session::asking::CallerRequests;
 
     fn cell(guest: &Arc<()>) -> HeldCell<Arc<()>, ()> {
         let text = br#"[{"number":1,"input":{"prompt":"","hidden":false}}]"#;
         let requests = CallerRequests::read(text).unwrap();
-        let asked = AskedCell::of(&requests, &BTreeSet::new()).unwrap();
+        let asked = AskedCell::of(&requests, &KnownTools::default()).unwrap();
         HeldCell {
             turn: (),
             guest: Arc::clone(guest),

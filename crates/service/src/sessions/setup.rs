@@ -35,6 +35,9 @@ pub(crate) struct SessionSetup {
     /// What clocks and randomness follow from; `None` if they are those of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reproducible: Option<SessionSeed>,
+    /// True if the session is that of one run, which waits for its caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_run: bool,
 }
 
 impl SessionSetup {
@@ -47,7 +50,8 @@ impl SessionSetup {
         let (memory_bytes, workspace_bytes) = (limits.memory.as_u64(), limits.workspace.as_u64());
         // Reproducible cells count it without a limit, too.
         let fuel = limits.fuel.filter(|fuel| *fuel != UNLIMITED).map(|fuel| fuel.0);
-        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel, reproducible }
+        let is_run = false;
+        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel, reproducible, is_run }
     }
 
     /// The limits that a cell asks for, with those that are the session's.
@@ -122,6 +126,11 @@ pub(crate) fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceE
     serde_json::from_str(&session.setup).map_err(|_other_version| {
         unusable(session, "it was made by another version of this server")
     })
+}
+
+/// True for a session that ends with its run.
+pub(super) fn is_of_run(session: &StoredSession) -> bool {
+    setup_of(session).is_ok_and(|setup| setup.is_run)
 }
 
 /// The bytes that the workspace of a session may have.

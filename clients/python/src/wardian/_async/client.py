@@ -18,6 +18,8 @@ from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
+from wardian._async_io import outcomes_of
+from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -152,15 +154,34 @@ class AsyncClient:
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
         """Runs Python code. If the program fails, the result has `status="failed"`.
+
+        `tools` are functions that the program can call, such as `await tools.NAME(...)`. They run here,
+        and what they raise is a `tools.ToolError` in the program. Their type hints are checked by the
+        server. A mapping gives them other names, such as `crm.search`. With tools, `on_input` returns
+        the lines that the program asks for.
 
         A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        return await self._run("run_code", _code(code, args, options))
+        params = _code(code, args, options)
+        functions = Functions(tools, on_input)
+        declared = functions.declared()
+        if declared is None:
+            return await self._run("run_code", params)
+        result = await self._run("run_code", {**params, "tools": declared})
+        while result.session is not None and (calls := functions.calls(result.requests)):
+            outcomes = await outcomes_of(calls)
+            ids = [request.id for request in result.requests]
+            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
+            result = await self._run("run_code", _next_part(params, result.session.id, answers))
+        return result
 
     def stream_skill(
         self,
@@ -357,6 +378,21 @@ def _skill(
 def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
     _refuse_detach(options)
     return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+
+_OF_EACH_PART = ("keep_files", "strict_output", "timeout_ms", "limits", "label")
+
+
+def _next_part(
+    params: Mapping[str, Any], session: str, answers: list[JsonObject]
+) -> dict[str, Any]:
+    """The call with which a run goes on that waits."""
+    part = {name: params[name] for name in _OF_EACH_PART if name in params}
+    begun = params.get("session")
+    choice: dict[str, Any] = {"id": session}
+    if isinstance(begun, dict) and "keep" in begun:
+        choice["keep"] = begun["keep"]
+    return {"language": "python", "code": "", "session": choice, "answers": answers, **part}
 
 
 def _refuse_detach(options: Mapping[str, object]) -> None:

@@ -19,6 +19,8 @@ from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
+from wardian._sync_io import outcomes_of
+from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -153,15 +155,34 @@ class Client:
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
         """Runs Python code. If the program fails, the result has `status="failed"`.
+
+        `tools` are functions that the program can call, such as `tools.NAME(...)`. They run here,
+        and what they raise is a `tools.ToolError` in the program. Their type hints are checked by the
+        server. A mapping gives them other names, such as `crm.search`. With tools, `on_input` returns
+        the lines that the program asks for.
 
         A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        return self._run("run_code", _code(code, args, options))
+        params = _code(code, args, options)
+        functions = Functions(tools, on_input)
+        declared = functions.declared()
+        if declared is None:
+            return self._run("run_code", params)
+        result = self._run("run_code", {**params, "tools": declared})
+        while result.session is not None and (calls := functions.calls(result.requests)):
+            outcomes = outcomes_of(calls)
+            ids = [request.id for request in result.requests]
+            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
+            result = self._run("run_code", _next_part(params, result.session.id, answers))
+        return result
 
     def stream_skill(
         self,
@@ -358,6 +379,21 @@ def _skill(
 def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
     _refuse_detach(options)
     return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+
+_OF_EACH_PART = ("keep_files", "strict_output", "timeout_ms", "limits", "label")
+
+
+def _next_part(
+    params: Mapping[str, Any], session: str, answers: list[JsonObject]
+) -> dict[str, Any]:
+    """The call with which a run goes on that waits."""
+    part = {name: params[name] for name in _OF_EACH_PART if name in params}
+    begun = params.get("session")
+    choice: dict[str, Any] = {"id": session}
+    if isinstance(begun, dict) and "keep" in begun:
+        choice["keep"] = begun["keep"]
+    return {"language": "python", "code": "", "session": choice, "answers": answers, **part}
 
 
 def _refuse_detach(options: Mapping[str, object]) -> None:

@@ -41,6 +41,18 @@ impl JsonText {
         self.0.get()
     }
 
+    /// `null`.
+    #[must_use]
+    pub fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+
+    /// The text as a value that nothing has parsed.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
     /// The text as a part of other JSON.
     #[must_use]
     pub fn into_raw(self) -> Box<RawValue> {

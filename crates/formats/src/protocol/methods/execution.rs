@@ -161,6 +161,8 @@ impl RunCodeParams {
         let order = SessionOrderParam { id: Some(session), keep, ..SessionOrderParam::default() };
         Self {
             code: String::new(),
+            entrypoint: None,
+            args: None,
             mount_skills: Vec::new(),
             input_blobs: Vec::new(),
             session: Some(SessionParam::Order(order)),

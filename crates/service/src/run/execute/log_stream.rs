@@ -16,7 +16,7 @@ use wardian_vocabulary::units::ByteCount;
 const PER_CHUNK: usize = 64;
 
 /// Receives what a program prints while it runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LogListener {
     sender: UnboundedSender<LogChunk>,
     room: Arc<Room>,

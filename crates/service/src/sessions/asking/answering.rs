@@ -7,25 +7,30 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
 use crate::service::Service;
-use crate::sessions::asked::AskedCell;
+use crate::sessions::asking::asked::AskedCell;
 use crate::sessions::cell::CellTurn;
-use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::cell_parts::CellParts;
+use crate::sessions::earlier_parts::{of_one_call, rolled_back};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
-use crate::sessions::order::{CellParts, NEW};
-use crate::sessions::setup::refuse_what_first_cells_set;
+use crate::sessions::order::NEW;
+use crate::sessions::setup::{is_of_run, refuse_what_first_cells_set};
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
+use wardian_formats::protocol::methods::asking::{AnswerParam, ToolDeclaration};
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
-use wardian_formats::protocol::methods::execution::RunCodeParams;
+use wardian_formats::protocol::methods::execution::{RunCodeParams, RunResult, RunStatus};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{CellEnd, SessionsError, StoredSession, WaitingCell};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::ids::{RunId, SessionId};
 
+/// Most parts of a cell in one call that nobody but the server has answered.
+const MAX_ROUNDS_ALONE: u32 = 32;
+
 impl Service {
     /// Lets a cell go on that waits, with the answers of this call.
-    pub(super) async fn answer_cell(
+    pub(in crate::sessions) async fn answer_cell(
         &self,
         caller: &Caller,
         mut params: RunCodeParams,
@@ -37,31 +42,73 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
-        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
-        let mut answers = params.answers.take().unwrap_or_default();
-        let planned = self.plan_next(caller, &session, &parts).await?;
+        let parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        let next = parts.next_part();
+        let answers = params.answers.take().unwrap_or_default();
+        let given = (answers, params.tools.as_deref());
+        let result = self.answer_part(caller, &session, parts, given).await?;
+        let result = self.go_on_alone(caller, &session, &next, result).await?;
+        self.close_after(caller, &session, &order, result).await
+    }
+
+    /// Lets a cell go on with these answers, until it has ended or waits again. Its program may call these
+    /// tools from then on, if there are some.
+    async fn answer_part(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        mut parts: CellParts,
+        (mut answers, declared): (Vec<AnswerParam>, Option<&[ToolDeclaration]>),
+    ) -> Result<RunResult, ServiceError> {
+        let store = self.sessions().store()?;
+        let planned = self.plan_next(caller, session, &parts).await?;
         let held = self.sessions().held().answer(&session.id, &mut answers)?;
         let turn = if let Some((taken, answers)) = held {
             parts.go_on_in_call(&taken, answers)?;
             CellTurn::Held(Box::new(taken))
         } else {
             let waiting = store.waiting(&caller.tenant, &session.id).await?;
-            let asked = asked_by(&session, &waiting)?;
-            parts.tools = asked.tools_with(params.tools.as_deref())?;
+            let asked = asked_by(session, &waiting)?;
+            parts.tools = asked.tools_with(declared)?;
             parts.answers = Some(asked.answered(waiting.number, answers)?);
             parts.earlier.clone_from(&waiting.result);
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
         };
-        let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await;
-        self.close_after(caller, &session, &order, answered?.result).await
+        let answered = self.run_planned_cell(caller, (session, planned), parts, turn).await?;
+        Ok(answered.result)
+    }
+
+    /// Lets a cell go on as long as its caller has nothing to answer: all that it has asked does not fit the
+    /// schemas of the tools. One that goes on so for too long is rolled back.
+    pub(in crate::sessions) async fn go_on_alone(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        next: &CellParts,
+        mut result: RunResult,
+    ) -> Result<RunResult, ServiceError> {
+        let mut rounds = 0_u32;
+        while result.status == RunStatus::Waiting && result.requests.is_empty() {
+            if rounds == MAX_ROUNDS_ALONE {
+                let reason = "it has called tools with wrong arguments again and again";
+                let mut ended = self.give_up_cell(caller, session, reason).await?;
+                reason.clone_into(&mut ended.summary);
+                ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
+                return Ok(of_one_call(result, ended));
+            }
+            rounds = rounds.saturating_add(1);
+            let answered = self.answer_part(caller, session, next.next_part(), (Vec::new(), None));
+            result = of_one_call(result, Box::pin(answered).await?);
+        }
+        Ok(result)
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
     /// ends as any cell, or waits again. Returns false if none waits.
     ///
     /// Cancellation: the cell is stopped and leaves no trace.
-    pub(super) async fn interrupt_waiting(
+    pub(in crate::sessions) async fn interrupt_waiting(
         &self,
         caller: &Caller,
         id: &str,
@@ -91,11 +138,19 @@ impl Service {
                     turn => CellTurn::Own(Box::new(turn?)),
                 }
             };
-        self.run_planned_cell(caller, (&session, planned), parts, turn).await.map(|_ended| true)
+        let ended = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+        if is_of_run(&session) && ended.result.status != RunStatus::Waiting {
+            // It may have been closed meanwhile, and expires otherwise.
+            self.sessions().close(caller, session.id.as_str()).await.ok();
+        }
+        Ok(true)
     }
 
     /// Refuses a session of which a cell waits in the middle of a call.
-    pub(super) fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
+    pub(in crate::sessions) fn ensure_not_held(
+        &self,
+        session: &SessionId,
+    ) -> Result<(), ServiceError> {
         match self.sessions().held().number_of(session) {
             None => Ok(()),
             Some(cell) => Err(SessionsError::Waiting { session: session.clone(), cell }.into()),
@@ -103,7 +158,7 @@ impl Service {
     }
 
     /// Ends a cell that waits, without a trace.
-    pub(super) async fn abandon_cell(
+    pub(in crate::sessions) async fn abandon_cell(
         &self,
         caller: &Caller,
         params: RunCodeParams,
@@ -118,6 +173,18 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
+        let result = self.give_up_cell(caller, &session, "its caller has abandoned it").await?;
+        self.close_after(caller, &session, &order, result).await
+    }
+
+    /// Ends a cell that waits, without a trace and for this reason. Returns its result.
+    async fn give_up_cell(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        reason: &str,
+    ) -> Result<RunResult, ServiceError> {
+        let store = self.sessions().store()?;
         let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
         let held = self.sessions().held().take(&session.id);
         let cell = match &held {
@@ -125,7 +192,7 @@ impl Service {
             None => store.waiting(&caller.tenant, &session.id).await?.number,
         };
         let (place, head) = ((session.id.clone(), cell), session.head.clone());
-        result.session = Some(rolled_back(place, head, "its caller has abandoned it".to_owned()));
+        result.session = Some(rolled_back(place, head, reason.to_owned()));
         let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
         let end = CellEnd { result: Some(text), fuel: None };
         if let Some(HeldCell { turn, guest, .. }) = held {
@@ -135,7 +202,7 @@ impl Service {
             store.abandon(&caller.tenant, &session.id, end).await?;
         }
         self.sessions().guests().close(&session.id);
-        self.close_after(caller, &session, &order, result).await
+        Ok(result)
     }
 }
 

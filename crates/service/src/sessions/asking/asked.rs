@@ -8,69 +8,33 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
+use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::members::Sort;
 use wardian_formats::protocol::methods::asking::{
     AnswerParam, AskedKind, AskedRequest, ToolDeclaration,
 };
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_formats::protocol::strict::{self, RootKind};
-
-/// Names of the guest's module, which no tool can have.
-const RESERVED: [&str; 3] = ["ToolError", "getpass", "input"];
-
-/// Most bytes of all declarations of a call as JSON.
-const MAX_DECLARED: usize = 1 << 20;
-
-/// The tools that the program of a cell may call.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CalledTools {
-    /// Their declarations for the guest; `None` if it has them, or if there are none.
-    pub(crate) declared: Option<JsonText>,
-    /// Their names.
-    pub(crate) names: BTreeSet<String>,
-}
-
-impl CalledTools {
-    /// The tools that a call declares.
-    ///
-    /// # Errors
-    ///
-    /// Two of them have one name in the program, one has a name of the program's own module, or they are
-    /// too long.
-    pub(crate) fn of(declared: &[ToolDeclaration]) -> Result<Self, ServiceError> {
-        let mut identifiers: BTreeSet<String> = RESERVED.map(str::to_owned).into();
-        for (index, tool) in declared.iter().enumerate() {
-            if !identifiers.insert(identifier(&tool.name)) {
-                let expected = "a name that no other tool has in Python, where `_` stands for other \
-                                signs, and that is not `input`, `getpass` or `ToolError`";
-                let parameter = format!("tools[{index}].name");
-                return Err(ParamsError::wrong(&parameter, expected, tool.name.clone()).into());
-            }
-        }
-        let text = to_raw_value(declared).map_err(ServiceError::Unserialisable)?;
-        if text.get().len() > MAX_DECLARED {
-            let expected = format!("declarations of at most {MAX_DECLARED} bytes");
-            let found = format!("{} bytes", text.get().len());
-            return Err(ParamsError::wrong("tools", expected, found).into());
-        }
-        let names = declared.iter().map(|tool| tool.name.clone()).collect();
-        Ok(Self { declared: Some(JsonText::new(text)), names })
-    }
-}
-
-/// The name of a tool in the program, as `identifier` in `wasm/guest/_wardian/asking.py` makes it.
-fn identifier(name: &str) -> String {
-    name.replace(|sign: char| !sign.is_ascii_alphanumeric(), "_")
-}
 
 /// What a cell has asked, as the row of a cell that waits keeps it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AskedCell {
-    /// The names of the tools that it may call.
-    tools: BTreeSet<String>,
-    /// The number and the kind of each request.
-    requests: Vec<(u32, AskedKind)>,
+    /// The tools that it may call.
+    tools: KnownTools,
+    requests: Vec<AskedItem>,
+}
+
+/// One request of a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct AskedItem {
+    number: u32,
+    kind: AskedKind,
+    /// The name of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// Why its caller does not have it: the program gets that with the answers to the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
 }
 
 impl AskedCell {
@@ -78,26 +42,16 @@ impl AskedCell {
     ///
     /// # Errors
     ///
-    /// A tool that was not declared, or arguments that parsers of JSON would read differently. Only a
-    /// program that makes host calls by itself asks so.
-    pub(crate) fn of(requests: &CallerRequests, tools: &BTreeSet<String>) -> Result<Self, String> {
-        for tool in requests.all.iter().filter_map(|request| request.tool.as_ref()) {
-            if !tools.contains(&tool.name) {
-                let name = &tool.name;
-                return Err(format!(
-                    "the program asked for the tool `{name}`, which its call has not declared"
-                ));
-            }
-            // All parsers must read them alike, as the output of a program.
-            if strict::read_output(tool.arguments.as_str()).ok() != Some(RootKind::Object) {
-                let name = &tool.name;
-                return Err(format!(
-                    "the program called the tool `{name}` with arguments that have no single meaning"
-                ));
-            }
-        }
-        let requests = requests.all.iter().map(|request| (request.number, kind_of(request)));
-        Ok(Self { tools: tools.clone(), requests: requests.collect() })
+    /// Those of [`KnownTools::fault_of`].
+    pub(crate) fn of(requests: &CallerRequests, tools: &KnownTools) -> Result<Self, String> {
+        let item = |request: &CallerRequest| -> Result<AskedItem, String> {
+            let tool = request.tool.as_ref();
+            let fault = tool.map(|call| tools.fault_of(call)).transpose()?.flatten();
+            let tool = tool.map(|call| call.name.clone());
+            Ok(AskedItem { number: request.number, kind: kind_of(request), tool, fault })
+        };
+        let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
+        Ok(Self { tools: tools.clone(), requests: requests? })
     }
 
     /// The tools that the cell may go on to call: those that a call declares, or those that it could before.
@@ -107,8 +61,16 @@ impl AskedCell {
     ) -> Result<CalledTools, ServiceError> {
         match declared {
             Some(declared) => CalledTools::of(declared),
-            None => Ok(CalledTools { declared: None, names: self.tools.clone() }),
+            None => Ok(CalledTools { declared: None, known: self.tools.clone() }),
         }
+    }
+
+    /// The requests of the cell of this number that its caller answers, as the caller sees them.
+    pub(crate) fn shown(&self, cell: u32, requests: CallerRequests) -> Vec<AskedRequest> {
+        let refused =
+            |number| self.requests.iter().any(|item| item.number == number && item.fault.is_some());
+        let for_caller = requests.all.into_iter().filter(|request| !refused(request.number));
+        for_caller.map(|request| shown(cell, request)).collect()
     }
 
     /// The answers for the guest, one to each request of the cell of this number.
@@ -122,13 +84,11 @@ impl AskedCell {
         cell: u32,
         answers: Vec<AnswerParam>,
     ) -> Result<JsonText, ServiceError> {
-        let mut open: Vec<(String, u32, AskedKind)> = self
-            .requests
-            .iter()
-            .map(|(number, kind)| (id_of(cell, *number), *number, *kind))
-            .collect();
+        let of_caller = self.requests.iter().filter(|item| item.fault.is_none());
+        let mut open: Vec<(String, &AskedItem)> =
+            of_caller.map(|item| (id_of(cell, item.number), item)).collect();
         let mut seen = BTreeSet::new();
-        let mut for_guest = Vec::with_capacity(answers.len());
+        let mut for_guest = Vec::with_capacity(self.requests.len());
         for (index, answer) in answers.into_iter().enumerate() {
             let place = |member: &str| format!("answers[{index}]{member}");
             let AnswerParam { id, output, error } = answer;
@@ -147,28 +107,46 @@ impl AskedCell {
                 };
                 return Err(ParamsError::wrong(&place(".id"), expected, found).into());
             };
-            let (_, number, kind) = open.swap_remove(at);
+            let (_, AskedItem { number, kind, tool, .. }) = open.swap_remove(at);
             seen.insert(id);
             if output.is_some() && error.is_some() {
                 let expected = "an `output` or an `error`";
                 return Err(ParamsError::wrong(&place(""), expected, "both").into());
             }
             let is_text = |output: &RawValue| Sort::of(output) == Sort::Text;
-            if kind == AskedKind::Input && output.as_deref().is_some_and(|output| !is_text(output))
+            if *kind == AskedKind::Input && output.as_deref().is_some_and(|output| !is_text(output))
             {
                 let expected = "a string: the request is for a line of text";
                 return Err(ParamsError::wrong(&place(".output"), expected, "other JSON").into());
             }
-            for_guest.push(GuestAnswer { number, output, error });
+            let answer = GuestAnswer { number: *number, output: output.map(JsonText::new), error };
+            for_guest.push(self.checked(tool.as_deref(), answer));
         }
-        open.sort_unstable_by_key(|(_, number, _)| *number);
+        open.sort_unstable_by_key(|(_, item)| item.number);
         if let Some((missing, ..)) = open.first() {
             let expected = format!("an answer to each request; that to `{missing}` is missing");
             let found = format!("{} answers", for_guest.len());
             return Err(ParamsError::wrong("answers", expected, found).into());
         }
+        let refused = self.requests.iter().filter(|item| item.fault.is_some());
+        for_guest.extend(refused.map(|AskedItem { number, fault, .. }| GuestAnswer {
+            number: *number,
+            output: None,
+            error: fault.clone(),
+        }));
         let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
         Ok(JsonText::new(text))
+    }
+
+    /// The answer, or an error in the place of an output that does not fit the schema of its tool.
+    fn checked(&self, tool: Option<&str>, answer: GuestAnswer) -> GuestAnswer {
+        if answer.error.is_some() {
+            return answer;
+        }
+        match tool.and_then(|tool| self.tools.fault_of_output(tool, answer.output.as_ref())) {
+            None => answer,
+            error => GuestAnswer { number: answer.number, output: None, error },
+        }
     }
 
     /// An interrupt in the place of the answers: the guest raises it once.
@@ -180,7 +158,7 @@ impl AskedCell {
         let interrupts = self
             .requests
             .iter()
-            .map(|(number, _)| GuestInterrupt { number: *number, interrupt: true });
+            .map(|item| GuestInterrupt { number: item.number, interrupt: true });
         let interrupts: Vec<GuestInterrupt> = interrupts.collect();
         let text = to_raw_value(&interrupts).map_err(ServiceError::Unserialisable)?;
         Ok(JsonText::new(text))
@@ -192,7 +170,7 @@ impl AskedCell {
 struct GuestAnswer {
     number: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Box<RawValue>>,
+    output: Option<JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -204,17 +182,13 @@ struct GuestInterrupt {
     interrupt: bool,
 }
 
-/// The requests of the cell of this number, as its caller sees them.
-pub(crate) fn shown(cell: u32, requests: CallerRequests) -> Vec<AskedRequest> {
-    let show = |request: CallerRequest| {
-        let (id, kind) = (id_of(cell, request.number), kind_of(&request));
-        let (name, arguments) =
-            request.tool.map(|tool| (tool.name, one_line(tool.arguments))).unzip();
-        let (prompt, hidden) = request.input.map(|line| (line.prompt, line.hidden)).unzip();
-        let (arguments, hidden) = (arguments.flatten(), hidden.unwrap_or(false));
-        AskedRequest { id, kind, name, arguments, prompt, hidden }
-    };
-    requests.all.into_iter().map(show).collect()
+/// A request of the cell of this number, as its caller sees it.
+fn shown(cell: u32, request: CallerRequest) -> AskedRequest {
+    let (id, kind) = (id_of(cell, request.number), kind_of(&request));
+    let (name, arguments) = request.tool.map(|tool| (tool.name, one_line(tool.arguments))).unzip();
+    let (prompt, hidden) = request.input.map(|line| (line.prompt, line.hidden)).unzip();
+    let (arguments, hidden) = (arguments.flatten(), hidden.unwrap_or(false));
+    AskedRequest { id, kind, name, arguments, prompt, hidden }
 }
 
 /// Arguments without line breaks, which could end an event of the answer.
@@ -260,12 +234,15 @@ mod tests {
     use wardian_formats::job::session::asking::MAX_ROUND;
     use wardian_formats::protocol::methods::asking::MAX_ANSWERS;
 
-    fn tools(names: &[&str]) -> Result<CalledTools, String> {
-        let declared: Vec<ToolDeclaration> = names
-            .iter()
-            .map(|name| serde_json::from_value(json!({"name": name})).unwrap())
-            .collect();
-        CalledTools::of(&declared).map_err(|error| error.to_string())
+    fn tools(names: &[&str]) -> KnownTools {
+        let schema = json!({"properties": {"a": {"type": "integer"}}});
+        let declared = names.iter().map(|name| {
+            json!({"name": name, "input_schema": schema,
+            "output_schema": {"type": ["null", "integer"]}})
+        });
+        let declared = serde_json::to_string(&declared.collect::<Vec<_>>()).unwrap();
+        let declared: Vec<ToolDeclaration> = serde_json::from_str(&declared).unwrap();
+        CalledTools::of(&declared).unwrap().known
     }
 
     fn requests() -> CallerRequests {
@@ -275,7 +252,7 @@ mod tests {
     }
 
     fn asked() -> AskedCell {
-        AskedCell::of(&requests(), &tools(&["f"]).unwrap().names).unwrap()
+        AskedCell::of(&requests(), &tools(&["f"])).unwrap()
     }
 
     fn answered(answers: &Value) -> Result<String, String> {
@@ -287,22 +264,16 @@ mod tests {
     }
 
     #[test]
-    fn tools_have_different_names_in_the_program() {
-        let two = tools(&["crm/find", "crm-list"]).unwrap();
-        assert_eq!(two.declared.unwrap().as_str(), r#"[{"name":"crm/find"},{"name":"crm-list"}]"#);
-        assert!(two.names.contains("crm/find") && two.names.len() == 2);
-        for wrong in [&["a.b", "a_b"][..], &["f", "f"], &["input"], &["ToolError"]] {
-            let message = tools(wrong).unwrap_err();
-            assert!(message.contains(&format!("tools[{}].name", wrong.len() - 1)), "{message}");
-        }
-    }
-
-    #[test]
     fn a_row_is_read_as_it_was_written() {
         let text = serde_json::to_string(&asked()).unwrap();
-        assert_eq!(text, r#"{"tools":["f"],"requests":[[4,"tool"],[6,"input"]]}"#);
+        let expected =
+            r#","requests":[{"number":4,"kind":"tool","tool":"f"},{"number":6,"kind":"input"}]}"#;
+        assert!(
+            text.starts_with(r#"{"tools":{"f":{"input":{"#) && text.ends_with(expected),
+            "{text}"
+        );
         assert_eq!(serde_json::from_str::<AskedCell>(&text).unwrap(), asked());
-        let undeclared = AskedCell::of(&requests(), &BTreeSet::new()).unwrap_err();
+        let undeclared = AskedCell::of(&requests(), &KnownTools::default()).unwrap_err();
         assert!(undeclared.contains("`f`"), "{undeclared}");
     }
 
@@ -314,7 +285,7 @@ mod tests {
 
     #[test]
     fn callers_see_ids_kinds_and_what_is_asked() {
-        let shown = shown(3, requests());
+        let shown = asked().shown(3, requests());
         assert_eq!(summary_of(&shown), "Waits for 2 answers, of f.");
         let expected = json!([
             {"id": "c3-r4", "kind": "tool", "name": "f", "arguments": {"a": 1}},
@@ -322,6 +293,26 @@ mod tests {
         ]);
         assert_eq!(serde_json::to_value(&shown).unwrap(), expected);
         assert_eq!(summary_of(&shown[1..]), "Waits for a line of text.");
+    }
+
+    #[test]
+    fn calls_that_do_not_fit_are_not_shown_and_answered_with_the_others() {
+        let text = br#"[{"number":4,"tool":{"name":"f","arguments":{"a":"x"}}},
+            {"number":6,"tool":{"name":"f","arguments":{"a":1}}}]"#;
+        let requests = || CallerRequests::read(text).unwrap();
+        let asked = AskedCell::of(&requests(), &tools(&["f"])).unwrap();
+        let shown = asked.shown(3, requests());
+        assert_eq!(shown.iter().map(|request| request.id.as_str()).collect::<Vec<_>>(), ["c3-r6"]);
+        let answer = |output: &str| {
+            let answers = format!(r#"[{{"id":"c3-r6","output":{output}}}]"#);
+            let answers: Vec<AnswerParam> = serde_json::from_str(&answers).unwrap();
+            asked.answered(3, answers).unwrap().as_str().to_owned()
+        };
+        let fault = r#"{"number":4,"error":"`arguments.a` must be an integer"}"#;
+        assert_eq!(answer("7"), format!(r#"[{{"number":6,"output":7}},{fault}]"#));
+        assert!(answer("\"7\"").contains("must be null or an integer"), "{}", answer("\"7\""));
+        let refused: Vec<AnswerParam> = serde_json::from_str(r#"[{"id":"c3-r4"}]"#).unwrap();
+        assert!(asked.answered(3, refused).is_err(), "its caller has not seen it");
     }
 
     #[test]
