@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import anyio
 import pytest
-from scripted import ScriptedServer, result
+from scripted import Answer, ScriptedServer, result
 from test_session_requests import ID, RUN
 from test_session_tools import query, tool
 
@@ -206,3 +207,73 @@ def test_a_server_calls_functions_of_a_run(client: wardian.Client) -> None:
     assert ran.completed().output == {"result": [["a"], ["b"]]}
     said = client.run_code(WRONG, tools=[query]).completed().output
     assert said == {"result": "`arguments.table` must be a string"}
+
+
+def events(*events: tuple[str, dict[str, Any]]) -> Answer:
+    """The answer of a run as events."""
+    text = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
+    return Answer(content=text.encode(), headers={"content-type": "text/event-stream"})
+
+
+def asked(number: int, name: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return ("request", {"run_id": RUN["run_id"], **tool(f"c1-r{number}", name, **arguments)})
+
+
+def test_a_stream_answers_requests_while_the_run_goes_on() -> None:
+    over = {"jsonrpc": "2.0", "id": 1, "result": {**RUN, "session": None}}
+    told = events(
+        asked(1, "query", table="a"), asked(2, "query", table="none"), ("response", over)
+    )
+    taken = Answer(body={"run_id": RUN["run_id"], "accepted": ["c1-r1", "c1-r2"], "repeated": []})
+    with ScriptedServer([told, taken]) as server:
+        with wardian.Client(server.url) as client:
+            with client.stream_code("x", tools=[query]) as run:
+                assert list(run) == [] and run.result.is_completed
+        call, answers = server.seen
+    assert [one["name"] for one in call.body["params"]["tools"]] == ["query"]
+    assert answers.path == f"/v1/runs/{RUN['run_id']}/answers"
+    assert answers.body == {
+        "answers": [
+            {"id": "c1-r1", "output": ["a"]},
+            {"id": "c1-r2", "error": "LookupError: no such table"},
+        ]
+    }
+
+
+def test_a_request_without_a_function_is_an_event() -> None:
+    over = {"jsonrpc": "2.0", "id": 1, "result": {**RUN, "session": None}}
+    line = {"run_id": RUN["run_id"], "id": "c1-r1", "kind": "input", "prompt": "Name? "}
+    taken = Answer(body={"run_id": RUN["run_id"], "accepted": ["c1-r1"], "repeated": []})
+    with ScriptedServer([events(("request", line), ("response", over)), taken]) as server:
+        with wardian.Client(server.url) as client:
+            with client.stream_skill("a.b", tools=[query]) as run:
+                with pytest.raises(RuntimeError):
+                    run.answer({"c1-r1": "Ada"})
+                for event in run:
+                    assert isinstance(event, wardian.CallerRequest) and event.prompt == "Name? "
+                    assert run.answer({event.id: "Ada"})["accepted"] == ["c1-r1"]
+        assert server.seen[1].body == {"answers": [{"id": "c1-r1", "output": "Ada"}]}
+
+
+def test_a_run_that_ends_without_an_answer_is_no_failure() -> None:
+    over = {"jsonrpc": "2.0", "id": 1, "result": {**RUN, "session": None}}
+    kind = {"kind": "run_not_found"}
+    gone = Answer(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "m", "data": kind}})
+    told = events(asked(1, "query", table="a"), ("response", over))
+    with ScriptedServer([told, gone]) as server:
+        with wardian.Client(server.url) as client:
+            with client.stream_code("x", tools=[query]) as run:
+                assert run.wait().is_completed
+
+
+def test_a_skill_calls_functions() -> None:
+    waits = waiting(tool("c1-r1", "query", table="a"))
+    over = {name: value for name, value in RUN.items() if name != "session"}
+    with ScriptedServer([result(waits), result(over)]) as server:
+        with wardian.Client(server.url) as client:
+            ran = client.execute_skill("a.b", {"n": 1}, tools=[query])
+        first, second = server.seen
+    assert ran.is_completed
+    assert (first.body["method"], second.body["method"]) == ("execute_skill", "run_code")
+    assert [one["name"] for one in first.body["params"]["tools"]] == ["query"]
+    assert second.body["params"]["answers"] == [{"id": "c1-r1", "output": ["a"]}]

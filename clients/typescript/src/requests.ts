@@ -58,6 +58,11 @@ export function served(
   return Promise.all(calls.map((call) => call())).then((found) => Object.fromEntries(found));
 }
 
+/** True if there is a function for this request. */
+export function knows(functions: CallerFunctions, request: CallerRequest): boolean {
+  return callOf(functions, request) !== undefined;
+}
+
 /** The answers as they are sent. */
 export function answersOf(answers: Answers): SentAnswers {
   return Object.entries(answers).map(([id, output]) => {

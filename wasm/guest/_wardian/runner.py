@@ -142,11 +142,22 @@ def _execute_code(job: dict[str, Any], source: str, file_name: str) -> tuple[Any
     return entrypoint.call(function, args), False
 
 
-def code_in_steps(
+def in_steps(
     job: dict[str, Any], given: Mapping[str, Any]
 ) -> Generator[Awaitable[Any], Any, tuple[Any, bool]]:
-    """As the execution of code, but yields what is to be awaited. The module begins with the names in
-    `given`."""
+    """As the execution of a program, but yields what is to be awaited. The module of code begins with the
+    names in `given`."""
+    program = job["program"]
+    if program.get("code") is not None:
+        return (yield from _code_in_steps(job, given))
+    function = _function_of_skill(job, program["skill"]["name"])
+    value = entrypoint.called(function, job["args"])
+    return (yield value) if event_loop.is_awaitable(value) else value, False
+
+
+def _code_in_steps(
+    job: dict[str, Any], given: Mapping[str, Any]
+) -> Generator[Awaitable[Any], Any, tuple[Any, bool]]:
     code = job["program"]["code"]
     source, file_name = script.cleaned(code["source"]), code["file_name"]
     trace.remember_source(file_name, source)
@@ -170,6 +181,11 @@ def _left_to_call(
 
 def _execute_skill(job: dict[str, Any], name: str) -> Any:
     """Imports a skill's entrypoint file and calls its export."""
+    return entrypoint.call(_function_of_skill(job, name), job["args"])
+
+
+def _function_of_skill(job: dict[str, Any], name: str) -> Callable[..., Any]:
+    """Imports a skill's entrypoint file and returns its export."""
     mounted = next((skill for skill in job["skills"] if skill["name"] == name), None)
     if mounted is None or mounted["entrypoint"] is None:
         raise EntrypointNotFound(f"the skill `{name}` has no code to run")
@@ -182,8 +198,7 @@ def _execute_skill(job: dict[str, Any], name: str) -> Any:
     module = importer.import_skill(name)
     _modules["__main__"] = module
     export = job["entrypoint"] or mounted["entrypoint"]["export"]
-    function = entrypoint.find(module.__dict__, export, path)
-    return entrypoint.call(function, job["args"])
+    return entrypoint.find(module.__dict__, export, path)
 
 
 def _finish_threads() -> None:

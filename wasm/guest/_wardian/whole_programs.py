@@ -43,7 +43,7 @@ class WholeProgram(cells.Session):
         ended: Any
         try:
             if self._steps is None:
-                self._steps = runner.code_in_steps(job, {"tools": called_tools.root})
+                self._steps = runner.in_steps(job, {"tools": called_tools.root})
                 ended = self._advance(None, None)
             else:
                 asking.settle(answers or (), self._task)
@@ -61,7 +61,8 @@ class WholeProgram(cells.Session):
         timers.end()
         report = conversion.shown if is_last else conversion.returned
         encoded = report(value, job["strict_output"])
-        figures.save_open()
+        if job["program"].get("code") is not None:
+            figures.save_open()
         return encoded
 
     def leave(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from _wardian import cells
-from tests.support import Sandbox, runner
+from tests.support import Refusal, Sandbox, runner
 
 SCRIPT = """
 import asyncio
@@ -105,6 +105,25 @@ class Programs(Sandbox):
         self.answers({"output": 1})
         self.assertEqual(self.printed, "over\n")
 
+    def test_requests_are_told_when_they_are_made_and_once_more_with_the_end_of_the_turn(self):
+        source = (
+            "import asyncio\nasync def main():\n"
+            "    first = asyncio.create_task(tools.f(n=1))\n    await asyncio.sleep(0)\n"
+            "    print('goes on')\n    return [await tools.f(n=2), await first]"
+        )
+        requests = self.asks(source, 2)
+        self.assertEqual((self.told, self.printed), (requests, "goes on\n"))
+        answer = {"number": requests[1]["number"], "output": 2}
+        order = {"number": 1, "reseed": False, "answers": [answer]}
+        end, open_still = self.run_code("", cell=order)
+        self.assertEqual((end, open_still, len(self.told)), ("waits", requests[:1], 2))
+        self.assertEqual(self.answers({"output": 1}), ("returned", [2, 1]))
+
+    def test_a_run_that_made_too_many_calls_asks_with_the_end_of_its_turn(self):
+        self.refusals[14] = Refusal("HostCallLimit", "too many")
+        self.asks("await tools.f()", 1)
+        self.assertEqual((self.told, self.answers({"output": 1})), ([], ("returned", 1)))
+
     def test_tasks_end_with_what_was_awaited(self):
         source = (
             "import asyncio\nended = []\n"
@@ -115,3 +134,18 @@ class Programs(Sandbox):
         )
         self.asks(source, 1)
         self.assertEqual(self.answers({"output": 2}), ("returned", 2))
+
+    def test_a_skill_waits_and_returns_what_its_function_does(self):
+        code = (
+            "from tools import crm\n"
+            "async def main(args):\n    rows = await crm.find(query=args['query'])\n"
+            "    return {'rows': rows, 'name': __name__}"
+        )
+        skill = self.mount_skill("acme.tool", {"code/main.py": code})
+        order = {"number": 1, "reseed": False, "program": True, "tools": [{"name": "crm.find"}]}
+        self.cells = 1
+        self.forget()
+        end, requests = self.run_skill(skill, cell=order, args={"query": "a"})
+        self.assertEqual((end, requests[0]["tool"]["arguments"]), ("waits", {"query": "a"}))
+        end, value = self.answers({"output": [1]})
+        self.assertEqual((end, value["rows"]), ("returned", [1]))

@@ -49,6 +49,10 @@ class Functions:
             declared.append({**one, **_signatures.schemas_of(tool)})
         return declared or None
 
+    def knows(self, request: CallerRequest) -> bool:
+        """True if there is a function for this request."""
+        return self._call(request) is not None
+
     def calls(self, requests: Sequence[CallerRequest]) -> list[Callable[[], Any]] | None:
         """The calls that answer these requests. `None` if there is no function for one of them: a
         cell goes on with all of its answers."""

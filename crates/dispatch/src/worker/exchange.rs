@@ -27,6 +27,7 @@ use wardian_formats::job::message::{
 };
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
+use wardian_formats::job::session::asking::MAX_TOLD_REQUEST;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::{SetupLimits, Turn, TurnLimits};
 use wardian_vocabulary::units::ByteCount;
@@ -148,6 +149,7 @@ pub(crate) async fn perform(
         bytes: ByteCount::default(),
         printed: 0,
         reports: 0,
+        requests: 0,
     };
     exchange.start(order).await?;
     let told = Instant::now();
@@ -195,6 +197,8 @@ struct Exchange<'run> {
     printed: u64,
     /// Reports of progress.
     reports: u32,
+    /// Requests to the caller that the program has told.
+    requests: u32,
 }
 
 impl Exchange<'_> {
@@ -414,6 +418,12 @@ impl Exchange<'_> {
             self.reports = self.reports.saturating_add(1);
             let is_fine = chunk.text.len() <= ProgressReport::MAX_JSON
                 && self.reports <= ProgressReport::MOST;
+            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
+        }
+        if chunk.stream == Stream::Request {
+            self.requests = self.requests.saturating_add(1);
+            let is_fine =
+                chunk.text.len() <= MAX_TOLD_REQUEST && self.requests <= self.limits.host_calls;
             return if is_fine { Ok(()) } else { Err(Violation::Printed) };
         }
         let more = ByteCount::from(chunk.text.len()).as_u64().max(1);

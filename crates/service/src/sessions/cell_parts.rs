@@ -1,10 +1,13 @@
 //! The parts of a call that its cell has for itself.
 
+use std::sync::Arc;
+
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::label::RunLabel;
 use crate::run::result::left_files;
 use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::open_run::OpenRun;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams};
@@ -24,6 +27,8 @@ pub(super) struct CellParts {
     pub(super) expected: Option<Box<SessionInputs>>,
     pub(super) tools: CalledTools,
     pub(super) answers: Option<JsonText>,
+    /// The run of the call, if its caller answers while it goes on.
+    pub(super) open: Option<Arc<OpenRun>>,
     /// The result of its earlier parts, if it has waited.
     pub(super) earlier: Option<String>,
 }
@@ -41,6 +46,7 @@ impl CellParts {
             strict_output: self.strict_output,
             label: self.label.clone(),
             listener: self.listener.clone(),
+            open: self.open.clone(),
             ..Self::of_code(String::new(), self.keep_files.clone())
         }
     }
@@ -74,6 +80,7 @@ impl CellParts {
             expected: None,
             tools: CalledTools::default(),
             answers: None,
+            open: None,
             earlier: None,
         }
     }

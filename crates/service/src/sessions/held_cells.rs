@@ -14,11 +14,10 @@ use tracing::debug;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
-use crate::sessions::asking::asked::AskedCell;
+use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
 use crate::sessions::earlier_parts::LeftCell;
 use wardian_dispatch::HeldGuest;
 use wardian_formats::job::session::asking::JsonText;
-use wardian_formats::protocol::methods::asking::AnswerParam;
 use wardian_sessions::{CellEnd, CellState, SessionTurn, StoredCell};
 use wardian_vocabulary::ids::{CheckpointId, RunId, SessionId};
 
@@ -199,7 +198,7 @@ impl HeldCells {
     pub(crate) fn answer(
         self: &Arc<Self>,
         session: &SessionId,
-        answers: &mut Vec<AnswerParam>,
+        answers: &mut GivenAnswers,
     ) -> Result<Option<(TakenCell, JsonText)>, ServiceError> {
         let given = |cell, asked: &AskedCell| asked.answered(cell, take(answers));
         let taken = self.take_to_go_on(session, given)?;
@@ -303,8 +302,9 @@ mod tests {
         }
     }
 
-    fn answers(id: &str) -> Vec<AnswerParam> {
-        serde_json::from_str(&json!([{"id": id, "output": "Ada"}]).to_string()).unwrap()
+    fn answers(id: &str) -> GivenAnswers {
+        let answers = json!([{"id": id, "output": "Ada"}]).to_string();
+        GivenAnswers::all(serde_json::from_str(&answers).unwrap())
     }
 
     #[test]

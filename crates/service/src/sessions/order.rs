@@ -17,6 +17,7 @@ use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
 use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::open_run::OpenedRun;
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::rolled_back;
@@ -24,9 +25,9 @@ use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam};
 use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::{
-    SessionSetup, is_of_run, limits_of_cell, limits_of_session, refuse_other_seed,
-    refuse_tools_of_reproducible, refuse_what_cells_have_not, refuse_what_cells_set,
-    refuse_what_first_cells_set, setup_of,
+    SessionSetup, is_of_run, limits_of_cell, limits_of_session, refuse_other_program,
+    refuse_other_seed, refuse_tools_of_reproducible, refuse_what_cells_have_not,
+    refuse_what_cells_set, refuse_what_first_cells_set, setup_of,
 };
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
@@ -144,16 +145,13 @@ impl Service {
         let seed = SessionSeed::of_call(params.reproducible)?;
         if params.abandon || params.answers.is_some() {
             refuse_other_seed(seed.as_ref())?;
-        }
-        if params.abandon {
-            return self.abandon_cell(caller, params, order).await;
-        }
-        if params.answers.is_some() {
-            return Box::pin(self.answer_cell(caller, params, order, listener)).await;
+            return Box::pin(self.go_on_or_end(caller, params, order, listener)).await;
         }
         let store = self.sessions().store()?;
         let label = params.label.clone();
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        parts.open = opened.as_ref().map(OpenedRun::run);
         parts.tools = params.tools.as_deref().map(CalledTools::of).transpose()?.unwrap_or_default();
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
@@ -172,6 +170,7 @@ impl Service {
                 refuse_what_first_cells_set(skills, blobs)?;
                 refuse_other_seed(seed.as_ref())?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
+                refuse_other_program(&session)?;
                 let own = setup_of(&session)?.reproducible;
                 refuse_tools_of_reproducible(own.as_ref(), params.tools.is_some())?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
@@ -192,7 +191,7 @@ impl Service {
             let turn = CellTurn::Own(Box::new(turn));
             let next = parts.next_part();
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
-            self.go_on_alone(caller, &session, &next, answered.result).await
+            self.go_on_here(caller, &session, &next, answered.result).await
         };
         let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
@@ -266,6 +265,10 @@ impl Service {
             facts.must_reseed = seed.must_reseed(facts.head.as_ref());
         }
         let (number, head) = (facts.number, facts.head.clone());
+        let id = parts.open.as_ref().and_then(|open| open.id_of_first_part());
+        if let Some(open) = &parts.open {
+            open.begin_part(number, &parts.tools.known);
+        }
         let cell = PlannedCell {
             facts,
             turn,
@@ -277,12 +280,14 @@ impl Service {
             is_program: is_run,
             expected: parts.expected,
             earlier: parts.earlier,
+            open: parts.open,
             run: None,
         };
         let planned = Planned {
+            id,
             label: parts.label,
             keep_files: parts.keep_files,
-            strict_output: parts.strict_output,
+            strict_output: planned.strict_output || parts.strict_output,
             listener: parts.listener,
             // What is noted of a cell that others can repeat has the digest of its log.
             whole_logs: seed.is_some(),
@@ -315,9 +320,22 @@ impl Service {
     ) -> Result<Planned, ServiceError> {
         let setup = setup_of(session)?;
         let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), parts.limits)?;
+        self.plan_again(caller, &setup, parts.code.clone(), limits).await
+    }
+
+    /// The plan of a run in the guest of a session that was made so.
+    async fn plan_again(
+        &self,
+        caller: &Caller,
+        setup: &SessionSetup,
+        code: String,
+        limits: RunLimits,
+    ) -> Result<Planned, ServiceError> {
+        if let Some(skill) = setup.skills.first().filter(|_| setup.runs_skill) {
+            return self.plan_guest_of_skill(caller, skill, &setup.blobs, limits).await;
+        }
         let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
-        let limits = (limits, setup.reproducible.as_ref());
-        self.plan_guest(caller, parts.code.clone(), mounts, limits).await
+        self.plan_guest(caller, code, mounts, (limits, setup.reproducible.as_ref())).await
     }
 
     /// The plan of the guest of a session, for something that runs no program in it, and the layers that
@@ -330,9 +348,7 @@ impl Service {
         let setup = setup_of(session)?;
         let usual = RequestedLimits::default();
         let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), usual)?;
-        let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
-        let limits = (limits, setup.reproducible.as_ref());
-        let planned = self.plan_guest(caller, String::new(), mounts, limits).await?;
+        let planned = self.plan_again(caller, &setup, String::new(), limits).await?;
         Ok((planned, setup.layers))
     }
 
@@ -380,7 +396,9 @@ impl Service {
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
         let setup = SessionSetup::of((skills.collect(), blobs, layers), &planned.limits, seed);
-        let setup = SessionSetup { is_run: kind == SessionKind::OfRun, ..setup };
+        let is_run = kind == SessionKind::OfRun;
+        let runs_skill = matches!(planned.program, Program::Skill { .. });
+        let setup = SessionSetup { is_run, runs_skill, ..setup };
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
         let made = self.sessions().store()?.create(&caller.tenant, order).await?;

@@ -9,6 +9,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::asking::open_run::OpenRuns;
 use crate::sessions::held_cells::{HeldCell, HeldCells};
 use crate::sessions::kept_guests::KeptGuests;
 use crate::sessions::notebook::download::NotebookDownload;
@@ -69,6 +70,7 @@ pub struct SessionRoom {
     observer: OnceLock<SessionObserver>,
     guests: KeptGuests,
     held: Arc<HeldCells>,
+    open_runs: Arc<OpenRuns>,
     /// The images that open sessions began as.
     pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
@@ -159,6 +161,11 @@ impl SessionRoom {
     /// The cells that wait in the middle of a call.
     pub(crate) const fn held(&self) -> &Arc<HeldCells> {
         &self.held
+    }
+
+    /// The runs whose callers answer while their calls go on.
+    pub(crate) const fn open_runs(&self) -> &Arc<OpenRuns> {
+        &self.open_runs
     }
 
     /// Lets the cell that this run is be interrupted by its session.

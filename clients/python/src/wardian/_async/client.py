@@ -145,10 +145,17 @@ class AsyncClient:
         self,
         name: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunResult:
-        """Executes a skill. If it fails, the result has `status="failed"`."""
-        return await self._run("execute_skill", _skill(name, args, options))
+        """Executes a skill. If it fails, the result has `status="failed"`.
+
+        The skill can call `tools`, as with `run_code`.
+        """
+        functions = Functions(tools, on_input)
+        return await self._served("execute_skill", _skill(name, args, options), functions)
 
     async def run_code(
         self,
@@ -170,36 +177,37 @@ class AsyncClient:
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        params = _code(code, args, options)
         functions = Functions(tools, on_input)
-        declared = functions.declared()
-        if declared is None:
-            return await self._run("run_code", params)
-        result = await self._run("run_code", {**params, "tools": declared})
-        while result.session is not None and (calls := functions.calls(result.requests)):
-            outcomes = await outcomes_of(calls)
-            ids = [request.id for request in result.requests]
-            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
-            result = await self._run("run_code", _next_part(params, result.session.id, answers))
-        return result
+        return await self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
         self,
         name: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[SkillOptions],
     ) -> AsyncRunStream:
-        """Executes a skill and streams its output while it runs."""
-        return self._stream("execute_skill", _skill(name, args, options))
+        """Executes a skill and streams its output while it runs, as `stream_code`."""
+        functions = Functions(tools, on_input)
+        return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> AsyncRunStream:
-        """Runs Python code and streams its output while it runs."""
-        return self._stream("run_code", _code(code, args, options))
+        """Runs Python code and streams its output while it runs.
+
+        `tools` are called as soon as the program asks for them, while it goes on.
+        """
+        functions = Functions(tools, on_input)
+        return self._stream("run_code", _code(code, args, options), functions)
 
     async def start_skill(
         self,
@@ -304,8 +312,29 @@ class AsyncClient:
         raw = _calls.result_of(await self._transport.send(await order.request()))
         return bound(RunResult.read(raw), self.blobs)
 
-    def _stream(self, method: str, params: dict[str, Any]) -> AsyncRunStream:
-        return AsyncRunStream(self._transport, self.blobs, AsyncOrder(self.blobs, method, params))
+    async def _served(
+        self, method: str, params: dict[str, Any], functions: Functions
+    ) -> RunResult:
+        """Runs a program whose requests the functions answer, to its end."""
+        declared = functions.declared()
+        if declared is None:
+            return await self._run(method, params)
+        result = await self._run(method, {**params, "tools": declared})
+        while result.session is not None and (calls := functions.calls(result.requests)):
+            outcomes = await outcomes_of(calls)
+            ids = [request.id for request in result.requests]
+            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
+            result = await self._run("run_code", _next_part(params, result.session.id, answers))
+        return result
+
+    def _stream(
+        self, method: str, params: dict[str, Any], functions: Functions
+    ) -> AsyncRunStream:
+        declared = functions.declared()
+        if declared is not None:
+            params = {**params, "tools": declared}
+        order = AsyncOrder(self.blobs, method, params)
+        return AsyncRunStream(self._transport, self.blobs, order, functions=functions)
 
 
 class AsyncSkill:

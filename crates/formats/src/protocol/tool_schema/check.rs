@@ -11,7 +11,7 @@ use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use crate::protocol::members::{Members, Sort, string};
-use crate::protocol::tool_schema::keywords::{Bounds, Keywords, OtherMembers, number};
+use crate::protocol::tool_schema::keywords::{Keywords, OtherMembers, SizeBounds, number};
 use crate::protocol::wording::{listed, shortened};
 
 /// Most levels of a value and of the schemas that apply to it one after another.
@@ -310,7 +310,7 @@ fn ensure_number(keywords: &Keywords<'_>, value: &RawValue) -> Result<(), Misfit
     Err(Misfit::wrong(expected))
 }
 
-fn ensure_count(bounds: Bounds, count: usize, of: &str) -> Result<(), Misfit> {
+fn ensure_count(bounds: SizeBounds, count: usize, of: &str) -> Result<(), Misfit> {
     // No text has so many parts that a double could not count them.
     let count = u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
     match (bounds.least, bounds.most) {

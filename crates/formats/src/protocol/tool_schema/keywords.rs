@@ -24,7 +24,7 @@ pub(crate) enum OtherMembers<'a> {
 
 /// The least and the most of something.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Bounds {
+pub(crate) struct SizeBounds {
     pub(crate) least: Option<f64>,
     pub(crate) most: Option<f64>,
 }
@@ -46,12 +46,12 @@ pub(crate) struct Keywords<'a> {
     pub(crate) required: BTreeSet<Cow<'a, str>>,
     pub(crate) others: OtherMembers<'a>,
     pub(crate) items: Option<&'a RawValue>,
-    pub(crate) value: Bounds,
+    pub(crate) value: SizeBounds,
     /// The bounds that a value must not reach.
-    pub(crate) beyond: Bounds,
-    pub(crate) length: Bounds,
-    pub(crate) count: Bounds,
-    pub(crate) members: Bounds,
+    pub(crate) beyond: SizeBounds,
+    pub(crate) length: SizeBounds,
+    pub(crate) count: SizeBounds,
+    pub(crate) members: SizeBounds,
 }
 
 impl<'a> Keywords<'a> {

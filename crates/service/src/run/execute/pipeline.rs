@@ -335,10 +335,12 @@ impl Service {
             }
         }
         let cell = cell.map(|cell| cell.of_run(&run));
+        let open = cell.as_ref().and_then(|cell| cell.open.clone());
         let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));
         log.watch(&network);
         let parts = HostParts {
             listener,
+            open,
             network,
             masks: secrets.masks,
             active: (purpose == RunPurpose::Call).then_some(run),
@@ -405,7 +407,7 @@ fn after_run(error: ServiceError) -> ServiceError {
     ServiceError::AfterRun(Box::new(error))
 }
 
-/// A run with a new id.
+/// A run with a new id, or with the one that its caller knows.
 fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
     let kind = match &planned.program {
         Program::Code { .. } => RunKind::RunCode,
@@ -419,7 +421,8 @@ fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
             found.map(|mount| (mount.name.clone(), mount.version.clone()))
         }
     };
-    let mut run = ActiveRun::new(RunId::generate(), caller.tenant.clone(), kind);
+    let id = planned.id.clone().unwrap_or_else(RunId::generate);
+    let mut run = ActiveRun::new(id, caller.tenant.clone(), kind);
     run.skill = skill;
     run
 }

@@ -30,7 +30,7 @@ use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
 use wardian_formats::provenance::DocumentBlob;
 use wardian_images::PackageSet;
 use wardian_stores::tenants::Right;
-use wardian_vocabulary::ids::BlobId;
+use wardian_vocabulary::ids::{BlobId, RunId};
 
 /// Maximum number of blobs that one run mounts: those of `input_blobs`, and 64 that its arguments
 /// name. A worker keeps a file open for each of them, and may have 640 open files, those of skills
@@ -40,6 +40,8 @@ const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 /// The plan of a run: everything is looked up and nothing is started.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    /// The id of the run, if its caller knows it before it begins.
+    pub(crate) id: Option<RunId>,
     pub program: Program,
     /// The title that the caller gave the run.
     pub label: Option<RunLabel>,
@@ -82,6 +84,7 @@ impl Planned {
     /// A plan of nothing but a program, without network and files.
     pub(crate) fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
         Self {
+            id: None,
             program,
             label: None,
             entrypoint: None,

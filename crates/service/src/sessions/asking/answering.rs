@@ -1,5 +1,7 @@
 //! Goes on with cells that wait for their callers, or gives them up.
 
+use std::time::Duration;
+
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -7,7 +9,8 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
 use crate::service::Service;
-use crate::sessions::asking::asked::AskedCell;
+use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
+use crate::sessions::asking::open_run::OpenedRun;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::{of_one_call, rolled_back};
@@ -17,7 +20,7 @@ use crate::sessions::setup::{is_of_run, refuse_what_first_cells_set};
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
-use wardian_formats::protocol::methods::asking::{AnswerParam, ToolDeclaration};
+use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
 use wardian_formats::protocol::methods::execution::{RunCodeParams, RunResult, RunStatus};
 use wardian_formats::protocol::params_error::ParamsError;
@@ -29,8 +32,22 @@ use wardian_vocabulary::ids::{RunId, SessionId};
 const MAX_ROUNDS_ALONE: u32 = 32;
 
 impl Service {
+    /// Lets a cell go on that waits, or ends it, as this call says.
+    pub(in crate::sessions) async fn go_on_or_end(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+        order: SessionOrderParam,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
+        if params.abandon {
+            return self.abandon_cell(caller, params, order).await;
+        }
+        Box::pin(self.answer_cell(caller, params, order, listener)).await
+    }
+
     /// Lets a cell go on that waits, with the answers of this call.
-    pub(in crate::sessions) async fn answer_cell(
+    async fn answer_cell(
         &self,
         caller: &Caller,
         mut params: RunCodeParams,
@@ -42,12 +59,14 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
-        let parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
+        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        parts.open = opened.as_ref().map(OpenedRun::run);
         let next = parts.next_part();
-        let answers = params.answers.take().unwrap_or_default();
-        let given = (answers, params.tools.as_deref());
+        let given = GivenAnswers::all(params.answers.take().unwrap_or_default());
+        let given = (given, params.tools.as_deref());
         let result = self.answer_part(caller, &session, parts, given).await?;
-        let result = self.go_on_alone(caller, &session, &next, result).await?;
+        let result = self.go_on_here(caller, &session, &next, result).await?;
         self.close_after(caller, &session, &order, result).await
     }
 
@@ -58,11 +77,11 @@ impl Service {
         caller: &Caller,
         session: &StoredSession,
         mut parts: CellParts,
-        (mut answers, declared): (Vec<AnswerParam>, Option<&[ToolDeclaration]>),
+        (mut given, declared): (GivenAnswers, Option<&[ToolDeclaration]>),
     ) -> Result<RunResult, ServiceError> {
         let store = self.sessions().store()?;
         let planned = self.plan_next(caller, session, &parts).await?;
-        let held = self.sessions().held().answer(&session.id, &mut answers)?;
+        let held = self.sessions().held().answer(&session.id, &mut given)?;
         let turn = if let Some((taken, answers)) = held {
             parts.go_on_in_call(&taken, answers)?;
             CellTurn::Held(Box::new(taken))
@@ -70,7 +89,7 @@ impl Service {
             let waiting = store.waiting(&caller.tenant, &session.id).await?;
             let asked = asked_by(session, &waiting)?;
             parts.tools = asked.tools_with(declared)?;
-            parts.answers = Some(asked.answered(waiting.number, answers)?);
+            parts.answers = Some(asked.answered(waiting.number, given)?);
             parts.earlier.clone_from(&waiting.result);
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
@@ -79,9 +98,11 @@ impl Service {
         Ok(answered.result)
     }
 
-    /// Lets a cell go on as long as its caller has nothing to answer: all that it has asked does not fit the
-    /// schemas of the tools. One that goes on so for too long is rolled back.
-    pub(in crate::sessions) async fn go_on_alone(
+    /// Lets a cell go on in its call: as long as its caller has nothing to answer, because all that it has
+    /// asked does not fit the schemas of the tools, and as long as a caller answers that hears its requests.
+    ///
+    /// One that goes on alone for too long is rolled back. One that nobody answers is left waiting.
+    pub(in crate::sessions) async fn go_on_here(
         &self,
         caller: &Caller,
         session: &StoredSession,
@@ -89,7 +110,20 @@ impl Service {
         mut result: RunResult,
     ) -> Result<RunResult, ServiceError> {
         let mut rounds = 0_u32;
-        while result.status == RunStatus::Waiting && result.requests.is_empty() {
+        while result.status == RunStatus::Waiting {
+            if !result.requests.is_empty() {
+                let Some(open) = &next.open else { break };
+                rounds = 0;
+                let longest = wait_here(self.sessions().store()?.longest_wait());
+                let Some((answers, _charged)) = open.answers_to(&result.requests, longest).await
+                else {
+                    break;
+                };
+                let given = (GivenAnswers { answers, are_all: false }, None);
+                let answered = self.answer_part(caller, session, next.next_part(), given);
+                result = of_one_call(result, Box::pin(answered).await?);
+                continue;
+            }
             if rounds == MAX_ROUNDS_ALONE {
                 let reason = "it has called tools with wrong arguments again and again";
                 let mut ended = self.give_up_cell(caller, session, reason).await?;
@@ -98,10 +132,22 @@ impl Service {
                 return Ok(of_one_call(result, ended));
             }
             rounds = rounds.saturating_add(1);
-            let answered = self.answer_part(caller, session, next.next_part(), (Vec::new(), None));
+            let given = (GivenAnswers::default(), None);
+            let answered = self.answer_part(caller, session, next.next_part(), given);
             result = of_one_call(result, Box::pin(answered).await?);
         }
         Ok(result)
+    }
+
+    /// Lets the caller of this call answer while it goes on, if it declares tools and hears requests.
+    pub(in crate::sessions) fn open_run(
+        &self,
+        caller: &Caller,
+        tools: Option<&[ToolDeclaration]>,
+        listener: Option<&LogListener>,
+    ) -> Option<OpenedRun> {
+        tools.filter(|tools| !tools.is_empty())?;
+        self.sessions().open_runs().open(&caller.tenant, listener)
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
@@ -158,7 +204,7 @@ impl Service {
     }
 
     /// Ends a cell that waits, without a trace.
-    pub(in crate::sessions) async fn abandon_cell(
+    async fn abandon_cell(
         &self,
         caller: &Caller,
         params: RunCodeParams,
@@ -217,6 +263,11 @@ impl CellParts {
         self.answers = Some(answers);
         Ok(())
     }
+}
+
+/// How long a call waits for answers: less than a worker that holds its cell.
+fn wait_here(longest: Duration) -> Duration {
+    longest.saturating_sub(longest / 10)
 }
 
 /// What a cell has asked that waits.

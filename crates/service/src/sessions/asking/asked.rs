@@ -24,6 +24,21 @@ pub(crate) struct AskedCell {
     requests: Vec<AskedItem>,
 }
 
+/// Answers to what a cell has asked.
+#[derive(Debug, Default)]
+pub(crate) struct GivenAnswers {
+    pub(crate) answers: Vec<AnswerParam>,
+    /// True if they have to be answers to all of its requests.
+    pub(crate) are_all: bool,
+}
+
+impl GivenAnswers {
+    /// Answers to all requests of a cell.
+    pub(crate) const fn all(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, are_all: true }
+    }
+}
+
 /// One request of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct AskedItem {
@@ -73,16 +88,16 @@ impl AskedCell {
         for_caller.map(|request| shown(cell, request)).collect()
     }
 
-    /// The answers for the guest, one to each request of the cell of this number.
+    /// The answers for the guest, one to each request of the cell of this number, or to some of them.
     ///
     /// # Errors
     ///
     /// An answer to something else, two answers to one request, an answer that is both output and error or
-    /// no line of text, or a request without an answer.
+    /// no line of text, or a request without an answer if all have to have one.
     pub(crate) fn answered(
         &self,
         cell: u32,
-        answers: Vec<AnswerParam>,
+        GivenAnswers { answers, are_all }: GivenAnswers,
     ) -> Result<JsonText, ServiceError> {
         let of_caller = self.requests.iter().filter(|item| item.fault.is_none());
         let mut open: Vec<(String, &AskedItem)> =
@@ -123,7 +138,7 @@ impl AskedCell {
             for_guest.push(self.checked(tool.as_deref(), answer));
         }
         open.sort_unstable_by_key(|(_, item)| item.number);
-        if let Some((missing, ..)) = open.first() {
+        if let Some((missing, ..)) = open.first().filter(|_| are_all) {
             let expected = format!("an answer to each request; that to `{missing}` is missing");
             let found = format!("{} answers", for_guest.len());
             return Err(ParamsError::wrong("answers", expected, found).into());
@@ -183,7 +198,7 @@ struct GuestInterrupt {
 }
 
 /// A request of the cell of this number, as its caller sees it.
-fn shown(cell: u32, request: CallerRequest) -> AskedRequest {
+pub(crate) fn shown(cell: u32, request: CallerRequest) -> AskedRequest {
     let (id, kind) = (id_of(cell, request.number), kind_of(&request));
     let (name, arguments) = request.tool.map(|tool| (tool.name, one_line(tool.arguments))).unzip();
     let (prompt, hidden) = request.input.map(|line| (line.prompt, line.hidden)).unzip();
@@ -257,7 +272,7 @@ mod tests {
 
     fn answered(answers: &Value) -> Result<String, String> {
         let answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
-        match asked().answered(3, answers) {
+        match asked().answered(3, GivenAnswers::all(answers)) {
             Ok(text) => Ok(text.as_str().to_owned()),
             Err(error) => Err(error.to_string()),
         }
@@ -306,18 +321,27 @@ mod tests {
         let answer = |output: &str| {
             let answers = format!(r#"[{{"id":"c3-r6","output":{output}}}]"#);
             let answers: Vec<AnswerParam> = serde_json::from_str(&answers).unwrap();
-            asked.answered(3, answers).unwrap().as_str().to_owned()
+            asked.answered(3, GivenAnswers::all(answers)).unwrap().as_str().to_owned()
         };
         let fault = r#"{"number":4,"error":"`arguments.a` must be an integer"}"#;
         assert_eq!(answer("7"), format!(r#"[{{"number":6,"output":7}},{fault}]"#));
         assert!(answer("\"7\"").contains("must be null or an integer"), "{}", answer("\"7\""));
         let refused: Vec<AnswerParam> = serde_json::from_str(r#"[{"id":"c3-r4"}]"#).unwrap();
+        let refused = GivenAnswers::all(refused);
         assert!(asked.answered(3, refused).is_err(), "its caller has not seen it");
     }
 
     #[test]
     fn a_call_has_place_for_all_answers() {
         assert_eq!(MAX_ANSWERS, MAX_ROUND);
+    }
+
+    #[test]
+    fn some_requests_can_be_answered_before_the_others() {
+        let answers = serde_json::from_str(r#"[{"id": "c3-r6", "output": "Ada"}]"#).unwrap();
+        let some = GivenAnswers { answers, are_all: false };
+        let text = asked().answered(3, some).unwrap();
+        assert_eq!(text.as_str(), r#"[{"number":6,"output":"Ada"}]"#);
     }
 
     #[test]

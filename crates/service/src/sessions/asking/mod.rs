@@ -3,3 +3,4 @@
 mod answering;
 pub(crate) mod asked;
 pub(crate) mod called_tools;
+pub(crate) mod open_run;
