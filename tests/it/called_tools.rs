@@ -193,25 +193,26 @@ fn requests_are_events_and_are_answered_while_the_program_goes_on() {
                     first = asyncio.ensure_future(crm.search('a'))\n    \
                     print('second', await crm.search('b'))\n    \
                     third = await crm.search('c')\n    return [await first, third]";
+    // The task begins to ask when the program waits for the first time.
     let mut reading = Reading::begin(&client, code, &json!({}));
     let asked = [reading.request(""), reading.request("")];
     assert_eq!(asked, ["c1-r1", "c1-r2"]);
-    let (status, taken) = reading.answer(json!([{"id": "c1-r2", "output": [2]}]));
-    let expected = json!({"run_id": reading.run, "accepted": ["c1-r2"], "repeated": []});
+    let (status, taken) = reading.answer(json!([{"id": "c1-r1", "output": [2]}]));
+    let expected = json!({"run_id": reading.run, "accepted": ["c1-r1"], "repeated": []});
     assert_eq!((status, taken), (200, expected));
     assert_eq!(reading.request("second [2]\n"), "c1-r3");
-    let (_, again) = reading.answer(json!([{"id": "c1-r2", "output": [2]}]));
-    assert_eq!((&again["accepted"], &again["repeated"]), (&json!([]), &json!(["c1-r2"])));
+    let (_, again) = reading.answer(json!([{"id": "c1-r1", "output": [2]}]));
+    assert_eq!((&again["accepted"], &again["repeated"]), (&json!([]), &json!(["c1-r1"])));
     for (wrong, status, words) in [
-        (json!([{"id": "c1-r2", "output": [3]}]), 400, "answered once"),
+        (json!([{"id": "c1-r1", "output": [3]}]), 400, "answered once"),
         (json!([{"id": "c1-r9"}]), 400, "of this run"),
-        (json!([{"id": "c1-r1", "output": 1, "error": "x"}]), 400, "both"),
+        (json!([{"id": "c1-r2", "output": 1, "error": "x"}]), 400, "both"),
     ] {
         let (found, body) = reading.answer(wrong);
         assert_eq!(found, status, "{body}");
         assert!(body.to_string().contains(words), "{body}");
     }
-    let both = json!([{"id": "c1-r3", "error": "no"}, {"id": "c1-r1", "output": [1]}]);
+    let both = json!([{"id": "c1-r3", "error": "no"}, {"id": "c1-r2", "output": [1]}]);
     assert_eq!(reading.answer(both).0, 200);
     let path = format!("/v1/runs/{}/answers", reading.run);
     let ended = reading.response();

@@ -21,7 +21,7 @@ import builtins
 import re
 import sys
 import warnings
-from collections.abc import Awaitable, Generator, Mapping
+from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -119,6 +119,13 @@ class _Prepared:
                 self.last = _compile(last, file_name, "eval", flags, True)
             self.code = _compile(tree, file_name, "exec", flags, True)
 
+    def together(self) -> Coroutine[Any, Any, Any] | None:
+        """The code and its last expression in one loop, if one of them awaits: the expression may await
+        tasks of the code. `None` otherwise."""
+        if self.last is None or not (self.code.co_flags | self.last.co_flags) & COROUTINE:
+            return None
+        return _together(self.code, self.last, self.ended.namespace)
+
     def note_value(self, value: Any) -> None:
         self.ended.value = value
         self.ended.has_run = self.ended.is_last = True
@@ -150,9 +157,13 @@ def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any
     namespace = module.ended.namespace
     try:
         with module.calls:
-            _perform(module.code, namespace)
-            if module.last is not None:
-                module.note_value(_perform(module.last, namespace))
+            together = module.together()
+            if together is not None:
+                module.note_value(event_loop.run(together))
+            else:
+                _perform(module.code, namespace)
+                if module.last is not None:
+                    module.note_value(_perform(module.last, namespace))
     except SystemExit as stop:
         module.note_exit(stop)
     return module.end()
@@ -178,9 +189,13 @@ def steps(
     namespace[_AWAITED] = _awaited_run
     try:
         with module.calls:
-            yield from _stepped(module.code, namespace)
-            if module.last is not None:
-                module.note_value((yield from _stepped(module.last, namespace)))
+            together = module.together()
+            if together is not None:
+                module.note_value((yield together))
+            else:
+                yield from _stepped(module.code, namespace)
+                if module.last is not None:
+                    module.note_value((yield from _stepped(module.last, namespace)))
     except SystemExit as stop:
         module.note_exit(stop)
     return module.end()
@@ -253,13 +268,22 @@ def _compiled(source: str, file_name: str) -> CodeType:
     try:
         return _compile(source, file_name, "exec", 0, True)
     except SyntaxError as error:
-        if "outside function" in str(error.msg) and ("await" in source or "async" in source):
+        # The same words for `await`, others for `async with`, `async for` and comprehensions.
+        if "outside" in str(error.msg) and ("await" in source or "async" in source):
             try:
                 return _compile(source, file_name, "exec", AWAIT, True)
             except SyntaxError:
                 pass
         advice.explain_syntax(error, source)
         raise
+
+
+async def _together(code: CodeType, last: CodeType, namespace: dict[str, Any]) -> Any:
+    value = _eval(code, namespace)
+    if code.co_flags & COROUTINE:
+        await value
+    value = _eval(last, namespace)
+    return await value if last.co_flags & COROUTINE else value
 
 
 def _perform(code: CodeType, namespace: dict[str, Any]) -> Any:

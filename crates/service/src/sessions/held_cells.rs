@@ -2,7 +2,6 @@
 //! be saved; so they end with their worker, with the server, or when nobody answers for long.
 
 use std::collections::{HashMap, HashSet};
-use std::mem::take;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -200,7 +199,7 @@ impl HeldCells {
         session: &SessionId,
         answers: &mut GivenAnswers,
     ) -> Result<Option<(TakenCell, JsonText)>, ServiceError> {
-        let given = |cell, asked: &AskedCell| asked.answered(cell, take(answers));
+        let given = |cell, asked: &AskedCell| asked.answered(cell, answers);
         let taken = self.take_to_go_on(session, given)?;
         Ok(taken.map(|(cell, until, text)| (self.taken(session, cell, until), text)))
     }
@@ -312,7 +311,7 @@ mod tests {
         let (held, guest) = (HeldCells::default(), Arc::new(()));
         let session = SessionId::of_random(&[1; 16]);
         let answer = |id: &str| {
-            held.take_to_go_on(&session, |cell, asked| asked.answered(cell, answers(id)))
+            held.take_to_go_on(&session, |cell, asked| asked.answered(cell, &mut answers(id)))
         };
         assert!(answer("c3-r1").unwrap().is_none());
         held.put(session.clone(), cell(&guest), Instant::now());

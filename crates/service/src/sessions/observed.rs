@@ -14,7 +14,7 @@ use wardian_stores::audit::{AuditEvent, AuditKind, AuditLog};
 use wardian_stores::tenants::CallerCredential;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::budget::CallMemory;
-use wardian_vocabulary::ids::{SessionId, TenantId};
+use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
 
 /// An event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,42 @@ impl SessionEvent {
     }
 }
 
+/// A call of a tool of the caller that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EndedCall {
+    /// The id of the request.
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: Digest,
+    /// What identifies its output or its error.
+    pub(crate) result: Digest,
+    pub(crate) end: CallEnd,
+}
+
+/// The ends of calls of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallEnd {
+    /// The program has an output.
+    Answered,
+    /// The caller has answered with an error.
+    Failed,
+    /// The arguments or the output do not fit the schemas.
+    Refused,
+}
+
+impl CallEnd {
+    const ALL: [Self; 3] = [Self::Answered, Self::Failed, Self::Refused];
+
+    /// Its name in metrics and in the audit log.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// Takes the events of sessions. Clones share what is counted; the default one counts nothing.
 #[derive(Debug, Clone, Default)]
 pub struct SessionObserver(Arc<Observed>);
@@ -81,6 +117,7 @@ impl SessionObserver {
     #[must_use]
     pub fn new(audit: AuditLog, metrics: Arc<Metrics>) -> Self {
         metrics.show_session_events(SessionEvent::ALL.map(SessionEvent::name));
+        metrics.show_tool_calls(CallEnd::ALL.map(CallEnd::name));
         Self(Arc::new(Observed { audit, metrics: Some(metrics), ..Observed::default() }))
     }
 
@@ -117,6 +154,23 @@ impl SessionObserver {
             address: caller.address,
             request_id: Some(&caller.request_id),
             ..AuditEvent::new(event.kind()).about(about)
+        });
+    }
+
+    /// Notes a call of a tool whose end this caller has brought.
+    pub(crate) fn note_call(&self, caller: &Caller, session: &SessionId, call: &EndedCall) {
+        let EndedCall { id, tool, arguments, result, end } = call;
+        let end = end.name();
+        if let Some(metrics) = &self.0.metrics {
+            metrics.count_tool_call(end);
+        }
+        // The name is the longest part, and the only one that may be cut.
+        let about = format!("{session} {id} {end} {arguments} {result} {tool}");
+        self.0.audit.note(&AuditEvent {
+            key: caller.credential.as_ref().map(CallerCredential::name),
+            address: caller.address,
+            request_id: Some(&caller.request_id),
+            ..AuditEvent::new(AuditKind::ToolCalled).of_tenant(caller.tenant.as_str()).about(&about)
         });
     }
 

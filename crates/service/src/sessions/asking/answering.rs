@@ -89,11 +89,14 @@ impl Service {
             let waiting = store.waiting(&caller.tenant, &session.id).await?;
             let asked = asked_by(session, &waiting)?;
             parts.tools = asked.tools_with(declared)?;
-            parts.answers = Some(asked.answered(waiting.number, given)?);
+            parts.answers = Some(asked.answered(waiting.number, &mut given)?);
             parts.earlier.clone_from(&waiting.result);
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
         };
+        for call in &given.ended {
+            self.sessions().observer().note_call(caller, &session.id, call);
+        }
         let answered = self.run_planned_cell(caller, (session, planned), parts, turn).await?;
         Ok(answered.result)
     }
@@ -119,7 +122,7 @@ impl Service {
                 else {
                     break;
                 };
-                let given = (GivenAnswers { answers, are_all: false }, None);
+                let given = (GivenAnswers::some(answers), None);
                 let answered = self.answer_part(caller, session, next.next_part(), given);
                 result = of_one_call(result, Box::pin(answered).await?);
                 continue;

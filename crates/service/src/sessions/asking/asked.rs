@@ -2,6 +2,7 @@
 //! the answers to them.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -9,12 +10,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
+use crate::sessions::observed::{CallEnd, EndedCall};
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::members::Sort;
 use wardian_formats::protocol::methods::asking::{
     AnswerParam, AskedKind, AskedRequest, ToolDeclaration,
 };
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_vocabulary::ids::Digest;
 
 /// What a cell has asked, as the row of a cell that waits keeps it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,12 +33,19 @@ pub(crate) struct GivenAnswers {
     pub(crate) answers: Vec<AnswerParam>,
     /// True if they have to be answers to all of its requests.
     pub(crate) are_all: bool,
+    /// The calls of tools that have ended with them, once they are checked.
+    pub(crate) ended: Vec<EndedCall>,
 }
 
 impl GivenAnswers {
     /// Answers to all requests of a cell.
     pub(crate) const fn all(answers: Vec<AnswerParam>) -> Self {
-        Self { answers, are_all: true }
+        Self { answers, are_all: true, ended: Vec::new() }
+    }
+
+    /// Answers to some of them.
+    pub(crate) const fn some(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, are_all: false, ended: Vec::new() }
     }
 }
 
@@ -47,6 +57,9 @@ struct AskedItem {
     /// The name of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
+    /// What identifies its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arguments: Option<Digest>,
     /// Why its caller does not have it: the program gets that with the answers to the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
@@ -62,8 +75,10 @@ impl AskedCell {
         let item = |request: &CallerRequest| -> Result<AskedItem, String> {
             let tool = request.tool.as_ref();
             let fault = tool.map(|call| tools.fault_of(call)).transpose()?.flatten();
+            let arguments = tool.map(|call| Digest::of(call.arguments.as_str().as_bytes()));
+            let (number, kind) = (request.number, kind_of(request));
             let tool = tool.map(|call| call.name.clone());
-            Ok(AskedItem { number: request.number, kind: kind_of(request), tool, fault })
+            Ok(AskedItem { number, kind, tool, arguments, fault })
         };
         let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
         Ok(Self { tools: tools.clone(), requests: requests? })
@@ -97,14 +112,14 @@ impl AskedCell {
     pub(crate) fn answered(
         &self,
         cell: u32,
-        GivenAnswers { answers, are_all }: GivenAnswers,
+        given: &mut GivenAnswers,
     ) -> Result<JsonText, ServiceError> {
         let of_caller = self.requests.iter().filter(|item| item.fault.is_none());
         let mut open: Vec<(String, &AskedItem)> =
             of_caller.map(|item| (id_of(cell, item.number), item)).collect();
         let mut seen = BTreeSet::new();
         let mut for_guest = Vec::with_capacity(self.requests.len());
-        for (index, answer) in answers.into_iter().enumerate() {
+        for (index, answer) in take(&mut given.answers).into_iter().enumerate() {
             let place = |member: &str| format!("answers[{index}]{member}");
             let AnswerParam { id, output, error } = answer;
             let Some(at) = open.iter().position(|(known, ..)| *known == id) else {
@@ -122,33 +137,38 @@ impl AskedCell {
                 };
                 return Err(ParamsError::wrong(&place(".id"), expected, found).into());
             };
-            let (_, AskedItem { number, kind, tool, .. }) = open.swap_remove(at);
+            let (known, item) = open.swap_remove(at);
             seen.insert(id);
             if output.is_some() && error.is_some() {
                 let expected = "an `output` or an `error`";
                 return Err(ParamsError::wrong(&place(""), expected, "both").into());
             }
             let is_text = |output: &RawValue| Sort::of(output) == Sort::Text;
-            if *kind == AskedKind::Input && output.as_deref().is_some_and(|output| !is_text(output))
-            {
+            let is_wrong = output.as_deref().is_some_and(|output| !is_text(output));
+            if item.kind == AskedKind::Input && is_wrong {
                 let expected = "a string: the request is for a line of text";
                 return Err(ParamsError::wrong(&place(".output"), expected, "other JSON").into());
             }
-            let answer = GuestAnswer { number: *number, output: output.map(JsonText::new), error };
-            for_guest.push(self.checked(tool.as_deref(), answer));
+            let has_failed = error.is_some();
+            let output = output.map(JsonText::new);
+            let answer = GuestAnswer { number: item.number, output, error };
+            let answer = self.checked(item.tool.as_deref(), answer);
+            given.ended.extend(item.ended(known, &answer, has_failed));
+            for_guest.push(answer);
         }
         open.sort_unstable_by_key(|(_, item)| item.number);
-        if let Some((missing, ..)) = open.first().filter(|_| are_all) {
+        if let Some((missing, ..)) = open.first().filter(|_| given.are_all) {
             let expected = format!("an answer to each request; that to `{missing}` is missing");
             let found = format!("{} answers", for_guest.len());
             return Err(ParamsError::wrong("answers", expected, found).into());
         }
         let refused = self.requests.iter().filter(|item| item.fault.is_some());
-        for_guest.extend(refused.map(|AskedItem { number, fault, .. }| GuestAnswer {
-            number: *number,
-            output: None,
-            error: fault.clone(),
-        }));
+        for item in refused {
+            let AskedItem { number, fault, .. } = item.clone();
+            let answer = GuestAnswer { number, output: None, error: fault };
+            given.ended.extend(item.ended(id_of(cell, number), &answer, false));
+            for_guest.push(answer);
+        }
         let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
         Ok(JsonText::new(text))
     }
@@ -177,6 +197,22 @@ impl AskedCell {
         let interrupts: Vec<GuestInterrupt> = interrupts.collect();
         let text = to_raw_value(&interrupts).map_err(ServiceError::Unserialisable)?;
         Ok(JsonText::new(text))
+    }
+}
+
+impl AskedItem {
+    /// The end of a call of a tool with this answer, which may be the error of its caller.
+    fn ended(&self, id: String, answer: &GuestAnswer, has_failed: bool) -> Option<EndedCall> {
+        let end = match (&answer.error, has_failed) {
+            (None, _) => CallEnd::Answered,
+            (Some(_), true) => CallEnd::Failed,
+            (Some(_), false) => CallEnd::Refused,
+        };
+        let null = JsonText::null();
+        let output = answer.output.as_ref().unwrap_or(&null).as_str();
+        let result = Digest::of(answer.error.as_deref().unwrap_or(output).as_bytes());
+        let (tool, arguments) = (self.tool.clone()?, self.arguments?);
+        Some(EndedCall { id, tool, arguments, result, end })
     }
 }
 
@@ -272,7 +308,7 @@ mod tests {
 
     fn answered(answers: &Value) -> Result<String, String> {
         let answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
-        match asked().answered(3, GivenAnswers::all(answers)) {
+        match asked().answered(3, &mut GivenAnswers::all(answers)) {
             Ok(text) => Ok(text.as_str().to_owned()),
             Err(error) => Err(error.to_string()),
         }
@@ -281,12 +317,11 @@ mod tests {
     #[test]
     fn a_row_is_read_as_it_was_written() {
         let text = serde_json::to_string(&asked()).unwrap();
-        let expected =
-            r#","requests":[{"number":4,"kind":"tool","tool":"f"},{"number":6,"kind":"input"}]}"#;
-        assert!(
-            text.starts_with(r#"{"tools":{"f":{"input":{"#) && text.ends_with(expected),
-            "{text}"
-        );
+        let digest = Digest::of(br#"{"a":1}"#);
+        let call = format!(r#"{{"number":4,"kind":"tool","tool":"f","arguments":"{digest}"}}"#);
+        let expected = format!(r#","requests":[{call},{{"number":6,"kind":"input"}}]}}"#);
+        let begins = text.starts_with(r#"{"tools":{"f":{"input":{"#);
+        assert!(begins && text.ends_with(&expected), "{text}");
         assert_eq!(serde_json::from_str::<AskedCell>(&text).unwrap(), asked());
         let undeclared = AskedCell::of(&requests(), &KnownTools::default()).unwrap_err();
         assert!(undeclared.contains("`f`"), "{undeclared}");
@@ -321,14 +356,22 @@ mod tests {
         let answer = |output: &str| {
             let answers = format!(r#"[{{"id":"c3-r6","output":{output}}}]"#);
             let answers: Vec<AnswerParam> = serde_json::from_str(&answers).unwrap();
-            asked.answered(3, GivenAnswers::all(answers)).unwrap().as_str().to_owned()
+            let mut given = GivenAnswers::all(answers);
+            let text = asked.answered(3, &mut given).unwrap().as_str().to_owned();
+            let ends: Vec<_> = given.ended.iter().map(|call| (call.id.clone(), call.end)).collect();
+            (text, ends)
         };
         let fault = r#"{"number":4,"error":"`arguments.a` must be an integer"}"#;
-        assert_eq!(answer("7"), format!(r#"[{{"number":6,"output":7}},{fault}]"#));
-        assert!(answer("\"7\"").contains("must be null or an integer"), "{}", answer("\"7\""));
+        let (text, ends) = answer("7");
+        assert_eq!(text, format!(r#"[{{"number":6,"output":7}},{fault}]"#));
+        let refused = ("c3-r4".to_owned(), CallEnd::Refused);
+        assert_eq!(ends, [("c3-r6".to_owned(), CallEnd::Answered), refused]);
+        let (text, ends) = answer("\"7\"");
+        assert!(text.contains("must be null or an integer"), "{text}");
+        assert!(ends.iter().all(|(_, end)| *end == CallEnd::Refused), "{ends:?}");
         let refused: Vec<AnswerParam> = serde_json::from_str(r#"[{"id":"c3-r4"}]"#).unwrap();
-        let refused = GivenAnswers::all(refused);
-        assert!(asked.answered(3, refused).is_err(), "its caller has not seen it");
+        let mut refused = GivenAnswers::all(refused);
+        assert!(asked.answered(3, &mut refused).is_err(), "its caller has not seen it");
     }
 
     #[test]
@@ -339,8 +382,9 @@ mod tests {
     #[test]
     fn some_requests_can_be_answered_before_the_others() {
         let answers = serde_json::from_str(r#"[{"id": "c3-r6", "output": "Ada"}]"#).unwrap();
-        let some = GivenAnswers { answers, are_all: false };
-        let text = asked().answered(3, some).unwrap();
+        let mut some = GivenAnswers::some(answers);
+        let text = asked().answered(3, &mut some).unwrap();
+        assert!(some.ended.is_empty(), "a line of text is no call");
         assert_eq!(text.as_str(), r#"[{"number":6,"output":"Ada"}]"#);
     }
 
