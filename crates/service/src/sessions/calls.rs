@@ -13,7 +13,7 @@ use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
-use wardian_formats::protocol::methods::asking::RunAnswers;
+use wardian_formats::protocol::methods::run_answers::RunAnswers;
 use wardian_stores::tenants::Right;
 
 /// The interface of sessions for the edges.

@@ -64,7 +64,7 @@ impl SessionEvent {
 
 /// A call of a tool of the caller that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EndedCall {
+pub(crate) struct AnsweredCall {
     /// The id of the request.
     pub(crate) id: String,
     pub(crate) tool: String,
@@ -158,8 +158,8 @@ impl SessionObserver {
     }
 
     /// Notes a call of a tool whose end this caller has brought.
-    pub(crate) fn note_call(&self, caller: &Caller, session: &SessionId, call: &EndedCall) {
-        let EndedCall { id, tool, arguments, result, end } = call;
+    pub(crate) fn note_call(&self, caller: &Caller, session: &SessionId, call: &AnsweredCall) {
+        let AnsweredCall { id, tool, arguments, result, end } = call;
         let end = end.name();
         if let Some(metrics) = &self.0.metrics {
             metrics.count_tool_call(end);

@@ -9,7 +9,7 @@ use axum::response::Response;
 use crate::http::edge::Edge;
 use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
 use crate::net::body::{CALL_FACTOR, ReadBody};
-use wardian_formats::protocol::methods::asking::{RunAnswers, RunAnswersError};
+use wardian_formats::protocol::methods::run_answers::{RunAnswers, RunAnswersError};
 use wardian_service::{Caller, Methods, SessionCalls, Status};
 use wardian_vocabulary::budget::CallMemory;
 

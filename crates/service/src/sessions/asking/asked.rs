@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
-use crate::sessions::observed::{CallEnd, EndedCall};
+use crate::sessions::observed::{AnsweredCall, CallEnd};
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::members::Sort;
 use wardian_formats::protocol::methods::asking::{
@@ -34,7 +34,7 @@ pub(crate) struct GivenAnswers {
     /// True if they have to be answers to all of its requests.
     pub(crate) are_all: bool,
     /// The calls of tools that have ended with them, once they are checked.
-    pub(crate) ended: Vec<EndedCall>,
+    pub(crate) ended: Vec<AnsweredCall>,
 }
 
 impl GivenAnswers {
@@ -202,7 +202,7 @@ impl AskedCell {
 
 impl AskedItem {
     /// The end of a call of a tool with this answer, which may be the error of its caller.
-    fn ended(&self, id: String, answer: &GuestAnswer, has_failed: bool) -> Option<EndedCall> {
+    fn ended(&self, id: String, answer: &GuestAnswer, has_failed: bool) -> Option<AnsweredCall> {
         let end = match (&answer.error, has_failed) {
             (None, _) => CallEnd::Answered,
             (Some(_), true) => CallEnd::Failed,
@@ -212,7 +212,7 @@ impl AskedItem {
         let output = answer.output.as_ref().unwrap_or(&null).as_str();
         let result = Digest::of(answer.error.as_deref().unwrap_or(output).as_bytes());
         let (tool, arguments) = (self.tool.clone()?, self.arguments?);
-        Some(EndedCall { id, tool, arguments, result, end })
+        Some(AnsweredCall { id, tool, arguments, result, end })
     }
 }
 
