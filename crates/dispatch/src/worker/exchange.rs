@@ -149,7 +149,6 @@ pub(crate) async fn perform(
         bytes: ByteCount::default(),
         printed: 0,
         reports: 0,
-        requests: 0,
     };
     exchange.start(order).await?;
     let told = Instant::now();
@@ -197,8 +196,6 @@ struct Exchange<'run> {
     printed: u64,
     /// Reports of progress.
     reports: u32,
-    /// Requests to the caller that the program has told.
-    requests: u32,
 }
 
 impl Exchange<'_> {
@@ -414,22 +411,20 @@ impl Exchange<'_> {
 
     /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
-        if chunk.stream == Stream::Progress {
-            self.reports = self.reports.saturating_add(1);
-            let is_fine = chunk.text.len() <= ProgressReport::MAX_JSON
-                && self.reports <= ProgressReport::MOST;
-            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
-        }
-        if chunk.stream == Stream::Request {
-            self.requests = self.requests.saturating_add(1);
-            let is_fine =
-                chunk.text.len() <= MAX_TOLD_REQUEST && self.requests <= self.limits.host_calls;
-            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
-        }
-        let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
-        self.printed = self.printed.saturating_add(more);
-        let most = self.limits.logs.as_u64().saturating_mul(3);
-        if self.printed > most { Err(Violation::Printed) } else { Ok(()) }
+        let size = chunk.text.len();
+        let is_fine = match chunk.stream {
+            Stream::Progress => {
+                self.reports = self.reports.saturating_add(1);
+                size <= ProgressReport::MAX_JSON && self.reports <= ProgressReport::MOST
+            }
+            Stream::Request => size <= MAX_TOLD_REQUEST && self.count_call().is_ok(),
+            Stream::Stdout | Stream::Stderr | Stream::Log => {
+                let more = ByteCount::from(size).as_u64().max(1);
+                self.printed = self.printed.saturating_add(more);
+                self.printed <= self.limits.logs.as_u64().saturating_mul(3)
+            }
+        };
+        if is_fine { Ok(()) } else { Err(Violation::Printed) }
     }
 
     /// The end of the run, after all checks.

@@ -16,7 +16,6 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::sessions::asking::asked::{self, AskedCell};
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
-use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
@@ -83,8 +82,6 @@ pub(crate) struct PlannedCell {
     pub(crate) is_program: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
-    /// The run of its call, if its caller answers while the call goes on.
-    pub(crate) open: Option<Arc<OpenRun>>,
     /// The run that the cell is, once it is granted.
     pub(crate) run: Option<Arc<ActiveRun>>,
 }

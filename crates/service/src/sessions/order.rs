@@ -280,7 +280,6 @@ impl Service {
             is_program: is_run,
             expected: parts.expected,
             earlier: parts.earlier,
-            open: parts.open,
             run: None,
         };
         let planned = Planned {
@@ -289,6 +288,7 @@ impl Service {
             keep_files: parts.keep_files,
             strict_output: planned.strict_output || parts.strict_output,
             listener: parts.listener,
+            open: parts.open,
             // What is noted of a cell that others can repeat has the digest of its log.
             whole_logs: seed.is_some(),
             cell: Some(cell),

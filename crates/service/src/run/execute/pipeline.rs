@@ -38,6 +38,7 @@ use crate::run::result::log_line::RunLog;
 use crate::run::result::make_answer::ResultForm;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::service::Service;
+use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::{EndedCell, PlannedCell};
 use wardian_dispatch::{FinishedRun, GuestSpec, Job};
 use wardian_formats::job::{Program, Setup, Turn};
@@ -72,6 +73,8 @@ struct Prepared {
     secrets: RunSecrets,
     network: NetworkGrant,
     listener: Option<LogListener>,
+    /// Hears what the run asks of its caller, if that answers while its call goes on.
+    open: Option<Arc<OpenRun>>,
     detach: Option<DetachOrder>,
     document: Option<DocumentOrder>,
     form: ResultForm,
@@ -302,6 +305,7 @@ impl Service {
             secrets,
             network: planned.network,
             listener: planned.listener,
+            open: planned.open,
             detach: planned.detach,
             document: planned.document,
             form,
@@ -321,7 +325,7 @@ impl Service {
     ) -> Result<Granted, ServiceError> {
         let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
             prepared;
-        let Prepared { mut form, key, cell, held, .. } = prepared;
+        let Prepared { mut form, open, key, cell, held, .. } = prepared;
         let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
         form.whole_logs |= inputs.is_some();
         log.note_prepared();
@@ -335,7 +339,6 @@ impl Service {
             }
         }
         let cell = cell.map(|cell| cell.of_run(&run));
-        let open = cell.as_ref().and_then(|cell| cell.open.clone());
         let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));
         log.watch(&network);
         let parts = HostParts {

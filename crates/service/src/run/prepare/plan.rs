@@ -1,5 +1,6 @@
 //! The plan of a run: everything is looked up and nothing is started.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -17,6 +18,7 @@ use crate::run::prepare::limits::UNLIMITED;
 use crate::run::prepare::mounted_skill::MountedSkill;
 use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
+use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::PlannedCell;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::profile::ProfileOrder;
@@ -65,6 +67,8 @@ pub(crate) struct Planned {
     /// True if the caller takes the kept result of an earlier run with the same inputs.
     pub(crate) takes_kept: bool,
     pub listener: Option<LogListener>,
+    /// The run of its call, if its caller answers while the call goes on.
+    pub(crate) open: Option<Arc<OpenRun>>,
     /// Present if the run continues in the background.
     pub detach: Option<DetachOrder>,
     /// Present if the run is a cell of a session.
@@ -101,6 +105,7 @@ impl Planned {
             profile: None,
             takes_kept: false,
             listener: None,
+            open: None,
             detach: None,
             cell: None,
             document: None,
