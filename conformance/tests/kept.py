@@ -15,7 +15,7 @@ from .kept_files import FilesOfStandIn
 from .refused import Refused, wrong
 
 ORDER = {"id": str, "if_checkpoint": str, "keep": bool, "wait_ms": int}
-NOT_IN_CELLS = ("args", "detach", "entrypoint", "idempotency_key", "reproducible")
+NOT_IN_CELLS = ("args", "detach", "entrypoint", "idempotency_key")
 STATUS = {
     "session_not_found": 404,
     "checkpoint_not_found": 404,

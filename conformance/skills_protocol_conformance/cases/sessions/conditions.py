@@ -116,13 +116,12 @@ def order_strict(session):
 @session_case(
     "exclusive",
     LIMITS,
-    "`reproducible`, `detach`, `args`, `entrypoint` and `idempotency_key` exclude `session`.",
+    "`detach`, `args`, `entrypoint` and `idempotency_key` exclude `session`.",
 )
 def exclusive(session):
     """What a cell cannot have is refused by its name, in the first call and in later ones."""
     asked = {
         "detach": True,
-        "reproducible": True,
         "entrypoint": "main",
         "args": {},
         "idempotency_key": "conformance-of-sessions",

@@ -229,7 +229,7 @@ def _(server):
     ]
 
 
-for _name in ("args", "detach", "entrypoint", "idempotency_key", "reproducible"):
+for _name in ("args", "detach", "entrypoint", "idempotency_key"):
 
     @defect(f"`{_name}` is ignored in cells", "sessions.exclusive")
     def _(server, name=_name):
