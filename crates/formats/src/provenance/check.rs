@@ -47,7 +47,7 @@ impl RunEnding {
         let pieces = &self.log.pieces;
         ensure(pieces.iter().all(|piece| !piece.text.is_empty()), "a piece of its log is empty")?;
         let is_kept = |piece: &LogChunk| piece.stream.is_kept();
-        ensure(pieces.iter().all(is_kept), "its log contains what no log keeps")?;
+        ensure(pieces.iter().all(is_kept), "its log contains a progress report or a request")?;
         let mut neighbours = pieces.iter().zip(pieces.iter().skip(1));
         let is_one_form = neighbours.all(|(one, next)| one.stream != next.stream);
         ensure(is_one_form, "two adjacent pieces of its log belong to one stream")?;
