@@ -24,6 +24,7 @@ mod blob_faults;
 mod blob_transfer;
 mod blobs;
 mod cached_results;
+mod called_tools;
 mod cgroups;
 mod command_line;
 mod conformance;

@@ -27,6 +27,7 @@ use wardian_formats::job::message::{
 };
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
+use wardian_formats::job::session::asking::MAX_TOLD_REQUEST;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::{SetupLimits, Turn, TurnLimits};
 use wardian_vocabulary::units::ByteCount;
@@ -410,16 +411,20 @@ impl Exchange<'_> {
 
     /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
-        if chunk.stream == Stream::Progress {
-            self.reports = self.reports.saturating_add(1);
-            let is_fine = chunk.text.len() <= ProgressReport::MAX_JSON
-                && self.reports <= ProgressReport::MOST;
-            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
-        }
-        let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
-        self.printed = self.printed.saturating_add(more);
-        let most = self.limits.logs.as_u64().saturating_mul(3);
-        if self.printed > most { Err(Violation::Printed) } else { Ok(()) }
+        let size = chunk.text.len();
+        self.has_asked |= chunk.stream == Stream::Request;
+        let is_fine = match chunk.stream {
+            Stream::Progress => {
+                self.reports = self.reports.saturating_add(1);
+                size <= ProgressReport::MAX_JSON && self.reports <= ProgressReport::MOST
+            }
+            Stream::Request => size <= MAX_TOLD_REQUEST && self.count_call().is_ok(),
+            Stream::Stdout | Stream::Stderr | Stream::Log => {
+                self.printed = self.printed.saturating_add(ByteCount::from(size).as_u64().max(1));
+                self.printed <= self.limits.logs.as_u64().saturating_mul(3)
+            }
+        };
+        if is_fine { Ok(()) } else { Err(Violation::Printed) }
     }
 
     /// The end of the run, after all checks.

@@ -3,7 +3,6 @@
 //! INVARIANT(last-checkpoint-is-truth): the state after a cell is in the store before the caller has the
 //! answer. A guest that a worker keeps only saves the way from there.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::mem::take;
 use std::sync::Arc;
@@ -15,7 +14,8 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::{ActiveRun, StopReason};
-use crate::sessions::asked::{self, AskedCell, CalledTools};
+use crate::sessions::asking::asked::{self, AskedCell};
+use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held::going_on::{go_on, hold, wait_lost};
 use crate::sessions::held::places::HeldPlace;
@@ -90,6 +90,8 @@ pub(crate) struct PlannedCell {
     pub(crate) shows_value: bool,
     /// What its session must follow from, if it repeats another one.
     pub(crate) expected: Option<Box<SessionInputs>>,
+    /// True if it is a whole program, as that of a run.
+    pub(crate) is_program: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -99,7 +101,7 @@ pub(crate) struct PlannedCell {
 /// A cell in progress, without what the worker is told of it.
 struct RunningTurn {
     turn: SessionTurn,
-    tools: BTreeSet<String>,
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
     draft: Option<Box<CellDraft>>,
@@ -116,8 +118,8 @@ pub(crate) struct EndedCell {
     turn: SessionTurn,
     /// What it asks of its caller, if it has not ended but waits.
     requests: CallerRequests,
-    /// The names of the tools that it may call.
-    tools: BTreeSet<String>,
+    /// The tools that it may call.
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
     /// What has decided it, if its session is reproducible.
@@ -144,8 +146,8 @@ impl PlannedCell {
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
         let CellFacts { number, must_reseed, .. } = self.facts;
-        let order = CellOrder::new(number, must_reseed);
-        CellOrder { tools, answers, shows_value: self.shows_value, ..order }
+        let (shows_value, program) = (self.shows_value, self.is_program);
+        CellOrder { number, reseed: must_reseed, tools, answers, shows_value, program }
     }
 
     /// What decides the cell, if its session is reproducible.
@@ -210,7 +212,7 @@ impl PlannedCell {
                 };
                 let mut cell = RunningTurn {
                     turn,
-                    tools: tools.names,
+                    tools: tools.known,
                     is_reseeded,
                     draft,
                     earlier,
@@ -223,7 +225,7 @@ impl PlannedCell {
         };
         let mut cell = RunningTurn {
             turn,
-            tools: tools.names,
+            tools: tools.known,
             is_reseeded: !facts.must_reseed,
             draft,
             earlier,
@@ -345,8 +347,8 @@ impl EndedCell {
         let waits = !requests.is_empty();
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
         let state = asked.and_then(|asked| Ok((state?, asked)));
-        if waits && state.is_ok() {
-            let requests = asked::shown(cell, requests);
+        if let Ok((_, Some(asked))) = &state {
+            let requests = asked.shown(cell, requests);
             answered.result.status = RunStatus::Waiting;
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;

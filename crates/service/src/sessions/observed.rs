@@ -8,6 +8,7 @@ use tracing::info;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::sessions::asking::answered_calls::{AnsweredCall, CallEnd};
 use crate::sessions::held::session_guests::SessionGuests;
 use wardian_images::PinnedImages;
 use wardian_sessions::{SessionTotals, Sessions};
@@ -84,6 +85,7 @@ impl SessionObserver {
     #[must_use]
     pub fn new(audit: AuditLog, metrics: Arc<Metrics>) -> Self {
         metrics.show_session_events(SessionEvent::ALL.map(SessionEvent::name));
+        metrics.show_tool_calls(CallEnd::ALL.map(CallEnd::name));
         Self(Arc::new(Observed { audit, metrics: Some(metrics), ..Observed::default() }))
     }
 
@@ -137,6 +139,23 @@ impl SessionObserver {
             address: caller.address,
             request_id: Some(&caller.request_id),
             ..AuditEvent::new(event.kind()).about(about)
+        });
+    }
+
+    /// Notes a call of a tool whose end this caller has brought.
+    pub(crate) fn note_call(&self, caller: &Caller, session: &SessionId, call: &AnsweredCall) {
+        let AnsweredCall { id, tool, arguments, result, end } = call;
+        let end = end.name();
+        if let Some(metrics) = &self.0.metrics {
+            metrics.count_tool_call(end);
+        }
+        // The name is the longest part, and the only one that may be cut.
+        let about = format!("{session} {id} {end} {arguments} {result} {tool}");
+        self.0.audit.note(&AuditEvent {
+            key: caller.credential.as_ref().map(CallerCredential::name),
+            address: caller.address,
+            request_id: Some(&caller.request_id),
+            ..AuditEvent::new(AuditKind::ToolCalled).of_tenant(caller.tenant.as_str()).about(&about)
         });
     }
 

@@ -10,6 +10,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::asking::open_run::OpenRuns;
 use crate::sessions::held::places::HeldPlaces;
 use crate::sessions::held::session_guests::SessionGuests;
 use crate::sessions::held_cells::HeldCells;
@@ -52,6 +53,7 @@ pub struct SessionRoom {
     places: HeldPlaces,
     /// Tells that a cell is held from now on.
     pub(super) holds: Notify,
+    open_runs: Arc<OpenRuns>,
     /// The images that open sessions began as.
     pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
@@ -142,6 +144,11 @@ impl SessionRoom {
     /// True if a cell of the session is running.
     pub(crate) fn is_running(&self, session: &SessionId) -> bool {
         self.running.lock().contains_key(session)
+    }
+
+    /// The runs whose callers answer while their calls go on.
+    pub(crate) const fn open_runs(&self) -> &Arc<OpenRuns> {
+        &self.open_runs
     }
 
     /// Lets the cell that this run is be interrupted by its session.

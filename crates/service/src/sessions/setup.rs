@@ -35,6 +35,12 @@ pub(crate) struct SessionSetup {
     /// What clocks and randomness follow from; `None` if they are those of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reproducible: Option<SessionSeed>,
+    /// True if its program is that of its only skill, with the rights of the skill.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) runs_skill: bool,
+    /// True if the session is that of one run, which waits for its caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_run: bool,
 }
 
 impl SessionSetup {
@@ -47,7 +53,17 @@ impl SessionSetup {
         let (memory_bytes, workspace_bytes) = (limits.memory.as_u64(), limits.workspace.as_u64());
         // Reproducible cells count it without a limit, too.
         let fuel = limits.fuel.filter(|fuel| *fuel != UNLIMITED).map(|fuel| fuel.0);
-        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel, reproducible }
+        Self {
+            skills,
+            blobs,
+            layers,
+            memory_bytes,
+            workspace_bytes,
+            fuel,
+            reproducible,
+            runs_skill: false,
+            is_run: false,
+        }
     }
 
     /// The limits that a cell asks for, with those that are the session's.
@@ -124,6 +140,11 @@ pub(crate) fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceE
     })
 }
 
+/// True for a session that ends with its run.
+pub(super) fn is_of_run(session: &StoredSession) -> bool {
+    setup_of(session).is_ok_and(|setup| setup.is_run)
+}
+
 /// The bytes that the workspace of a session may have.
 pub(super) fn workspace_of(session: &StoredSession) -> Result<ByteCount, ServiceError> {
     Ok(ByteCount::bytes(setup_of(session)?.workspace_bytes))
@@ -158,6 +179,15 @@ pub(super) fn parts_of_fork(
     let setup = setup.map(|setup| serde_json::to_string(&setup)).transpose();
     let setup = setup.map_err(ServiceError::Unserialisable)?;
     Ok(ForkParts { setup, has_cells: true })
+}
+
+/// Refuses code in the session of a run that waits for its caller.
+pub(super) fn refuse_other_program(session: &StoredSession) -> Result<(), ServiceError> {
+    if is_of_run(session) {
+        let expected = "a session that a call with `session` has begun: this one is that of a run";
+        return Err(ParamsError::wrong("session", expected, session.id.to_string()).into());
+    }
+    Ok(())
 }
 
 /// Refuses parameters that a cell cannot have.

@@ -13,23 +13,27 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
 use crate::service::Service;
-use crate::sessions::asked::AskedCell;
+use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
+use crate::sessions::asking::open_run::OpenedRun;
 use crate::sessions::cell::CellTurn;
-use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::cell_parts::CellParts;
+use crate::sessions::earlier_parts::{of_one_call, rolled_back};
 use crate::sessions::held::late_answers::{cell_of, not_waiting};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::kept_cells::long_result::unknown_result;
-use crate::sessions::order::{CellParts, NEW};
+use crate::sessions::order::{NEW, waits_on};
 use crate::sessions::room::SessionRoom;
-use crate::sessions::setup::refuse_what_first_cells_set;
+use crate::sessions::setup::{is_of_run, refuse_what_first_cells_set};
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
+use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
-use wardian_formats::protocol::methods::execution::RunCodeParams;
+use wardian_formats::protocol::methods::execution::{RunCodeParams, RunResult, RunStatus};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{CellEnd, SessionsError, StoredSession, WaitingCell};
 use wardian_stores::tenants::Right;
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -41,9 +45,29 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long an interrupt is answered after at most. A part of a cell that takes longer goes on.
 const SOON: Duration = Duration::from_secs(1);
 
+/// Copies of what is known of a cell that waits, while it goes on.
+const COPIES: usize = 3;
+
+/// Most parts of a cell in one call that nobody but the server has answered.
+const MAX_ROUNDS_ALONE: u32 = 32;
+
 impl Service {
+    /// Lets a cell go on that waits, or ends it, as this call says.
+    pub(in crate::sessions) async fn go_on_or_end(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+        order: SessionOrderParam,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
+        if params.abandon {
+            return self.abandon_cell(caller, params, order).await;
+        }
+        Box::pin(self.answer_cell(caller, params, order, listener)).await
+    }
+
     /// Lets a cell go on that waits, with the answers of this call.
-    pub(super) async fn answer_cell(
+    async fn answer_cell(
         &self,
         caller: &Caller,
         mut params: RunCodeParams,
@@ -55,14 +79,35 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
-        let mut answers = params.answers.take().unwrap_or_default();
-        let planned = self.plan_next(caller, &session, &parts).await?;
-        let named = cell_of(&answers);
+        parts.open = opened.as_ref().map(OpenedRun::run);
+        let next = parts.next_part();
+        let given = GivenAnswers::all(params.answers.take().unwrap_or_default());
+        let given = (given, params.tools.as_deref());
+        let result = self.answer_part(caller, &session, parts, given).await?;
+        let result = self.go_on_here(caller, &session, &next, result).await?;
+        self.close_after(caller, &session, &order, result).await
+    }
+
+    /// Lets a cell go on with these answers, until it has ended or waits again. Its program may call these
+    /// tools from then on, if there are some.
+    async fn answer_part(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        mut parts: CellParts,
+        (mut given, declared): (GivenAnswers, Option<&[ToolDeclaration]>),
+    ) -> Result<RunResult, ServiceError> {
+        let store = self.sessions().store()?;
+        let planned = self.plan_next(caller, session, &parts).await?;
+        let named = cell_of(&given.answers);
+        // What is known of the cell is charged as long as this part of it goes on.
+        let memory = caller.memory.of_call();
         self.sessions().held().end_lost(&session.id).await;
-        let held = self.sessions().held().answer(&session.id, &mut answers)?;
+        let held = self.sessions().held().answer(&session.id, &mut given)?;
         let turn = if let Some((taken, answers)) = held {
-            parts.go_on_in_call(caller, &taken, answers)?;
+            parts.go_on_in_call(&memory, &taken, answers)?;
             CellTurn::Held(Box::new(taken))
         } else {
             let waiting = match store.waiting(&caller.tenant, &session.id).await {
@@ -73,15 +118,71 @@ impl Service {
                 }
                 waiting => waiting?,
             };
-            let asked = asked_by(&session, &waiting)?;
-            parts.tools = asked.tools_with(params.tools.as_deref())?;
-            parts.answers = Some(asked.answered(waiting.number, answers)?);
-            parts.follow(caller, waiting.result.clone())?;
+            memory.reserve(ByteCount::from(waiting.asked.len().saturating_mul(COPIES)))?;
+            let asked = asked_by(session, &waiting)?;
+            parts.tools = asked.tools_with(declared)?;
+            parts.answers = Some(asked.answered(waiting.number, &mut given)?);
+            parts.follow(&memory, waiting.result.clone())?;
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
         };
-        let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await;
-        self.close_after(caller, &session, &order, answered?.result).await
+        for call in &given.ended {
+            self.sessions().observer().note_call(caller, &session.id, call);
+        }
+        let answered = self.run_planned_cell(caller, (session, planned), parts, turn).await?;
+        Ok(answered.result)
+    }
+
+    /// Lets a cell go on in its call: as long as its caller has nothing to answer, because all that it has
+    /// asked does not fit the schemas of the tools, and as long as a caller answers that hears its requests.
+    ///
+    /// One that goes on alone for too long is rolled back. One that nobody answers is left waiting.
+    pub(in crate::sessions) async fn go_on_here(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        next: &CellParts,
+        mut result: RunResult,
+    ) -> Result<RunResult, ServiceError> {
+        let mut rounds = 0_u32;
+        while result.status == RunStatus::Waiting {
+            if !result.requests.is_empty() {
+                let Some(open) = &next.open else { break };
+                rounds = 0;
+                let longest = wait_here(self.sessions().store()?.longest_wait());
+                let Some((answers, _charged)) = open.answers_to(&result.requests, longest).await
+                else {
+                    break;
+                };
+                let given = (GivenAnswers::some(answers), None);
+                let answered = self.answer_part(caller, session, next.next_part(), given);
+                result = of_one_call(result, Box::pin(answered).await?);
+                continue;
+            }
+            if rounds == MAX_ROUNDS_ALONE {
+                let reason = "it has called tools with wrong arguments again and again";
+                let mut ended = self.give_up_cell(caller, session, reason).await?;
+                reason.clone_into(&mut ended.summary);
+                ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
+                return Ok(of_one_call(result, ended));
+            }
+            rounds = rounds.saturating_add(1);
+            let given = (GivenAnswers::default(), None);
+            let answered = self.answer_part(caller, session, next.next_part(), given);
+            result = of_one_call(result, Box::pin(answered).await?);
+        }
+        Ok(result)
+    }
+
+    /// Lets the caller of this call answer while it goes on, if it declares tools and hears requests.
+    pub(in crate::sessions) fn open_run(
+        &self,
+        caller: &Caller,
+        tools: Option<&[ToolDeclaration]>,
+        listener: Option<&LogListener>,
+    ) -> Option<OpenedRun> {
+        tools.filter(|tools| !tools.is_empty())?;
+        self.sessions().open_runs().open(&caller.tenant, listener)
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
@@ -89,7 +190,7 @@ impl Service {
     /// waited for.
     ///
     /// Cancellation: a cell that was interrupted goes on.
-    pub(super) async fn interrupt_waiting(
+    pub(in crate::sessions) async fn interrupt_waiting(
         &self,
         caller: &Caller,
         id: &str,
@@ -100,7 +201,7 @@ impl Service {
         let planned = self.plan_next(caller, &session, &parts).await?;
         let turn =
             if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {
-                parts.go_on_in_call(caller, &taken, interrupt)?;
+                parts.go_on_in_call(&caller.memory, &taken, interrupt)?;
                 CellTurn::Held(Box::new(taken))
             } else {
                 let waiting = match store.waiting(&caller.tenant, &session.id).await {
@@ -110,7 +211,7 @@ impl Service {
                 let asked = asked_by(&session, &waiting)?;
                 parts.tools = asked.tools_with(None)?;
                 parts.answers = Some(asked.interrupted()?);
-                parts.follow(caller, waiting.result.clone())?;
+                parts.follow(&caller.memory, waiting.result.clone())?;
                 match store.resume_turn(&caller.tenant, &session.id, waiting).await {
                     // Somebody else has answered it.
                     Err(SessionsError::Busy { .. } | SessionsError::NotWaiting { .. }) => {
@@ -123,19 +224,27 @@ impl Service {
         let (of_cell, cell) = (caller.clone(), (session.id.clone(), turn.facts().number));
         let part = async move {
             let place = (&session, planned);
-            Box::pin(service.run_planned_cell(&of_cell, place, parts, turn)).await.map(drop)
+            let ended = Box::pin(service.run_planned_cell(&of_cell, place, parts, turn)).await?;
+            if is_of_run(&session) && !waits_on(&ended.result) {
+                // It may have been closed meanwhile, and expires otherwise.
+                service.sessions().close(&of_cell, session.id.as_str()).await.ok();
+            }
+            Ok::<(), ServiceError>(())
         };
         ended_soon(tokio::spawn(part.in_current_span()), cell).await?;
         Ok(true)
     }
 
     /// Refuses a session of which a cell waits in the middle of a call. One that cannot go on is ended.
-    pub(super) async fn ensure_not_held(&self, session: &SessionId) -> Result<(), ServiceError> {
+    pub(in crate::sessions) async fn ensure_not_held(
+        &self,
+        session: &SessionId,
+    ) -> Result<(), ServiceError> {
         Ok(self.sessions().ensure_not_held(session).await?)
     }
 
     /// Ends a cell that waits, without a trace.
-    pub(super) async fn abandon_cell(
+    async fn abandon_cell(
         &self,
         caller: &Caller,
         params: RunCodeParams,
@@ -150,18 +259,30 @@ impl Service {
         let store = self.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
         ensure_at(&session, &order)?;
+        let result = self.give_up_cell(caller, &session, "its caller has abandoned it").await?;
+        self.close_after(caller, &session, &order, result).await
+    }
+
+    /// Ends a cell that waits, without a trace and for this reason. Returns its result.
+    async fn give_up_cell(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        reason: &str,
+    ) -> Result<RunResult, ServiceError> {
+        let store = self.sessions().store()?;
         let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
         let held = self.sessions().held().take_to_abandon(&session.id)?;
         let cell = match &held {
             Some(held) => held.number,
             // Answers that came before are under way.
             None if self.sessions().is_running(&session.id) => {
-                return Err(SessionsError::Busy { session: session.id }.into());
+                return Err(SessionsError::Busy { session: session.id.clone() }.into());
             }
             None => store.waiting(&caller.tenant, &session.id).await?.number,
         };
         let (place, head) = ((session.id.clone(), cell), session.head.clone());
-        result.session = Some(rolled_back(place, head, "its caller has abandoned it".to_owned()));
+        result.session = Some(rolled_back(place, head, reason.to_owned()));
         let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
         let end = CellEnd { result: Some(text), fuel: None };
         if let Some(HeldCell { turn, guest, .. }) = held {
@@ -171,7 +292,7 @@ impl Service {
             store.abandon(&caller.tenant, &session.id, end).await?;
         }
         self.sessions().guests().close(&session.id);
-        self.close_after(caller, &session, &order, result).await
+        Ok(result)
     }
 }
 
@@ -211,24 +332,24 @@ impl CellParts {
     /// of another call.
     fn go_on_in_call(
         &mut self,
-        caller: &Caller,
+        memory: &CallMemory,
         taken: &TakenCell,
         answers: JsonText,
     ) -> Result<(), ServiceError> {
         if let Some((asked, result)) = taken.asked() {
+            memory.reserve(ByteCount::from(asked.bytes().saturating_mul(COPIES)))?;
             self.tools = asked.tools_with(None)?;
-            self.follow(caller, result.map(str::to_owned))?;
+            self.follow(memory, result.map(str::to_owned))?;
         }
         self.answers = Some(answers);
         Ok(())
     }
 
     /// Notes what the parts of a cell have shown that goes on, if that is known.
-    fn follow(&mut self, caller: &Caller, result: Option<String>) -> Result<(), ServiceError> {
+    fn follow(&mut self, memory: &CallMemory, result: Option<String>) -> Result<(), ServiceError> {
         let earlier = result.unwrap_or_else(unknown_result);
         // It is read, and kept for the case that the cell gets no other end.
-        let copies = ByteCount::from(earlier.len().saturating_mul(3));
-        caller.memory.reserve(copies)?;
+        memory.reserve(ByteCount::from(earlier.len().saturating_mul(COPIES)))?;
         self.earlier = Some(earlier);
         Ok(())
     }
@@ -249,6 +370,11 @@ async fn ended_soon(
         }
     });
     Ok(())
+}
+
+/// How long a call waits for answers: less than a worker that holds its cell.
+fn wait_here(longest: Duration) -> Duration {
+    longest.saturating_sub(longest / 10)
 }
 
 /// What a cell has asked that waits.
