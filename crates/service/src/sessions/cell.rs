@@ -385,7 +385,7 @@ impl EndedCell {
                 let (number, asked) = (cell, asked.unwrap_or_default());
                 let result = left.end(&answered.result).result;
                 let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result, place };
-                match hold(room, caller, waiting) {
+                match hold(room, caller, waiting).await {
                     None => Ok(None),
                     Some((turn, reason)) => Err(leave(turn, &left, &answered.result, reason).await),
                 }

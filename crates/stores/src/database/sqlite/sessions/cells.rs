@@ -199,6 +199,15 @@ impl SessionCells for SqliteSessions {
         Ok(suspended.rows_affected() == 1)
     }
 
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError> {
+        let mut transaction = self.for_ends().begin().await?;
+        if owner_and_head(&mut transaction, session).await?.is_some() {
+            use_session(&mut transaction, session, now_ms).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,
