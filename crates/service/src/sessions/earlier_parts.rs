@@ -200,6 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn the_result_of_a_call_says_what_it_lacks() {
+        let shows = |count: usize| {
+            let one = part("", "x");
+            RunResult { display: vec![one.display[0].clone(); count], ..one }
+        };
+        let all = of_one_call(shows(MAX_DISPLAYED), shows(0));
+        assert!(!all.summary.ends_with(NOT_SHOWN), "{}", all.summary);
+        let some = of_one_call(of_one_call(shows(MAX_DISPLAYED), shows(1)), shows(0));
+        assert!(some.summary.ends_with(NOT_SHOWN), "{}", some.summary);
+        assert_eq!(some.display.len(), MAX_DISPLAYED);
+    }
+
+    #[test]
     fn what_is_kept_is_bounded() {
         let mut kept = None;
         for _ in 0..2 * MAX_DISPLAYED {

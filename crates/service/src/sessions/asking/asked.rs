@@ -336,6 +336,7 @@ mod tests {
         let begins = text.starts_with(r#"{"tools":{"f":{"input":{"#);
         assert!(begins && text.ends_with(&expected), "{text}");
         assert_eq!(serde_json::from_str::<AskedCell>(&text).unwrap(), asked());
+        assert!((100..2_000).contains(&asked().bytes()), "{}", asked().bytes());
         let undeclared = AskedCell::of(&requests(), &KnownTools::default()).unwrap_err();
         assert!(undeclared.contains("`f`"), "{undeclared}");
     }
