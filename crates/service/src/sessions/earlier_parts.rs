@@ -2,13 +2,16 @@
 //! parts has what all of them have shown, while each call is answered with its own; that of a cell that left
 //! no trace says why.
 
+use std::collections::BTreeSet;
+use std::mem::take;
+
 use serde::Deserialize;
 
 use crate::sessions::kept_cells::long_result::{NotKept, kept_text};
 use crate::sessions::reproducible::cell_record::{KeptRun, with_record};
 use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
 use wardian_formats::protocol::methods::execution::{
-    MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
+    FileResult, MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
 };
 use wardian_sessions::{CellEnd, CellEnds};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
@@ -73,15 +76,23 @@ impl EarlierParts {
     }
 }
 
-/// The result of a call in which two parts of a cell ran, one after the other.
-pub(crate) fn of_one_call(mut first: RunResult, mut second: RunResult) -> RunResult {
+/// The result of a call in which two parts of a cell ran, one after the other. The files of a whole program
+/// are all in its last part; other cells list those that each part has changed.
+pub(crate) fn of_one_call(
+    mut first: RunResult,
+    mut second: RunResult,
+    is_program: bool,
+) -> RunResult {
+    if !is_program {
+        add_earlier_files(&mut first, &mut second);
+    }
     second.duration_ms = first.duration_ms.saturating_add(second.duration_ms);
     second.memory_peak_bytes = first.memory_peak_bytes.max(second.memory_peak_bytes);
     second.fuel = match (first.fuel, second.fuel) {
         (Some(one), Some(other)) => Some(one.saturating_add(other)),
         (one, other) => one.or(other),
     };
-    let mut blobs = std::mem::take(&mut first.output_blobs);
+    let mut blobs = take(&mut first.output_blobs);
     blobs.append(&mut second.output_blobs);
     second.output_blobs = blobs;
     let lacks_some = first.summary.ends_with(NOT_SHOWN);
@@ -90,6 +101,25 @@ pub(crate) fn of_one_call(mut first: RunResult, mut second: RunResult) -> RunRes
         whole.summary.push_str(NOT_SHOWN);
     }
     whole
+}
+
+/// Lists the files of the first part too that the second one has not changed.
+fn add_earlier_files(first: &mut RunResult, second: &mut RunResult) {
+    if first.files_total.or(second.files_total).is_some() {
+        // Those that both have changed are counted twice.
+        second.files_total = Some(all_files(first).saturating_add(all_files(second)));
+    }
+    let changed: BTreeSet<&str> = second.files.iter().map(|file| file.path.as_str()).collect();
+    let earlier = take(&mut first.files).into_iter();
+    let mut files: Vec<FileResult> =
+        earlier.filter(|file| !changed.contains(file.path.as_str())).collect();
+    files.append(&mut second.files);
+    second.files = files;
+}
+
+/// The number of all files, also of those that are not listed.
+fn all_files(RunResult { files, files_total, .. }: &RunResult) -> u64 {
+    files_total.unwrap_or_else(|| u64::try_from(files.len()).unwrap_or(u64::MAX))
 }
 
 /// A cell that has left its worker, and the results that are kept of it.
@@ -194,9 +224,32 @@ mod tests {
         let first = RunResult { duration_ms: 3, fuel: Some(5), ..part("one\n", "1") };
         let last = RunResult { duration_ms: 4, fuel: Some(6), ..part("two\n", "2") };
         let run = last.run_id.clone();
-        let whole = of_one_call(first, last);
+        let whole = of_one_call(first, last, true);
         assert_eq!((whole.run_id, whole.logs_preview.as_str()), (run, "one\ntwo\n"));
         assert_eq!((whole.duration_ms, whole.fuel, whole.display.len()), (7, Some(11), 2));
+    }
+
+    #[test]
+    fn the_result_of_a_call_lists_what_each_part_of_a_cell_has_changed() {
+        let file = |path: &str, size_bytes| FileResult {
+            path: path.to_owned(),
+            size_bytes,
+            blob_id: None,
+            kind: None,
+            not_kept: None,
+        };
+        let parts = || {
+            let first = RunResult { files: vec![file("a", 1), file("b", 1)], ..part("", "") };
+            (first, RunResult { files: vec![file("b", 2)], ..part("", "") })
+        };
+        let (first, second) = parts();
+        let whole = of_one_call(first, second, false);
+        assert_eq!((whole.files, whole.files_total), (vec![file("a", 1), file("b", 2)], None));
+        let (first, second) = parts();
+        let first = RunResult { files_total: Some(9), ..first };
+        assert_eq!(of_one_call(first, second, false).files_total, Some(10));
+        let (first, second) = parts();
+        assert_eq!(of_one_call(first, second, true).files, [file("b", 2)]);
     }
 
     #[test]
@@ -205,9 +258,10 @@ mod tests {
             let one = part("", "x");
             RunResult { display: vec![one.display[0].clone(); count], ..one }
         };
-        let all = of_one_call(shows(MAX_DISPLAYED), shows(0));
+        let all = of_one_call(shows(MAX_DISPLAYED), shows(0), true);
         assert!(!all.summary.ends_with(NOT_SHOWN), "{}", all.summary);
-        let some = of_one_call(of_one_call(shows(MAX_DISPLAYED), shows(1)), shows(0));
+        let some = of_one_call(shows(MAX_DISPLAYED), shows(1), true);
+        let some = of_one_call(some, shows(0), true);
         assert!(some.summary.ends_with(NOT_SHOWN), "{}", some.summary);
         assert_eq!(some.display.len(), MAX_DISPLAYED);
     }

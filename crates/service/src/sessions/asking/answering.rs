@@ -144,7 +144,7 @@ impl Service {
         next: &CellParts,
         mut result: RunResult,
     ) -> Result<RunResult, ServiceError> {
-        let mut rounds = 0_u32;
+        let (mut rounds, is_program) = (0_u32, is_of_run(session));
         while result.status == RunStatus::Waiting {
             if !result.requests.is_empty() {
                 let Some(open) = &next.open else { break };
@@ -156,7 +156,7 @@ impl Service {
                 };
                 let given = (GivenAnswers::some(answers), None);
                 let answered = self.answer_part(caller, session, next.next_part(), given);
-                result = of_one_call(result, Box::pin(answered).await?);
+                result = of_one_call(result, Box::pin(answered).await?, is_program);
                 continue;
             }
             if rounds == MAX_ROUNDS_ALONE {
@@ -164,12 +164,12 @@ impl Service {
                 let mut ended = self.give_up_cell(caller, session, reason).await?;
                 reason.clone_into(&mut ended.summary);
                 ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
-                return Ok(of_one_call(result, ended));
+                return Ok(of_one_call(result, ended, is_program));
             }
             rounds = rounds.saturating_add(1);
             let given = (GivenAnswers::default(), None);
             let answered = self.answer_part(caller, session, next.next_part(), given);
-            result = of_one_call(result, Box::pin(answered).await?);
+            result = of_one_call(result, Box::pin(answered).await?, is_program);
         }
         Ok(result)
     }
