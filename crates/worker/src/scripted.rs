@@ -381,6 +381,10 @@ impl Runner for ScriptedRunner {
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError> {
         let answer = match order {
+            FilesOrder::Write { path } if path.as_str() == "full" => {
+                guest.can_go_on = false;
+                FilesAnswer::Refused(FilesRefusal::NoSpace)
+            }
             FilesOrder::Write { path } => {
                 let content = String::from_utf8(read(content)?)?;
                 guest.kept.push(format!("{path}={content}"));
@@ -396,8 +400,6 @@ impl Runner for ScriptedRunner {
             FilesOrder::List(_) => FilesAnswer::Listed(ListedFiles::default()),
             FilesOrder::Remove { .. } => FilesAnswer::Refused(FilesRefusal::NotFound),
         };
-        let is_refused = matches!(answer, FilesAnswer::Refused(_));
-        guest.can_go_on = !(is_refused && order.changes());
         let outcome =
             RunOutcome::of_files(RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() });
         Ok(TurnEnd { outcome, output: serde_json::to_vec(&answer)?, can_go_on: guest.can_go_on })

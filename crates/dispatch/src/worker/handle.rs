@@ -64,7 +64,10 @@ impl Awaits {
                 Self::Pack
             }
             (Self::End { .. }, FromWorker::Done { .. } | FromWorker::NotResumed { .. })
-            | (Self::Pack, FromWorker::Parked(_) | FromWorker::NotParked { .. }) => Self::Nothing,
+            | (
+                Self::Pack,
+                FromWorker::Parked(_) | FromWorker::NotParked { .. } | FromWorker::Unchanged,
+            ) => Self::Nothing,
             (before, _) => before,
         }
     }
@@ -174,7 +177,7 @@ impl Piece<'_> {
 
 /// The frame that hands over a pack.
 fn frame_of_pack(pack: &PackContent) -> Result<Frames, AttachError> {
-    match &pack.0 {
+    match &pack.bytes {
         PackBytes::Inline(bytes) => Ok(frame::encode(&ToWorker::Pack, bytes, false)?.into()),
         PackBytes::Shared(file, size) => {
             let bytes = frame::encode_shared(&ToWorker::Pack, *size)?;

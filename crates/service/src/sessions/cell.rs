@@ -4,7 +4,6 @@
 //! answer. A guest that a worker keeps only saves the way from there.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::mem::take;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,8 +19,9 @@ use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
+use crate::sessions::setup::contents_of;
 use wardian_dispatch::{
-    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
+    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, Pool, RunHost,
 };
 use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
@@ -376,17 +376,13 @@ async fn guest_at(
     caller: &Caller,
     spec: GuestSpec,
 ) -> Result<HeldGuest, ServiceError> {
-    let packs = turn.packs(&caller.memory).await?;
+    let memory = caller.memory.for_states_of(&caller.tenant);
+    let packs = turn.packs(&memory).await?;
     if packs.is_empty() {
         return Ok(pool.open(spec));
     }
     debug!(session.id = %turn.session(), "the session goes on from {} packs", packs.len());
-    // Large packs are copied to memory files.
-    let contents = caller.memory.on_thread(move || {
-        packs.into_iter().map(|pack| PackContent::new(pack.bytes)).collect::<io::Result<Vec<_>>>()
-    });
-    let contents = contents.await.map_err(ServiceError::Interrupted)?;
-    Ok(pool.resume(spec, contents.map_err(ServiceError::Unreadable)?))
+    Ok(pool.resume(spec, contents_of(packs, &memory).await?))
 }
 
 /// Why a cell was not begun.

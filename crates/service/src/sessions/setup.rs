@@ -1,19 +1,23 @@
 //! How the guest of a session is made, as the row of the session keeps it, and what calls cannot ask of
 //! sessions.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::prepare::limits::{LimitPolicy, UNLIMITED};
 use crate::sessions::reproducible::session_seed::SessionSeed;
+use wardian_dispatch::PackContent;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::methods::execution::{
     ReproducibleParam, RequestedLimits, RunCodeParams,
 };
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{ForkParts, SessionsError, StoredSession};
+use wardian_sessions::{ForkParts, SessionsError, StoredSession, UnsealedPack};
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{CheckpointId, Digest};
 use wardian_vocabulary::units::ByteCount;
 
@@ -224,6 +228,21 @@ pub(super) fn refuse_what_first_cells_set(
         }
     }
     Ok(())
+}
+
+/// Packs for a worker, which keep the account that they are charged to until one has read them. Large ones are
+/// copied to memory files.
+pub(super) async fn contents_of(
+    packs: Vec<UnsealedPack>,
+    memory: &CallMemory,
+) -> Result<Vec<PackContent>, ServiceError> {
+    let charged = memory.clone();
+    let contents = memory.on_thread(move || {
+        let packs = packs.into_iter().map(|pack| PackContent::new(pack.bytes));
+        packs.map(|pack| Ok(pack?.charged_to(&charged))).collect::<io::Result<Vec<_>>>()
+    });
+    let contents = contents.await.map_err(ServiceError::Interrupted)?;
+    contents.map_err(ServiceError::Unreadable)
 }
 
 #[cfg(test)]

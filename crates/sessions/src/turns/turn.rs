@@ -89,10 +89,22 @@ impl<D: Disk> Sessions<D> {
         let used_ms = self.find(tenant, session).await?.used_ms;
         let permit = self.0.turns.take(session, order.wait).await;
         let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
-        let inner = Arc::clone(&self.0);
+        let of = (tenant.clone(), session.clone());
+        SessionTurn::begin(Arc::clone(&self.0), of, order, (used_ms, permit)).await
+    }
+}
+
+impl<D: Disk> SessionTurn<D> {
+    /// Begins a cell in a turn that is taken. The session was last used at `used_ms`.
+    pub(super) async fn begin(
+        inner: Arc<Inner<D>>,
+        (tenant, session): (TenantId, SessionId),
+        order: TurnRequest,
+        (used_ms, permit): (u64, TurnPermit),
+    ) -> Result<Self, SessionsError> {
         let cell = NewCell {
-            tenant: tenant.clone(),
-            session: session.clone(),
+            tenant,
+            session,
             source: bounded(order.source, MAX_SOURCE),
             if_checkpoint: order.if_checkpoint,
             is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
@@ -102,13 +114,11 @@ impl<D: Disk> Sessions<D> {
         in_task(async move {
             let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
             inner.note_change(None, Vec::new()).await?;
-            SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
+            Self::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
     }
-}
 
-impl<D: Disk> SessionTurn<D> {
     /// The turn of a cell that has begun or goes on.
     pub(super) fn of(
         inner: Arc<Inner<D>>,

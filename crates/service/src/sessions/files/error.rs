@@ -108,6 +108,10 @@ impl FilesError {
             FilesRefusal::IsFolder => misfit("is a folder"),
             FilesRefusal::NotFolder => misfit("leads through a file, or is one"),
             FilesRefusal::NotEmpty => misfit("is a folder that is not empty; remove what is in it"),
+            FilesRefusal::Dangling => misfit(
+                "leads through a link to something that does not exist; write what the link names, or \
+                 remove the link",
+            ),
             FilesRefusal::TooDeep => misfit("lies too deep, or leads through too many links"),
             FilesRefusal::NoSpace => Self::NoSpace { limit },
             FilesRefusal::NotTaken => Self::NotTaken { path },
@@ -163,6 +167,8 @@ mod tests {
         let fixed = FilesError::Reproducible { path: "data/a".to_owned() };
         assert_eq!((fixed.kind(), fixed.parameter()), (ErrorKind::InvalidParams, None));
         assert!(fixed.to_string().contains("let a cell write or remove `data/a`"), "{fixed}");
+        let dangling = FilesError::of(FilesRefusal::Dangling, "a", limit);
+        assert!(dangling.to_string().contains("`a` leads through a link"), "{dangling}");
         let folder = FilesError::of(FilesRefusal::IsFolder, "a", limit);
         assert_eq!((folder.kind(), folder.parameter()), (ErrorKind::InvalidParams, Some("path")));
     }
