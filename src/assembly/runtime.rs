@@ -21,7 +21,7 @@ use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provid
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
 use wardian_config::{CgroupUse, CompileMetered, Config};
-use wardian_dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
+use wardian_dispatch::{MOST_HELD_BY_ONE, Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use wardian_egress::Egress;
 use wardian_egress::world::resolver::SystemResolver;
 use wardian_engine::EngineArtifacts;
@@ -395,10 +395,11 @@ fn pool_config(
     command: WorkerCommand,
     cgroups: Option<Arc<CgroupTree>>,
 ) -> PoolConfig {
+    let most = WorkerMemory::of(config);
     let cgroups = cgroups.map(|tree| WorkerCgroups {
         tree,
         limits: CgroupLimits {
-            memory: WorkerMemory::of(config).taken,
+            memory: most.taken,
             processes: THREADS_OF_A_WORKER,
             weight: USUAL_WEIGHT,
         },
@@ -408,6 +409,7 @@ fn pool_config(
         cgroups,
         most_runs: config.workers.max,
         most_held: config.sessions.warm,
+        most_held_by_one: usize::try_from(most.guests).unwrap_or(MOST_HELD_BY_ONE),
         held_memory: Some(config.sessions.warm_memory),
         spares: config.workers.spares,
         isolation: config.isolation,

@@ -18,6 +18,10 @@ const PROGRAM: ByteCount = ByteCount::mebibytes(512);
 /// Native code of both variants, and wasmtime's guards around a linear memory.
 const CODE_AND_GUARDS: ByteCount = ByteCount::mebibytes(1 << 10);
 
+/// The fewest guests that the bounds of a worker have room for, if `sessions.warm` is not less: with less, they
+/// would not share a worker.
+const FEWEST_GUESTS: u64 = 6;
+
 /// Limits of a worker's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::assembly) struct WorkerMemory {
@@ -29,6 +33,8 @@ pub(in crate::assembly) struct WorkerMemory {
     pub(in crate::assembly) taken: ByteCount,
     /// The memory file on its way to the gateway.
     pub(in crate::assembly) file: ByteCount,
+    /// The guests that a worker may keep between their turns.
+    pub(in crate::assembly) guests: u64,
 }
 
 impl WorkerMemory {
@@ -53,11 +59,12 @@ impl WorkerMemory {
         let Kept { guests, taken: kept } = Kept::of(config);
         let used = used.saturating_add(kept.as_u64());
         // Images are mapped privately. What a run has changed of one is memory of the run. A guest that is
-        // kept has all of its memory mapped, and takes what it has changed.
-        let mapped = most.memory.max(LARGEST_IMAGE).as_u64().saturating_mul(guests);
-        let private = used
-            .saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images))
-            .saturating_add(mapped);
+        // kept has all of its memory mapped, and takes what it has changed: one that had large objects and
+        // was resumed has addresses for them and no pages, so what all take does not bound what is mapped.
+        let own = used.saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images));
+        let guest = most.memory.max(LARGEST_IMAGE).as_u64();
+        let guests = guests_within(config.machine_memory, own, guest).min(guests);
+        let private = own.saturating_add(guest.saturating_mul(guests));
         let slot = LINEAR_MEMORY_RESERVATION
             .saturating_add(EXCEPTION_HEAP_RESERVATION)
             .saturating_add(CODE_AND_GUARDS.as_u64());
@@ -70,7 +77,35 @@ impl WorkerMemory {
         let file = most.memory.max(most.workspace).min(PAYLOAD_MAX);
         let taken = ByteCount::bytes(used.saturating_add(file.as_u64()));
         let (private, addresses) = (ByteCount::bytes(private), ByteCount::bytes(addresses));
-        Self { private, addresses, taken, file }
+        Self { private, addresses, taken, file, guests }
+    }
+}
+
+/// The guests of a worker that have room beside its `own` memory on this machine, so that a worker that was
+/// taken over cannot have more memory than there is; but not fewer than some.
+fn guests_within(machine: Option<ByteCount>, own: u64, guest: u64) -> u64 {
+    let Some(machine) = machine else { return u64::MAX };
+    let room = machine.as_u64().saturating_sub(own);
+    (room / guest.max(1)).max(FEWEST_GUESTS)
+}
+
+/// What bounds the memory of a worker's process, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerBounds {
+    /// Private memory that it can have if it is taken over and has no cgroup.
+    pub private: ByteCount,
+    /// What its cgroup lets it take, if it has one.
+    pub taken: ByteCount,
+    /// The memory of the machine, if it is known.
+    pub machine: Option<ByteCount>,
+}
+
+impl WorkerBounds {
+    /// The bounds that this configuration asks for.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let WorkerMemory { private, taken, .. } = WorkerMemory::of(config);
+        Self { private, taken, machine: config.machine_memory }
     }
 }
 
@@ -95,9 +130,15 @@ mod tests {
     use wardian_config::{Flags, Surroundings};
 
     fn with(settings: &[(&str, &str)]) -> WorkerMemory {
+        on(None, settings)
+    }
+
+    /// The bounds on a machine of so many GiB.
+    fn on(gibibytes: Option<u64>, settings: &[(&str, &str)]) -> WorkerMemory {
         let surroundings = Surroundings {
             data_dir: Some("/d".into()),
             cache_dir: Some("/c".into()),
+            memory: gibibytes.map(|number| ByteCount::mebibytes(number << 10)),
             ..Surroundings::default()
         };
         let settings = settings.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
@@ -131,9 +172,31 @@ mod tests {
         assert_eq!(mebibytes(usual) - mebibytes(none), 64 * 512 + 512);
         let added = usual.addresses.as_u64() - none.addresses.as_u64();
         assert!(added > 64 * (5 << 30), "{added}");
+        assert_eq!((none.guests, usual.guests), (0, 64));
         // More are kept by several workers.
         let more = with(&[("sessions.warm", "1000"), ("sessions.warm_memory", "2 GiB")]);
         assert_eq!(more.taken, ByteCount::mebibytes(3_194 + 2_048));
         assert_eq!(mebibytes(more) - mebibytes(none), 128 * 512 + 2_048);
+    }
+
+    /// The guests of one worker, and its private memory, are what the machine has room for.
+    #[test]
+    fn the_bounds_fit_the_machine() {
+        let large = [("limits.max.memory", "2 GiB"), ("workers.count", "2")];
+        let unbounded = with(&large);
+        assert_eq!(unbounded.guests, 64);
+        for gibibytes in [24, 32, 64] {
+            let machine = ByteCount::mebibytes(gibibytes << 10);
+            let fits = on(Some(gibibytes), &large);
+            assert!(fits.private <= machine, "{gibibytes}: {fits:?}");
+            assert!((6..64).contains(&fits.guests), "{gibibytes}: {fits:?}");
+            assert!(fits.addresses < unbounded.addresses && fits.taken == unbounded.taken);
+        }
+        // What is needed in any case may be more than a small machine has.
+        let small = on(Some(4), &large);
+        assert_eq!(small.guests, 6);
+        assert!(small.private > ByteCount::mebibytes(4 << 10));
+        assert_eq!(on(Some(4), &[("sessions.warm", "2")]).guests, 2);
+        assert_eq!(on(Some(512), &large), unbounded);
     }
 }

@@ -1,15 +1,14 @@
 //! `wardian doctor`: checks this machine and gives advice.
 
-use std::fmt;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tempfile::TempDir;
 
-use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
+use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, WorkerBounds};
+use crate::cli::commands::finding::{Finding, State};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, start_once};
@@ -33,58 +32,15 @@ use wardian_vocabulary::units::ByteCount;
 /// Free disk space below which the engine or a blob may not fit.
 const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
 
-/// The grades of findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    /// All is well.
-    Good,
-    /// It works, but not as well as it could.
-    Degraded,
-    /// It does not work.
-    Bad,
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Good => "good",
-            Self::Degraded => "degraded",
-            Self::Bad => "bad",
-        })
-    }
-}
-
-/// The finding about one subject.
-#[derive(Debug, Clone, Serialize)]
-struct Finding {
-    what: &'static str,
-    state: State,
-    says: String,
-    /// The advice, unless all is well.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<String>,
-}
-
-impl Finding {
-    fn good(what: &'static str, says: impl Into<String>) -> Self {
-        Self { what, state: State::Good, says: says.into(), advice: None }
-    }
-
-    fn degraded(what: &'static str, says: impl Into<String>, advice: &str) -> Self {
-        let advice = Some(advice.to_owned());
-        Self { what, state: State::Degraded, says: says.into(), advice }
-    }
-
-    fn bad(what: &'static str, says: impl Into<String>, advice: &str) -> Self {
-        Self { what, state: State::Bad, says: says.into(), advice: Some(advice.to_owned()) }
-    }
-}
-
 /// Checks everything that runs depend on.
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
-    findings.push(cgroups(config.workers.cgroups, CgroupPlace::find()));
+    let place = CgroupPlace::find();
+    let bounded =
+        place.as_ref().is_ok_and(|place| place.controllers().contains(&Controller::Memory));
+    let bounded = bounded && config.workers.cgroups != CgroupUse::Off;
+    findings.push(cgroups(config.workers.cgroups, place));
+    findings.push(worker_memory(WorkerBounds::of(&config), bounded));
     findings.extend(certificate(&config));
     findings.push(blobs(&config));
     findings.push(disk(&config));
@@ -190,6 +146,25 @@ fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> 
             );
             finding(WHAT, says, error.advice())
         }
+    }
+}
+
+/// What a worker could take that was taken over, which a cgroup bounds or only the limits of its process.
+fn worker_memory(bounds: WorkerBounds, has_cgroup: bool) -> Finding {
+    const WHAT: &str = "worker memory";
+    let WorkerBounds { private, taken, machine } = bounds;
+    if has_cgroup {
+        return Finding::good(WHAT, format!("the cgroup of each bounds it to {}", readable(taken)));
+    }
+    let says = format!("the limits of the process of each bound it to {}", readable(private));
+    match machine.filter(|machine| private > *machine) {
+        None => Finding::good(WHAT, says),
+        Some(machine) => Finding::degraded(
+            WHAT,
+            format!("{says}, and there are {}", readable(machine)),
+            "only a cgroup of each worker bounds one that was taken over: see `cgroups`; or lower \
+             `limits.max.memory` or `sessions.warm`, and bound the service (`MemoryMax`)",
+        ),
     }
 }
 
@@ -501,6 +476,20 @@ mod tests {
         let told = lockdown(&partial, true);
         assert_eq!(told.state, State::Degraded);
         assert!(told.says.contains("landlock: ABI 3"), "{told:?}");
+    }
+
+    #[test]
+    fn a_worker_that_could_take_more_than_the_machine_has_is_named() {
+        let gibibytes = |number: u64| ByteCount::mebibytes(number << 10);
+        let bounds = |machine| WorkerBounds { private: gibibytes(9), taken: gibibytes(3), machine };
+        let found = worker_memory(bounds(Some(gibibytes(4))), false);
+        assert_eq!(found.state, State::Degraded);
+        assert!(found.says.contains("9.0 GiB") && found.says.contains("4.0 GiB"), "{found:?}");
+        for machine in [None, Some(gibibytes(9))] {
+            assert_eq!(worker_memory(bounds(machine), false).state, State::Good);
+        }
+        let bounded = worker_memory(bounds(Some(gibibytes(4))), true);
+        assert_eq!((bounded.state, bounded.says.contains("3.0 GiB")), (State::Good, true));
     }
 
     #[test]

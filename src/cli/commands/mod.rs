@@ -4,6 +4,7 @@ pub(crate) mod blobs;
 pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod engine;
+mod finding;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
 pub(crate) mod kernel;
