@@ -71,6 +71,7 @@ mod session_commands;
 mod session_files;
 mod session_images;
 mod session_losses;
+mod session_memory;
 mod sessions;
 mod shares;
 mod skill_tests;
