@@ -228,7 +228,9 @@ mod tests {
             assert!(named(&[weak.as_str()]).unwrap_err().contains("without `W/`"), "{weak}");
         }
         let digest = format!("\"{}\"", "1150".repeat(16));
-        assert!(named(&[digest.as_str()]).unwrap_err().contains("`ETag` of a file is no checkpoint"));
+        assert!(
+            named(&[digest.as_str()]).unwrap_err().contains("`ETag` of a file is no checkpoint")
+        );
         for values in [&["*"][..], &[checkpoint], &[""], &[quoted, quoted]] {
             assert!(named(values).unwrap_err().contains("one checkpoint"), "{values:?}");
         }
