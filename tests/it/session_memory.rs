@@ -123,6 +123,11 @@ fn uploads_that_wait_for_their_session_take_no_memory_of_others() {
     cell.join().unwrap();
     let written = busy.ask("PUT", "c", 3, b"abc").reply();
     assert_eq!(written.status, 201, "{written:?}");
+    // One that would never fit is told so.
+    let large = busy.ask("PUT", "d", 40 << 20, b"").reply();
+    assert_eq!((large.status, large.kind().as_str()), (413, "too_large"));
+    let message = large.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("http.memory"), "{message}");
 }
 
 #[test]

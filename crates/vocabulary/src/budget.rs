@@ -108,6 +108,12 @@ impl MemoryBudget {
         ByteCount::bytes(self.limit)
     }
 
+    /// The most that the states of one tenant's sessions that are read may have, with files that arrive.
+    #[must_use]
+    pub const fn most_of_states(&self) -> ByteCount {
+        ByteCount::bytes((self.limit / 16).saturating_mul(STATES_SHARE))
+    }
+
     /// The sum of all charges.
     #[must_use]
     pub fn used(&self) -> ByteCount {
@@ -177,7 +183,7 @@ impl MemoryBudget {
 
     /// Adds `more` to the states of a tenant, unless they would take more than their share.
     fn add_states(&self, more: u64, tenant: &TenantId) -> Result<(), BudgetExhausted> {
-        let most = (self.limit / 16).saturating_mul(STATES_SHARE);
+        let most = self.most_of_states().as_u64();
         let mut states = self.states.lock();
         let before = states.get(tenant).copied().unwrap_or_default();
         let sum = before.checked_add(more).filter(|sum| *sum <= most);
@@ -582,6 +588,7 @@ mod tests {
         first.reserve(ByteCount::mebibytes(30)).unwrap();
         assert_eq!(second.reserve(ByteCount::mebibytes(7)), Err(BudgetExhausted));
         second.reserve(ByteCount::mebibytes(6)).unwrap();
+        assert_eq!(budget.most_of_states(), ByteCount::mebibytes(36));
         let other = second.for_states_of(&beta);
         other.reserve(ByteCount::mebibytes(20)).unwrap();
         assert_eq!(other.reserve(ByteCount::mebibytes(1)), Err(BudgetExhausted), "7/8 are used");

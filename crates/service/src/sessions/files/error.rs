@@ -48,6 +48,17 @@ pub enum FilesError {
         /// The most that it may have.
         limit: ByteCount,
     },
+    /// The content is larger than the memory that the server has for it.
+    #[error(
+        "the content has {size}, and this server takes at most {limit} of a session's files at once \
+         (`http.memory`); let a cell read it from a blob"
+    )]
+    NotReceivable {
+        /// Its size.
+        size: ByteCount,
+        /// The most that is received.
+        limit: ByteCount,
+    },
     /// The content is not as long as was announced.
     #[error("the content must have the {announced} that were announced")]
     WrongLength {
@@ -131,7 +142,9 @@ impl FilesError {
             | Self::Misfit { .. }
             | Self::WrongLength { .. }
             | Self::Reproducible { .. } => ErrorKind::InvalidParams,
-            Self::TooLarge { .. } | Self::NotTaken { .. } => ErrorKind::TooLarge,
+            Self::TooLarge { .. } | Self::NotReceivable { .. } | Self::NotTaken { .. } => {
+                ErrorKind::TooLarge
+            }
             Self::NoSpace { .. } | Self::NotKept { .. } => ErrorKind::QuotaExceeded,
             Self::Failed { .. } => ErrorKind::Internal,
         }

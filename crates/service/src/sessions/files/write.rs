@@ -107,6 +107,11 @@ impl SessionFiles<'_> {
         if announced > limit {
             return Err(FilesError::TooLarge { size: announced, limit }.into());
         }
+        let room = caller.memory.budget().most_of_states().as_u64();
+        let limit = ByteCount::bytes(room.saturating_sub(UPLOAD_MEMORY.as_u64()));
+        if announced > limit {
+            return Err(FilesError::NotReceivable { size: announced, limit }.into());
+        }
         let (mut wait, begun) = (wait_of(order.wait_ms), Instant::now());
         if !wait.is_zero() {
             let look = self.0.sessions().store()?.look(&caller.tenant, &session.id, wait).await?;
