@@ -57,7 +57,7 @@ def comparable(cell: Any) -> tuple[dict[str, str], list[Output]]:
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 def test_a_notebook_gives_what_it_gives_natively(path: Path) -> None:
-    read: Any = nbformat.read  # pyright: ignore[reportUnknownMemberType]
+    read: Any = nbformat.read  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     notebook = read(path, as_version=4)
     expected = [comparable(cell) for cell in notebook.cells]
     config = Config(KernelManager={"transport": TRANSPORT})
