@@ -67,8 +67,9 @@ impl<D: Disk> Sessions<D> {
             return Err(missing());
         }
         let keys = self.0.keys_of_chain(tenant, session, from, &chain).await?;
-        // A fork is durable at once, and its state is that of this session.
-        self.0.sync_changes().await?;
+        // A fork is durable at once, and its state is that of this session. Its row makes those before it
+        // durable too.
+        self.0.sync_chain(&chain).await?;
         let tenant_key = TenantKey::ensure(&self.0.keys, tenant).await?;
         let mut forks = Vec::with_capacity(count);
         for _ in 0..count {

@@ -385,6 +385,7 @@ pub(crate) async fn in_task<T: Send + 'static>(
     tokio::spawn(steps).await.map_err(ended)?
 }
 
-fn ended(cause: tokio::task::JoinError) -> SessionsError {
+/// The error for a task that has not ended by itself.
+pub(crate) fn ended(cause: tokio::task::JoinError) -> SessionsError {
     SessionsError::Store { what: "use", cause: cause.into() }
 }

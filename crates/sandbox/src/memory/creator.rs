@@ -116,32 +116,20 @@ impl SlotPool {
         }
     }
 
-    /// Calls `visit` with each page of a guest's memory that differs from the image, in order.
-    /// `memory` is the whole memory of a guest in a slot of this pool.
+    /// Calls `visit` with each page of a guest's memory that can differ from the image, in order. `memory` is the
+    /// whole memory of a guest in a slot of this pool. Pages that are `unused` get the bytes of the image again,
+    /// and are not visited. The ranges are numbers of pages; they ascend and do not overlap.
     ///
     /// # Errors
     ///
     /// The page table cannot be read.
     pub(crate) fn visit_changed(
         &self,
-        memory: &[u8],
+        memory: &mut [u8],
+        unused: &[Range<usize>],
         visit: VisitChanged<'_>,
     ) -> Result<(), MemoryError> {
-        changed::visit_changed(&self.image, &self.rules.dirty, memory, visit)
-    }
-
-    /// Gives pages of `memory`, which is that of a guest in a slot of this pool, the bytes of the image
-    /// again. The ranges are numbers of pages; they ascend and do not overlap.
-    ///
-    /// # Errors
-    ///
-    /// The page table cannot be read.
-    pub(crate) fn restore(
-        &self,
-        memory: &mut [u8],
-        parts: &[Range<usize>],
-    ) -> Result<(), MemoryError> {
-        changed::restore(&self.image, &self.rules.dirty, memory, parts)
+        changed::visit_changed(&self.image, &self.rules.dirty, memory, unused, visit)
     }
 
     /// Zeroes the private pages in a part of a guest's memory. The part begins and ends with a page,

@@ -39,6 +39,16 @@ unsafe impl Send for Mapping {}
 // SAFETY: shared references only read the two fields.
 unsafe impl Sync for Mapping {}
 
+/// Makes all pages of `part` private, as a write to each of them would, without its page faults. A kernel before
+/// 5.14 does nothing, and neither does one without memory for them: the writes say so then.
+pub(super) fn populate(part: &mut [u8]) {
+    // SAFETY: the memory is borrowed for this call, and this kind of advice does not change its content.
+    let done = unsafe {
+        rustix::mm::madvise(part.as_mut_ptr().cast(), part.len(), Advice::LinuxPopulateWrite)
+    };
+    done.ok();
+}
+
 impl Mapping {
     /// Reserves `length` bytes of addresses without any memory behind them.
     pub(super) fn reserve(length: usize) -> Result<Self, MemoryError> {

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::warn;
 
 use crate::error::SessionsError;
-use crate::keys::{PackKey, TenantKey};
+use crate::keys::PackKey;
 use crate::seal::sealed_size;
-use crate::sessions::{Inner, Sessions, in_task, on_thread};
+use crate::sessions::{Inner, Sessions, ended, in_task, on_thread};
 use crate::turns::cell_ends::CellEnds;
 use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 use crate::turns::continuation::Continuation;
+use crate::turns::own_key::own_key;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
@@ -61,6 +63,8 @@ pub struct SessionTurn<D: Disk = LocalDisk> {
     continuation: Continuation,
     /// How the cell ends if nobody ends it.
     end_if_dropped: CellEnd,
+    /// Finds the key that its pack is sealed with, while the cell runs.
+    own_key: JoinHandle<Result<Option<PackKey>, SessionsError>>,
     /// `None` once the turn is at its end.
     permit: Option<TurnPermit>,
 }
@@ -129,7 +133,18 @@ impl<D: Disk> SessionTurn<D> {
                 let (cell, permit) = (*cell, Some(permit));
                 let continuation = Continuation::of(cell.parked.is_some());
                 let end_if_dropped = CellEnd::default();
-                Ok(Self { inner, tenant, session, cell, continuation, end_if_dropped, permit })
+                let own_key = own_key(Arc::clone(&inner), tenant.clone(), session.clone());
+                let own_key = tokio::spawn(own_key);
+                Ok(Self {
+                    inner,
+                    tenant,
+                    session,
+                    cell,
+                    continuation,
+                    end_if_dropped,
+                    own_key,
+                    permit,
+                })
             }
             Begun::NotFound => Err(SessionsError::NotFound { session }),
             Begun::Waits { cell } => Err(SessionsError::Waiting { session, cell }),
@@ -274,7 +289,7 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     async fn end_with(
-        self,
+        mut self,
         description: PackDescription,
         bytes: Vec<u8>,
         Ending { ends, asked, must_reseed }: Ending,
@@ -324,19 +339,20 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     async fn try_commit(
-        &self,
+        &mut self,
         description: PackDescription,
         bytes: Vec<u8>,
         (end, asked, must_reseed): (CellEnd, Option<String>, bool),
     ) -> Result<CheckpointId, SessionsError> {
-        let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let base = self.base_of(&description, &bytes)?;
         let checkpoint = CheckpointId::new(self.cell.number, &description.digest);
-        let (stored, limit) = (sealed_size(description.size), inner.config.max_parked);
+        let (stored, limit) = (sealed_size(description.size), self.inner.config.max_parked);
         if stored > limit.as_u64() {
             return Err(SessionsError::Full { limit });
         }
-        let key = self.own_key(&checkpoint).await?;
+        let key = (&mut self.own_key).await.map_err(ended)??;
+        let key = key.ok_or_else(|| SessionsError::Damaged { checkpoint: checkpoint.clone() })?;
+        let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let pack = PackId { origin: self.session.clone(), checkpoint: checkpoint.clone() };
         let commit = CellCommit {
             session: self.session.clone(),
@@ -428,18 +444,6 @@ impl<D: Disk> SessionTurn<D> {
             }
             _ => Err(conflict()),
         }
-    }
-
-    /// The key that the session seals its packs with.
-    async fn own_key(&self, checkpoint: &CheckpointId) -> Result<PackKey, SessionsError> {
-        let wrapped = self.inner.store.keys(&self.session).await?;
-        let Some(wrapped) = wrapped.iter().find(|key| key.origin == self.session) else {
-            // Closing a session deletes its key first.
-            return Err(SessionsError::NotFound { session: self.session.clone() });
-        };
-        let tenant_key = TenantKey::find(&self.inner.keys, &self.tenant).await?;
-        let key = tenant_key.and_then(|tenant_key| tenant_key.unwrap(&self.session, wrapped));
-        key.ok_or_else(|| SessionsError::Damaged { checkpoint: checkpoint.clone() })
     }
 
     /// Rolls the cell back after an error. If that fails, the next cell or the next start does it.

@@ -12,7 +12,7 @@ use crate::database::sqlite::sessions::columns::{
     self, OPEN, SessionColumns, parsed, session_columns,
 };
 use crate::database::sqlite::sessions::packs::{parked_bytes, remove_all};
-use crate::database::sqlite::sessions::parts::{add_bytes, bytes_of, count_open};
+use crate::database::sqlite::sessions::parts::{add_bytes, bytes_of, change_bytes, count_open};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionTotals, SessionUsage,
@@ -22,25 +22,31 @@ use crate::sessions::store::{ForkRoom, Forked, MAX_EXPIRED, Removal, SessionRows
 use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// Adds a session that is the fork `$1` of another one, `$2`, after its cell `$3`, at the time `$4` and
-/// the checkpoint `$5`, with the setup `$6` unless that is null.
-const FORK: &str = "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
+/// the checkpoint `$5`, with the setup `$6` unless that is null, and the keys `$7`.
+const FORK: &str = concat!(
+    "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
      used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes, forked_session, \
      forked_checkpoint, may_have_gone_back) \
      SELECT $1, tenant, label, image, COALESCE($6, setup), state, $4, $4, idle_ms, max_age_ms, \
      $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes + LENGTH(CAST(COALESCE($6, setup) AS BLOB)) \
-     - LENGTH(CAST(setup AS BLOB)), $2, $5, may_have_gone_back FROM sessions WHERE session_id = $2 \
-     RETURNING bytes";
+     - LENGTH(CAST(setup AS BLOB)), $2, $5, may_have_gone_back FROM sessions WHERE session_id = $2; \
+     INSERT INTO session_checkpoints \
+     (session_id, checkpoint, cell, parent, name, made_ms, origin) \
+     SELECT $1, checkpoint, cell, NULL, NULL, $4, origin FROM session_checkpoints \
+     WHERE session_id = $2 AND checkpoint = $5; \
+     INSERT INTO session_keys (session_id, origin, wrapped) \
+     SELECT $1, value ->> 0, value ->> 1 FROM json_each($7); ",
+    change_bytes!(
+        "(SELECT tenant FROM sessions WHERE session_id = $1)",
+        "(SELECT bytes FROM sessions WHERE session_id = $1)"
+    )
+);
 
 /// Gives the fork `$1` of a session, `$2`, the cells that have ended, up to number `$3`.
 const FORK_CELLS: &str = "INSERT INTO session_cells (session_id, number, source, state, result, fuel, \
      checkpoint, began_ms, bytes) \
      SELECT $1, number, source, state, result, fuel, checkpoint, began_ms, bytes \
      FROM session_cells WHERE session_id = $2 AND number <= $3 AND state IN ('kept', 'rolled_back')";
-
-const FORK_CHECKPOINT: &str = "INSERT INTO session_checkpoints \
-     (session_id, checkpoint, cell, parent, name, made_ms, origin) \
-     SELECT $1, checkpoint, cell, NULL, NULL, $4, origin FROM session_checkpoints \
-     WHERE session_id = $2 AND checkpoint = $3";
 
 /// Forgets the sessions of a tenant that have expired, except for the last ones.
 const FORGET_SURPLUS: &str = "DELETE FROM sessions WHERE tenant = $1 AND state = 'expired' \
@@ -307,28 +313,24 @@ async fn add_fork(
     fork: &NewFork,
     now_ms: u64,
 ) -> Result<(), DatabaseError> {
-    let bytes: i64 = sqlx::query_scalar(FORK)
+    let keys: Vec<[&str; 2]> =
+        fork.keys.iter().map(|key| [key.origin.as_str(), key.wrapped.as_str()]).collect();
+    let keys = serde_json::to_string(&keys).map_err(DatabaseError::failed)?;
+    sqlx::query(FORK)
         .bind(fork.id.to_string())
         .bind(session.to_string())
         .bind(i64::from(checkpoint.cell()))
         .bind(number(now_ms))
         .bind(checkpoint.to_string())
         .bind(fork.own.setup.clone())
-        .fetch_one(&mut **transaction)
-        .await?;
-    let cells = match fork.own.has_cells {
-        true => add_cells_of_fork(transaction, (session, checkpoint), &fork.id).await?,
-        false => 0,
-    };
-    sqlx::query(FORK_CHECKPOINT)
-        .bind(fork.id.to_string())
-        .bind(session.to_string())
-        .bind(checkpoint.to_string())
-        .bind(number(now_ms))
+        .bind(keys)
         .execute(&mut **transaction)
         .await?;
-    add_keys(transaction, &fork.id, &fork.keys).await?;
-    add_bytes(transaction, tenant.as_str(), bytes.saturating_add(cells)).await
+    if fork.own.has_cells {
+        let cells = add_cells_of_fork(transaction, (session, checkpoint), &fork.id).await?;
+        add_bytes(transaction, tenant.as_str(), cells).await?;
+    }
+    Ok(())
 }
 
 /// The bytes of the cells that a fork at this checkpoint would have.
