@@ -88,6 +88,8 @@ class SessionsOfStandIn(FilesOfStandIn):
         order = params.pop("session")
         order = {"id": order} if isinstance(order, str) else order
         self.check_order(order)
+        if "answers" in params:
+            return self.go_on_with(self.find_session(order.get("id")), params["answers"])
         for name in self.not_in_cells():
             if name in params:
                 raise wrong(name, "is left out in a call with `session`")

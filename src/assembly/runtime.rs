@@ -21,7 +21,7 @@ use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provid
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
 use wardian_config::{CgroupUse, CompileMetered, Config};
-use wardian_dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
+use wardian_dispatch::{AttachmentLimits, Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use wardian_egress::Egress;
 use wardian_egress::world::resolver::SystemResolver;
 use wardian_engine::EngineArtifacts;
@@ -395,10 +395,11 @@ fn pool_config(
     command: WorkerCommand,
     cgroups: Option<Arc<CgroupTree>>,
 ) -> PoolConfig {
+    let most = WorkerMemory::of(config);
     let cgroups = cgroups.map(|tree| WorkerCgroups {
         tree,
         limits: CgroupLimits {
-            memory: WorkerMemory::of(config).taken,
+            memory: most.taken,
             processes: THREADS_OF_A_WORKER,
             weight: USUAL_WEIGHT,
         },
@@ -416,6 +417,7 @@ fn pool_config(
         tenants: config.tenants.clone(),
         queue_wait: config.workers.queue_wait,
         first_wait: config.workers.detached_wait,
+        attachments: AttachmentLimits { mapped: most.mapped, ..AttachmentLimits::default() },
         max_message: outcome_max(config.limits.max.logs),
         ..PoolConfig::new(command, config.workers.count)
     }

@@ -147,7 +147,7 @@ class Notebooks(OnSessions):
         for text in ("before", "after", "kept"):
             self.wait_item(1, text)
         # What another client began, in a function.
-        self.cell(id, "def f(): return [tools.query.now(n=1), input('<b>Word</b>')]\nf()", tools=[{"name": "query"}])
+        self.cell(id, "def f(): return [tools.query.sync(n=1), input('<b>Word</b>')]\nf()", tools=[{"name": "query"}])
         self.wait_item(2, "waiting")
         self.browser.fill(".asked textarea", "{")
         self.browser.click_text(".asked button", "Answer")

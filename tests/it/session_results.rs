@@ -122,7 +122,7 @@ fn a_long_result_is_kept_without_its_longest_texts() {
 fn requests_are_kept_however_long_they_are() {
     let client = TestServer::shared().client();
     let session =
-        Asking::begin(&client, "import asyncio\ndef ask(): return tools.mail.now(a='z' * 200000)");
+        Asking::begin(&client, "import asyncio\ndef ask(): return tools.mail.sync(a='z' * 200000)");
     session.waits(
         "for n in range(4): display('b' * 60000)\n\
          await asyncio.gather(*(tools.mail(a='z' * 200000) for n in range(4)))",

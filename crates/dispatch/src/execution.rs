@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::error::DispatchError;
 use crate::interrupter::TurnInterruption;
-use crate::packs::PackContent;
+use crate::packs::UnreadPacks;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::{Claim, GuestKey};
 use crate::scheduler::lease::Lease;
@@ -88,12 +88,16 @@ impl TurnExecution {
     /// resumed from them.
     pub(crate) async fn first_turn(
         &self,
-        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&[PackContent]>),
+        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&UnreadPacks>),
         (turn, content, interruption): TurnToRun<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
-        let count = packs.map_or(0, <[_]>::len);
+        if packs.is_some_and(UnreadPacks::are_released) {
+            // The turn that was to use them was left by its caller.
+            return Err(DispatchError::GuestLost);
+        }
+        let count = packs.map_or(0, UnreadPacks::count);
         if count > MOST_IN_CHAIN {
             // More than a worker takes. It says itself what else is wrong with packs.
             let reason = ChainError::TooLong { count }.to_string();

@@ -165,8 +165,8 @@ impl Pool {
     /// that [`Self::open`] makes, and is resumed by its first turn: that turn fails with
     /// [`DispatchError::NotResumed`] if a worker refuses the packs.
     ///
-    /// The packs are kept until that turn has ended, because a worker that breaks before the turn begins
-    /// is replaced by another one.
+    /// The packs are kept until a worker has read them, because one that breaks before is replaced by
+    /// another one. Then they are dropped, with the account that they are charged to.
     #[must_use]
     pub fn resume(&self, guest: GuestSpec, packs: Vec<PackContent>) -> HeldGuest {
         let claim = self.claim(&guest.setup.tenant, guest.setup.limits.held());

@@ -65,6 +65,15 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
+    /// No call of the tenant is in progress that has this run and takes answers.
+    #[error(
+        "no run `{}` of yours takes answers now: its call has ended, or has not declared `tools` and \
+        accepted events", .id.chars().take(80).collect::<String>().escape_debug()
+    )]
+    NotAsking {
+        /// The id as sent.
+        id: String,
+    },
     /// A text that is no well-formed id of a session, so there is no such session.
     #[error("the session `{}` does not \
         exist; begin a new one", .id.chars().take(80).collect::<String>().escape_debug())]
@@ -310,6 +319,7 @@ impl ServiceError {
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NoSuchRun { .. }
+            | Self::NotAsking { .. }
             | Self::ResultNotKept { .. }
             | Self::LogNotKept
             | Self::NoDocument { .. }
@@ -325,8 +335,8 @@ impl ServiceError {
                 ErrorKind::RateLimited
             }
             Self::DetachedTooLarge { .. } => ErrorKind::TooLarge,
-            Self::Metering(NotMetering::Compiling)
-            | Self::Reproducible(NotReproducible::InTheMaking)
+            Self::Metering(error) => error.kind(),
+            Self::Reproducible(NotReproducible::InTheMaking)
             | Self::Memory(_)
             | Self::TooManyTransfers
             | Self::RecordNotWritten
@@ -335,14 +345,12 @@ impl ServiceError {
             | Self::NotPrepared { .. }
             | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
-            Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
             | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
             | Self::Keys(_)
             | Self::KnownRun
-            | Self::Metering(NotMetering::Failed)
             | Self::Reproducible(NotReproducible::Failed)
             | Self::Interrupted(_) => ErrorKind::Internal,
         }

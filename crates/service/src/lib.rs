@@ -33,7 +33,7 @@ pub use crate::run::access::network::NetworkAccess;
 pub use crate::run::access::network_record::NetworkRecord;
 pub use crate::run::access::secrets::SecretAccess;
 pub use crate::run::background::detach_policy::DetachPolicy;
-pub use crate::run::execute::log_stream::{LogListener, LogStream, log_stream};
+pub use crate::run::execute::log_stream::{Heard, LogListener, LogStream, log_stream};
 pub use crate::run::packages::locked::PackageAccess;
 pub use crate::run::prepare::limits::LimitPolicy;
 pub use crate::run::prepare::metering::Metering;
@@ -42,6 +42,7 @@ pub use crate::runs::{
     RunListOrder, Runs,
 };
 pub use crate::service::{Parts, Service};
+pub use crate::sessions::asking::open_run::RunAnswersView;
 pub use crate::sessions::calls::SessionCalls;
 pub use crate::sessions::files::SessionFiles;
 pub use crate::sessions::files::read::{FileDownload, FileListOrder, SessionFileList};

@@ -66,6 +66,14 @@ pub enum SessionsError {
         /// The session.
         session: SessionId,
     },
+    /// Another call has answered the cell that a call waits with, or has interrupted it.
+    #[error(
+        "the cell of the session `{session}` has gone on with another call, which has its result"
+    )]
+    AnsweredElsewhere {
+        /// The session.
+        session: SessionId,
+    },
     /// The interpreter is gone in which a cell has waited. The cell is rolled back.
     #[error(
         "cell {cell} of the session `{session}` was rolled back while it waited, because its interpreter was \
@@ -189,6 +197,7 @@ impl SessionsError {
             | Self::MayHaveGoneBack { .. }
             | Self::IsCurrent { .. }
             | Self::NotWaiting { .. }
+            | Self::AnsweredElsewhere { .. }
             | Self::WaitLost { .. }
             | Self::WaitOver { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,

@@ -72,11 +72,11 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
-pub use crate::turns::cell_ends::CellEnds;
+pub use crate::turns::cell_ends::{CellEnds, MAX_RESULT};
 pub use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 pub use crate::turns::continuation::Continuation;
 pub use crate::turns::look::SessionLook;
-pub use crate::turns::turn::{MAX_ASKED, MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
+pub use crate::turns::turn::{MAX_ASKED, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
     CellEnd, CellState, ForkParts, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
     SessionState, SessionSync, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint,

@@ -199,6 +199,15 @@ impl<D: Disk> Sessions<D> {
         Ok(found)
     }
 
+    /// Notes that a session is used: the time after which it ends by itself is counted from now on.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn note_use(&self, session: &SessionId) -> Result<(), SessionsError> {
+        Ok(self.0.store.use_session(session, self.0.now_ms()).await?)
+    }
+
     /// Lists the sessions of a tenant, newest first: those behind a place, at most `limit`.
     ///
     /// # Errors

@@ -70,6 +70,29 @@ async fn one_owner_sees_a_session() {
 }
 
 #[tokio::test]
+async fn a_look_becomes_a_change_and_the_session_draws_on() {
+    let (place, short) = (Place::new(), Duration::from_millis(1));
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let first = sessions.run(&id, b"state").await;
+    let order = || TurnRequest { source: "# wrote".to_owned(), ..TurnRequest::default() };
+    let look = sessions.look(&acme(), &id, short).await.unwrap();
+    let turn = look.begin_change(order()).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (2, false));
+    let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    let description = facts(turn.head(), b"changed");
+    let second = turn.commit_change(description, b"changed".to_vec(), end()).await.unwrap();
+    assert_eq!(sessions.find(&acme(), &id).await.unwrap().head, Some(second.clone()));
+    let look = sessions.look(&acme(), &id, short).await.unwrap();
+    let order = TurnRequest { if_checkpoint: Some(first), ..order() };
+    let refused = look.begin_change(order).await.map(drop).unwrap_err();
+    assert!(matches!(refused, SessionsError::Conflict { head } if head == Some(second)));
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (3, false), "no program has run since");
+}
+
+#[tokio::test]
 async fn untouched_is_a_session_after_a_look() {
     let (place, short) = (Place::new(), Duration::from_millis(1));
     let sessions = place.open().await;

@@ -195,7 +195,7 @@ refusing(
 )
 refusing(
     "a session that does not exist is a wrong parameter",
-    ["sessions.not-found", "sessions.closed", "sessions.delete", "sessions.tenants"],
+    ["sessions.not-found", "sessions.closed", "sessions.delete", "sessions.tenants", "sessions.tools-wait"],
     "session_not_found",
     lambda found: wrong("session"),
 )

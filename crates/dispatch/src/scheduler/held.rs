@@ -20,8 +20,11 @@ pub(crate) trait KeepsGuests {
     /// True if this guest is open.
     fn keeps(&self, guest: GuestNumber) -> bool;
 
-    /// True if it keeps more for its guests than it may, besides their memory.
+    /// True if it keeps more for its guests than it may, or has more of their memory mapped.
     fn is_crowded(&self) -> bool;
+
+    /// True if it would be crowded with a further guest that is like the largest one.
+    fn is_full(&self) -> bool;
 
     /// True if a cell is held, so that the worker can serve nobody else.
     fn holds_cell(&self) -> bool;
@@ -79,6 +82,8 @@ struct Keeper<W> {
     in_turn: Option<GuestNumber>,
     /// True while a run or a turn has the worker.
     is_busy: bool,
+    /// True if the worker was full when it came back, and has closed no guest since.
+    is_full: bool,
     /// The worker, while it holds a cell. Otherwise it is idle or busy.
     reserved: Option<W>,
     /// The memory that its process took at the end of the last turn, without guests that were closed since.
@@ -137,6 +142,12 @@ impl<W> HeldGuests<W> {
     /// The number of guests that this worker keeps.
     pub(crate) fn count_of(&self, worker: WorkerId) -> usize {
         self.keepers.get(&worker).map_or(0, |keeper| keeper.guests)
+    }
+
+    /// True if this worker can keep no further guest: it keeps so many, or has no room for their memory.
+    pub(crate) fn is_full(&self, worker: WorkerId, most: usize) -> bool {
+        let is_full = |keeper: &Keeper<W>| keeper.is_full || keeper.guests >= most;
+        self.keepers.get(&worker).is_some_and(is_full)
     }
 
     /// The workers that keep guests.
@@ -204,10 +215,10 @@ impl<W> HeldGuests<W> {
         }
     }
 
-    /// Notes that no run has this worker any more.
-    pub(crate) fn take_back(&mut self, worker: WorkerId) {
+    /// Notes that no run has this worker any more, and whether it is full.
+    pub(crate) fn take_back(&mut self, worker: WorkerId, is_full: bool) {
         if let Some(keeper) = self.keepers.get_mut(&worker) {
-            keeper.is_busy = false;
+            (keeper.is_busy, keeper.is_full) = (false, is_full);
         }
     }
 
@@ -325,6 +336,7 @@ impl<W> HeldGuests<W> {
         let mut reserved = None;
         if let Some(keeper) = self.keepers.get_mut(&worker) {
             keeper.guests = keeper.guests.saturating_sub(1);
+            keeper.is_full = false;
             keeper.taken = keeper.taken.saturating_sub(taken);
             keeper.in_turn = keeper.in_turn.filter(|in_turn| *in_turn != number);
             if keeper.guests == 0 {
@@ -341,8 +353,16 @@ impl<W> HeldGuests<W> {
 
 impl<W> Keeper<W> {
     const fn new() -> Self {
-        let (in_turn, reserved) = (None, None);
-        Self { guests: 0, doomed: 0, resting: 0, in_turn, is_busy: false, reserved, taken: 0 }
+        Self {
+            guests: 0,
+            doomed: 0,
+            resting: 0,
+            in_turn: None,
+            is_busy: false,
+            is_full: false,
+            reserved: None,
+            taken: 0,
+        }
     }
 }
 
@@ -390,6 +410,10 @@ impl KeepsGuests for WorkerId {
     }
 
     fn is_crowded(&self) -> bool {
+        false
+    }
+
+    fn is_full(&self) -> bool {
         false
     }
 

@@ -169,7 +169,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
             // Of the guest itself the end of its turn tells.
             self.count_given_up_guest(Some(stalest) != ended);
         }
-        self.held.take_back(id);
+        self.held.take_back(id, worker.is_full());
         ended
     }
 
@@ -244,7 +244,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         let few = if is_spread { most } else { FEW_GUESTS.min(most) };
         let is_shared = run.owner == WorkerOwner::Everyone;
         let is_welcome = |id| match is_for_guest {
-            true => held.count_of(id) < few,
+            true => !held.is_full(id, few),
             false => !(is_shared && held.has_worker(id)),
         };
         let rank = |id, worker: &W| {
@@ -255,7 +255,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         if let Some(found) = own.or_else(fresh) {
             return Some(found);
         }
-        let has_room = |id| !is_for_guest || held.count_of(id) < most;
+        let has_room = |id| !is_for_guest || !held.is_full(id, most);
         self.idle.take_of(&run.owner, |id, one| Some((has_room(id), rank(id, one))))
     }
 
@@ -332,7 +332,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// owner, holds a cell, or can keep no further guest.
     fn is_set_apart(&self, id: WorkerId) -> bool {
         let owner = self.roster.records().get(&id).and_then(|record| record.owner.as_ref());
-        let is_full = self.held.count_of(id) >= self.growth.capacity.held.of_one;
+        let is_full = self.held.is_full(id, self.growth.capacity.held.of_one);
         owner != Some(&WorkerOwner::Everyone) || self.held.is_reserved(id) || is_full
     }
 

@@ -25,6 +25,8 @@ struct Stub {
     open: BTreeSet<GuestNumber>,
     /// The guest whose cell it holds.
     holds: Option<GuestNumber>,
+    /// The guests that it has room for.
+    room: usize,
 }
 
 impl KeepsGuests for Stub {
@@ -37,9 +39,12 @@ impl KeepsGuests for Stub {
         self.open.contains(&guest)
     }
 
-    /// Some workers keep little.
     fn is_crowded(&self) -> bool {
-        self.id.0 % 7 == 6 && self.open.len() > 1
+        self.open.len() > self.room
+    }
+
+    fn is_full(&self) -> bool {
+        self.open.len() >= self.room
     }
 
     fn holds_cell(&self) -> bool {
@@ -165,12 +170,18 @@ struct Simulation {
     /// True if workers serve all tenants.
     is_shared: bool,
     most_memory: u64,
+    /// The guests that a worker has room for.
+    room: usize,
     arrived: u64,
     now: Instant,
 }
 
 impl Simulation {
     fn new(capacity: Capacity, memory: u64, is_shared: bool) -> Self {
+        Self::with_room(capacity, memory, is_shared, usize::MAX)
+    }
+
+    fn with_room(capacity: Capacity, memory: u64, is_shared: bool, room: usize) -> Self {
         let bounds = QueueBounds { waiting: QUEUE, memory: Some(ByteCount::bytes(memory)) };
         let mut simulation = Self {
             state: State::new(capacity, bounds),
@@ -184,6 +195,7 @@ impl Simulation {
             starting: 0,
             is_shared,
             most_memory: memory,
+            room,
             arrived: 0,
             now: Instant::now(),
         };
@@ -390,7 +402,9 @@ impl Simulation {
         } else if self.starting > 0 {
             self.starting -= 1;
             let id = self.state.next_worker_id();
-            let worker = Stub { id, open: BTreeSet::new(), holds: None };
+            // Some workers keep little.
+            let room = if id.0 % 7 == 6 { 1 } else { self.room };
+            let worker = Stub { id, open: BTreeSet::new(), holds: None, room };
             assert_eq!(self.state.add_worker(id, worker), None);
             self.carry_out(false);
         }
@@ -899,6 +913,26 @@ fn guests_of_one_owner_share_a_worker_as_far_as_it_has_room() {
     pool.arrive(2, Kind::Run, 1);
     assert!(pool.kept().all(|guest| !pool.is_busy(guest.key.worker)));
     pool.finish(0, Left::Nothing);
+}
+
+#[test]
+fn a_worker_without_room_for_a_further_guest_is_full_until_it_closes_one() {
+    let held = HeldBounds { guests: 9, of_one: 9, keepers: 4, memory: None };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
+    for is_shared in [false, true] {
+        let mut pool = Simulation::with_room(capacity, 20, is_shared, 2);
+        let worker = |pool: &Simulation, opened| pool.guests[&opened].key.worker;
+        let [first, second, third] = [(); 3].map(|()| pool.keep(0, 1));
+        assert_eq!(worker(&pool, first), worker(&pool, second));
+        assert_ne!(worker(&pool, first), worker(&pool, third), "it is full");
+        assert_eq!(pool.state.counters.guests_given_up, 0);
+        let fourth = pool.keep(0, 1);
+        assert_eq!(worker(&pool, third), worker(&pool, fourth));
+        pool.close(first);
+        let next = pool.keep(0, 1);
+        assert_eq!(worker(&pool, next), worker(&pool, second), "it has room again");
+        assert_eq!((pool.kept().count(), pool.state.counters.guests_given_up), (4, 0));
+    }
 }
 
 #[test]

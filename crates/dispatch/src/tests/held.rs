@@ -16,8 +16,8 @@ use crate::tests::{
     WrittenBlobs, config, error_type, has_ended, job, logs, run, run_script, start, until, watch,
 };
 use crate::{
-    CheckedPayload, DispatchError, FinishedRun, HeldGuest, Isolation, Job, Pool, PoolConfig,
-    RunHost, WorkerCommand, WorkerId, WorkerOwner, memory_of,
+    AttachmentLimits, CheckedPayload, DispatchError, FinishedRun, HeldGuest, Isolation, Job, Pool,
+    PoolConfig, PoolReport, RunHost, WorkerCommand, WorkerId, WorkerOwner, memory_of,
 };
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
@@ -308,6 +308,32 @@ async fn a_turn_whose_worker_is_busy_can_be_had_elsewhere_as_soon_as_there_is_a_
         assert_eq!(logs(&turn(&mut busy, "kept\nreturn {}").await), [""]);
         assert_eq!(pool.report().counters.ended, 0);
     }
+}
+
+#[tokio::test]
+async fn a_worker_keeps_as_many_guests_as_its_limits_have_room_for() {
+    let attachments = AttachmentLimits { mapped: ByteCount::mebibytes(10), ..<_>::default() };
+    let pool = start(PoolConfig { attachments, ..holding(1, 8) }).await;
+    let mut guests = [(); 4].map(|()| guest(&pool));
+    let [first, second, third, other] = &mut guests;
+    let worker = turn(first, "grow 3\nkeep x\nreturn {}").await.worker;
+    for guest in [second, third] {
+        let ended = turn(guest, "grow 3\nreturn {}").await;
+        assert_eq!((ended.worker, ended.is_guest_kept), (worker, true));
+    }
+    // A fourth would be too much, so there is another worker for those to come.
+    let is_replaced = |report: &PoolReport| report.workers.iter().any(|one| one.guests == 0);
+    until(&pool, "replaced", is_replaced).await;
+    let ended = turn(other, "grow 9\nreturn {}").await;
+    assert!(ended.worker != worker && ended.is_guest_kept);
+    assert_eq!((pool.report().guests, pool.report().counters.guests_given_up), (4, 0));
+    // One that grows takes the place of others, and keeps what it has.
+    let grown = turn(first, "grow 6\nkept\nreturn {}").await;
+    assert_eq!((logs(&grown), grown.worker, grown.is_guest_kept), (vec!["x"], worker, true));
+    assert_eq!((pool.report().guests, pool.report().counters.guests_given_up), (3, 1));
+    // One that is too large is not kept.
+    assert!(!turn(other, "grow 11\nreturn {}").await.is_guest_kept);
+    assert_eq!(logs(&turn(first, "kept\nreturn {}").await), ["x"]);
 }
 
 #[tokio::test]

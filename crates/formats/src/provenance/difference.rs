@@ -245,6 +245,7 @@ const fn stream_name(stream: Stream) -> &'static str {
         Stream::Stderr => "stderr",
         Stream::Log => "log",
         Stream::Progress => "progress",
+        Stream::Request => "request",
     }
 }
 

@@ -10,20 +10,25 @@ use crate::memory::image::MemoryImage;
 use crate::memory::{MemoryError, PAGE, PageBytes};
 
 /// What is done with a page that may differ: its number, its bytes, and those of the image, which has
-/// none past its end.
-pub(crate) type VisitChanged<'a> = &'a mut dyn FnMut(u32, &PageBytes, Option<&PageBytes>);
+/// none past its end. Tells whether it differs.
+pub(crate) type VisitChanged<'a> = &'a mut dyn FnMut(u32, &PageBytes, Option<&PageBytes>) -> bool;
+
+/// Pages that are as in the image are let go once there are so many of them, since each is looked at by every
+/// checkpoint. Earlier guests of the slot have left them, or the guest has written to them and back.
+const MANY: usize = 64;
 
 /// Calls `visit` with each page of `memory` that can differ from `image`, in order: those that are private.
 /// `memory` is all that a guest has, from its address zero on, in a slot of the image. Pages that are `unused`
 /// get the bytes of the image again, and are not visited. The ranges are numbers of pages; they ascend and do
-/// not overlap.
+/// not overlap. Returns the pages that are private and need not be, if there are many.
 pub(super) fn visit_changed(
     image: &MemoryImage,
     dirty: &DirtyPages,
     memory: &mut [u8],
     unused: &[Range<usize>],
     visit: VisitChanged<'_>,
-) -> Result<(), MemoryError> {
+) -> Result<Vec<Range<usize>>, MemoryError> {
+    let mut needless: Vec<Range<usize>> = Vec::new();
     // Asked once: giving a private page its bytes makes no other page private.
     let private = private_pages(dirty, memory)?;
     let (pages, _) = memory.as_chunks_mut::<PAGE>();
@@ -35,7 +40,12 @@ pub(super) fn visit_changed(
             let then = pristine.get(page);
             while unused.next_if(|part| part.end <= page).is_some() {}
             if unused.peek().is_none_or(|part| page < part.start) {
-                visit(u32::try_from(page).unwrap_or(u32::MAX), now, then);
+                if !visit(u32::try_from(page).unwrap_or(u32::MAX), now, then) {
+                    match needless.last_mut().filter(|run| run.end == page) {
+                        Some(run) => run.end = page.saturating_add(1),
+                        None => needless.push(page..page.saturating_add(1)),
+                    }
+                }
                 continue;
             }
             let then = then.unwrap_or(&[0; PAGE]);
@@ -44,7 +54,9 @@ pub(super) fn visit_changed(
                 now.copy_from_slice(then);
             }
         }
-    })
+    })?;
+    let is_many = needless.iter().map(Range::len).sum::<usize>() >= MANY;
+    Ok(if is_many { needless } else { Vec::new() })
 }
 
 /// The numbers of the pages that are private; all if they are unknown.
@@ -107,16 +119,18 @@ mod tests {
                     let parts = [0..7, 9..10, IMAGE - 1..IMAGE + 3];
                     let is_unused = |page: usize| parts.iter().any(|part| part.contains(&page));
                     let mut found = Vec::new();
-                    visit_changed(&image, &dirty, memory, &parts, &mut |page, now, then| {
+                    let needless = visit_changed(&image, &dirty, memory, &parts, &mut |page, now, then| {
                         let page = usize::try_from(page).unwrap();
                         let range = page * PAGE..(page + 1) * PAGE;
                         assert_eq!(now[..], bytes[range.clone()]);
                         let then = then.map(|then| then.to_vec());
-                        assert_eq!(then, (page < IMAGE).then(|| before[range].to_vec()));
+                        assert_eq!(then, (page < IMAGE).then(|| before[range.clone()].to_vec()));
                         found.push(page);
+                        bytes[range.clone()] != before[range]
                     })
                     .unwrap();
                     assert!(found.is_sorted(), "with {}", dirty.name());
+                    assert!(needless.is_empty(), "they are few");
                     let missed = expected.iter().find(|page| !found.contains(page) && !is_unused(**page));
                     assert_eq!(missed, None, "with {}", dirty.name());
                     assert!(!found.iter().any(|page| is_unused(*page)), "with {}", dirty.name());

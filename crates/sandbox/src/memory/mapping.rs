@@ -21,6 +21,14 @@ pub(super) fn trim_heap() {
     let _released = unsafe { libc::malloc_trim(0) };
 }
 
+/// Drops the private pages of `part`, a part of a guest's memory whose bytes are those of its image.
+pub(super) fn drop_same(part: &mut [u8]) -> Result<(), MemoryError> {
+    // SAFETY: the memory is borrowed for this call. It is a private mapping of the image, or zeros behind it, so
+    // it reads as before; if the bytes were others after all, a guest would lose what it has written.
+    unsafe { rustix::mm::madvise(part.as_mut_ptr().cast(), part.len(), Advice::LinuxDontNeed) }
+        .map_err(MemoryError::system("drop private pages"))
+}
+
 /// An address range with one owner.
 ///
 /// INVARIANT(small-pages): the kernel makes no huge pages here. A huge page would make unwritten

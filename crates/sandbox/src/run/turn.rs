@@ -325,15 +325,15 @@ fn finish(
     Ok(TurnEnd { outcome, output, can_go_on })
 }
 
-/// The files that a turn leaves: a cell those that it has made or changed. Patterns that a call chooses
-/// are for all.
+/// The files that a turn leaves: a cell those that it has made or changed, a whole program all. Patterns
+/// that a call chooses are for all.
 const fn harvest(turn: &Turn) -> Harvest {
     match (&turn.cell, &turn.keep_files) {
         (
-            Some(_),
+            Some(CellOrder { program: false, .. }),
             KeepFiles::Nothing | KeepFiles::All | KeepFiles::Figures | KeepFiles::Usual(_),
         ) => Harvest::OfTurn,
-        (Some(_), KeepFiles::Matching(_)) | (None, _) => Harvest::All,
+        (Some(_) | None, _) => Harvest::All,
     }
 }
 

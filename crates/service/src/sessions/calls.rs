@@ -3,14 +3,18 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::sessions::asking::open_run::RunAnswersView;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
+use wardian_formats::protocol::methods::run_answers::RunAnswers;
+use wardian_stores::tenants::Right;
 
 /// The interface of sessions for the edges.
 pub trait SessionCalls: Send + Sync + 'static {
@@ -40,6 +44,25 @@ pub trait SessionCalls: Send + Sync + 'static {
         caller: &Caller,
         id: &str,
     ) -> impl Future<Output = Result<InterruptView, ServiceError>> + Send;
+
+    /// Answers requests of a run whose call goes on.
+    ///
+    /// # Errors
+    ///
+    /// The caller may not run code. The tenant has no such run that takes answers, or one of them is none to
+    /// what the run has asked: then none is taken.
+    fn answer_run(
+        &self,
+        caller: &Caller,
+        run: &str,
+        answers: RunAnswers,
+    ) -> Result<RunAnswersView, ServiceError> {
+        if !caller.rights.contains(Right::Execute) {
+            ensure_has(caller, Right::Code)?;
+        }
+        let RunAnswers { answers } = answers;
+        self.sessions().open_runs().answer(&caller.tenant, run, answers, &caller.memory)
+    }
 
     /// The files of the sessions.
     ///

@@ -3,8 +3,6 @@
 //! INVARIANT(last-checkpoint-is-truth): the state after a cell is in the store before the caller has the
 //! answer. A guest that a worker keeps only saves the way from there.
 
-use std::collections::BTreeSet;
-use std::io;
 use std::mem::take;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,17 +13,19 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::{ActiveRun, StopReason};
-use crate::sessions::asked::{self, AskedCell, CalledTools};
+use crate::sessions::asking::asked::{self, AskedCell};
+use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held::going_on::{go_on, hold, wait_lost};
 use crate::sessions::held::places::HeldPlace;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
+use crate::sessions::setup::contents_of;
 use crate::sessions::turns::begun_host::BegunHost;
 use crate::sessions::turns::end_turn::{keep, leave, too_long};
 use wardian_dispatch::{
-    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
+    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, Pool, RunHost,
 };
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
@@ -90,6 +90,8 @@ pub(crate) struct PlannedCell {
     pub(crate) shows_value: bool,
     /// What its session must follow from, if it repeats another one.
     pub(crate) expected: Option<Box<SessionInputs>>,
+    /// True if it is a whole program, as that of a run.
+    pub(crate) is_program: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -99,7 +101,7 @@ pub(crate) struct PlannedCell {
 /// A cell in progress, without what the worker is told of it.
 struct RunningTurn {
     turn: SessionTurn,
-    tools: BTreeSet<String>,
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
     draft: Option<Box<CellDraft>>,
@@ -116,8 +118,8 @@ pub(crate) struct EndedCell {
     turn: SessionTurn,
     /// What it asks of its caller, if it has not ended but waits.
     requests: CallerRequests,
-    /// The names of the tools that it may call.
-    tools: BTreeSet<String>,
+    /// The tools that it may call.
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
     /// What has decided it, if its session is reproducible.
@@ -144,8 +146,8 @@ impl PlannedCell {
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
         let CellFacts { number, must_reseed, .. } = self.facts;
-        let order = CellOrder::new(number, must_reseed);
-        CellOrder { tools, answers, shows_value: self.shows_value, ..order }
+        let (shows_value, program) = (self.shows_value, self.is_program);
+        CellOrder { number, reseed: must_reseed, tools, answers, shows_value, program }
     }
 
     /// What decides the cell, if its session is reproducible.
@@ -210,7 +212,7 @@ impl PlannedCell {
                 };
                 let mut cell = RunningTurn {
                     turn,
-                    tools: tools.names,
+                    tools: tools.known,
                     is_reseeded,
                     draft,
                     earlier,
@@ -223,7 +225,7 @@ impl PlannedCell {
         };
         let mut cell = RunningTurn {
             turn,
-            tools: tools.names,
+            tools: tools.known,
             is_reseeded: !facts.must_reseed,
             draft,
             earlier,
@@ -345,8 +347,8 @@ impl EndedCell {
         let waits = !requests.is_empty();
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
         let state = asked.and_then(|asked| Ok((state?, asked)));
-        if waits && state.is_ok() {
-            let requests = asked::shown(cell, requests);
+        if let Ok((_, Some(asked))) = &state {
+            let requests = asked.shown(cell, requests);
             answered.result.status = RunStatus::Waiting;
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
@@ -383,7 +385,7 @@ impl EndedCell {
                 let (number, asked) = (cell, asked.unwrap_or_default());
                 let result = left.end(&answered.result).result;
                 let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result, place };
-                match hold(room, caller, waiting) {
+                match hold(room, caller, waiting).await {
                     None => Ok(None),
                     Some((turn, reason)) => Err(leave(turn, &left, &answered.result, reason).await),
                 }
@@ -416,17 +418,13 @@ async fn guest_at(
     caller: &Caller,
     spec: GuestSpec,
 ) -> Result<HeldGuest, ServiceError> {
-    let packs = turn.packs(&caller.memory).await?;
+    let memory = caller.memory.for_states_of(&caller.tenant);
+    let packs = turn.packs(&memory).await?;
     if packs.is_empty() {
         return Ok(pool.open(spec));
     }
     debug!(session.id = %turn.session(), "the session goes on from {} packs", packs.len());
-    // Large packs are copied to memory files.
-    let contents = caller.memory.on_thread(move || {
-        packs.into_iter().map(|pack| PackContent::new(pack.bytes)).collect::<io::Result<Vec<_>>>()
-    });
-    let contents = contents.await.map_err(ServiceError::Interrupted)?;
-    Ok(pool.resume(spec, contents.map_err(ServiceError::Unreadable)?))
+    Ok(pool.resume(spec, contents_of(packs, &memory).await?))
 }
 
 /// Why a cell was not begun.

@@ -2,19 +2,25 @@
 //! parts has what all of them have shown, while each call is answered with its own; that of a cell that left
 //! no trace says why.
 
+use std::collections::BTreeSet;
+use std::mem::take;
+
 use serde::Deserialize;
 
 use crate::sessions::kept_cells::long_result::{NotKept, kept_text};
 use crate::sessions::reproducible::cell_record::{KeptRun, with_record};
 use wardian_formats::protocol::methods::cells::{CellFate, DisplayedObject, SessionResult};
 use wardian_formats::protocol::methods::execution::{
-    MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
+    FileResult, MAX_LOGS_PREVIEW, RunError, RunResult, RunStatus,
 };
 use wardian_sessions::{CellEnd, CellEnds};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 /// Maximum number of objects that are kept of all parts.
 const MAX_DISPLAYED: usize = 256;
+
+/// What the summary says of a call that has displayed more than its result can have.
+const NOT_SHOWN: &str = " Only the first 256 objects that it has displayed are in the result.";
 
 /// What earlier parts of a cell have shown.
 #[derive(Debug, Default, Deserialize)]
@@ -32,15 +38,26 @@ impl EarlierParts {
         result.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
+    /// Those of a part that this result tells of.
+    fn in_result(result: RunResult) -> Self {
+        let RunResult { logs_preview, logs_truncated, display, .. } = result;
+        Self { logs_preview, logs_truncated, display, left_out: NotKept::default() }
+    }
+
     /// The result of these parts and the one that has ended, as it is kept: with what these lack, and without
     /// texts for which there is no room beside `reserved` bytes.
     pub(crate) fn followed_by(self, last: &RunResult, reserved: usize) -> Option<String> {
-        let Self { logs_preview, logs_truncated, display, mut left_out } = self;
-        if logs_preview.is_empty() && display.is_empty() {
-            return kept_text(last, left_out, reserved);
+        if self.logs_preview.is_empty() && self.display.is_empty() {
+            return kept_text(last, self.left_out, reserved);
         }
-        let mut whole = last.clone();
-        whole.logs_preview = [logs_preview.as_str(), &last.logs_preview].concat();
+        let (whole, left_out) = self.before(last.clone());
+        kept_text(&whole, left_out, reserved)
+    }
+
+    /// The result of these parts and the one that has ended, and what it lacks.
+    fn before(self, mut whole: RunResult) -> (RunResult, NotKept) {
+        let Self { logs_preview, logs_truncated, display, mut left_out } = self;
+        whole.logs_preview = [logs_preview.as_str(), &whole.logs_preview].concat();
         whole.logs_truncated |= logs_truncated;
         // Many parts have no longer preview than a run, but for its last line.
         if whole.logs_preview.len() > 2 * MAX_LOGS_PREVIEW {
@@ -55,8 +72,54 @@ impl EarlierParts {
             left_out.add(beyond.len(), bytes);
             whole.display.truncate(MAX_DISPLAYED);
         }
-        kept_text(&whole, left_out, reserved)
+        (whole, left_out)
     }
+}
+
+/// The result of a call in which two parts of a cell ran, one after the other. The files of a whole program
+/// are all in its last part; other cells list those that each part has changed.
+pub(crate) fn of_one_call(
+    mut first: RunResult,
+    mut second: RunResult,
+    is_program: bool,
+) -> RunResult {
+    if !is_program {
+        add_earlier_files(&mut first, &mut second);
+    }
+    second.duration_ms = first.duration_ms.saturating_add(second.duration_ms);
+    second.memory_peak_bytes = first.memory_peak_bytes.max(second.memory_peak_bytes);
+    second.fuel = match (first.fuel, second.fuel) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    };
+    let mut blobs = take(&mut first.output_blobs);
+    blobs.append(&mut second.output_blobs);
+    second.output_blobs = blobs;
+    let lacks_some = first.summary.ends_with(NOT_SHOWN);
+    let (mut whole, left_out) = EarlierParts::in_result(first).before(second);
+    if lacks_some || !left_out.is_empty() {
+        whole.summary.push_str(NOT_SHOWN);
+    }
+    whole
+}
+
+/// Lists the files of the first part too that the second one has not changed.
+fn add_earlier_files(first: &mut RunResult, second: &mut RunResult) {
+    if first.files_total.or(second.files_total).is_some() {
+        // Those that both have changed are counted twice.
+        second.files_total = Some(all_files(first).saturating_add(all_files(second)));
+    }
+    let changed: BTreeSet<&str> = second.files.iter().map(|file| file.path.as_str()).collect();
+    let earlier = take(&mut first.files).into_iter();
+    let mut files: Vec<FileResult> =
+        earlier.filter(|file| !changed.contains(file.path.as_str())).collect();
+    files.append(&mut second.files);
+    second.files = files;
+}
+
+/// The number of all files, also of those that are not listed.
+fn all_files(RunResult { files, files_total, .. }: &RunResult) -> u64 {
+    files_total.unwrap_or_else(|| u64::try_from(files.len()).unwrap_or(u64::MAX))
 }
 
 /// A cell that has left its worker, and the results that are kept of it.
@@ -154,6 +217,53 @@ mod tests {
         );
         let shown = json!([{"text/plain": {"text": "1"}}, {"text/plain": {"text": "2"}}]);
         assert_eq!((&whole["display"], &whole["left_out"]), (&shown, &Value::Null));
+    }
+
+    #[test]
+    fn the_result_of_a_call_has_all_of_its_parts() {
+        let first = RunResult { duration_ms: 3, fuel: Some(5), ..part("one\n", "1") };
+        let last = RunResult { duration_ms: 4, fuel: Some(6), ..part("two\n", "2") };
+        let run = last.run_id.clone();
+        let whole = of_one_call(first, last, true);
+        assert_eq!((whole.run_id, whole.logs_preview.as_str()), (run, "one\ntwo\n"));
+        assert_eq!((whole.duration_ms, whole.fuel, whole.display.len()), (7, Some(11), 2));
+    }
+
+    #[test]
+    fn the_result_of_a_call_lists_what_each_part_of_a_cell_has_changed() {
+        let file = |path: &str, size_bytes| FileResult {
+            path: path.to_owned(),
+            size_bytes,
+            blob_id: None,
+            kind: None,
+            not_kept: None,
+        };
+        let parts = || {
+            let first = RunResult { files: vec![file("a", 1), file("b", 1)], ..part("", "") };
+            (first, RunResult { files: vec![file("b", 2)], ..part("", "") })
+        };
+        let (first, second) = parts();
+        let whole = of_one_call(first, second, false);
+        assert_eq!((whole.files, whole.files_total), (vec![file("a", 1), file("b", 2)], None));
+        let (first, second) = parts();
+        let first = RunResult { files_total: Some(9), ..first };
+        assert_eq!(of_one_call(first, second, false).files_total, Some(10));
+        let (first, second) = parts();
+        assert_eq!(of_one_call(first, second, true).files, [file("b", 2)]);
+    }
+
+    #[test]
+    fn the_result_of_a_call_says_what_it_lacks() {
+        let shows = |count: usize| {
+            let one = part("", "x");
+            RunResult { display: vec![one.display[0].clone(); count], ..one }
+        };
+        let all = of_one_call(shows(MAX_DISPLAYED), shows(0), true);
+        assert!(!all.summary.ends_with(NOT_SHOWN), "{}", all.summary);
+        let some = of_one_call(shows(MAX_DISPLAYED), shows(1), true);
+        let some = of_one_call(some, shows(0), true);
+        assert!(some.summary.ends_with(NOT_SHOWN), "{}", some.summary);
+        assert_eq!(some.display.len(), MAX_DISPLAYED);
     }
 
     #[test]

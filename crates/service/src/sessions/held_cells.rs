@@ -3,7 +3,7 @@
 //! long.
 
 use std::collections::{HashMap, HashSet};
-use std::mem::take;
+use std::future::pending;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,13 +17,12 @@ use tracing::debug;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
-use crate::sessions::asked::AskedCell;
+use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held::ended_sessions::EndedSessions;
 use crate::sessions::held::places::HeldPlace;
 use wardian_dispatch::HeldGuest;
 use wardian_formats::job::session::asking::JsonText;
-use wardian_formats::protocol::methods::asking::AnswerParam;
 use wardian_sessions::{CellEnd, CellState, SessionTurn, SessionsError, StoredCell};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, RunId, SessionId, TenantId};
@@ -327,6 +326,15 @@ impl<G: HoldsCell, T: HeldTurn> HeldCells<G, T> {
         wait.map(|wait| wait.cell.number)
     }
 
+    /// Waits until the guest of a session's cell is lost, or goes on. One that is not there is never lost.
+    pub(crate) async fn lost(&self, session: &SessionId) {
+        let lost = self.0.lock().cells.get(session).map(|wait| wait.cell.guest.lost());
+        match lost {
+            Some(lost) => lost.await,
+            None => pending().await,
+        }
+    }
+
     /// The number of cells that wait.
     pub(crate) fn count(&self) -> usize {
         self.0.lock().cells.len()
@@ -362,9 +370,9 @@ impl HeldCells {
     pub(crate) fn answer(
         self: &Arc<Self>,
         session: &SessionId,
-        answers: &mut Vec<AnswerParam>,
+        answers: &mut GivenAnswers,
     ) -> Result<Option<(TakenCell, JsonText)>, ServiceError> {
-        let given = |cell, asked: &AskedCell| asked.answered(cell, take(answers));
+        let given = |cell, asked: &AskedCell| asked.told(cell, answers);
         let taken = self.take_to_go_on(session, given)?;
         Ok(taken.map(|(cell, until, text)| (self.taken(session, cell, until), text)))
     }
@@ -459,13 +467,12 @@ impl Drop for TakenCell {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use serde_json::json;
     use tokio::sync::watch;
     use tokio::task::yield_now;
 
     use super::*;
+    use crate::sessions::asking::called_tools::KnownTools;
     use wardian_formats::job::session::asking::CallerRequests;
 
     const LONG: Duration = Duration::from_secs(3_600);
@@ -519,19 +526,20 @@ mod tests {
     fn cell(guest: &Guest) -> (HeldCell<Guest, Turn>, watch::Receiver<Vec<String>>) {
         let text = br#"[{"number":1,"input":{"prompt":"","hidden":false}}]"#;
         let requests = CallerRequests::read(text).unwrap();
-        let asked = AskedCell::of(&requests, &BTreeSet::new()).unwrap();
+        let asked = AskedCell::of(&requests, &KnownTools::default()).unwrap();
         let (ends, told) = watch::channel(Vec::new());
         let (turn, result) = (Turn(TenantId::local(), ends), Some("before".to_owned()));
         let (guest, place, number) = (guest.clone(), None, 3);
         (HeldCell { turn, guest, is_reseeded: true, number, asked, result, place }, told)
     }
 
-    fn answers(id: &str) -> Vec<AnswerParam> {
-        serde_json::from_str(&json!([{"id": id, "output": "Ada"}]).to_string()).unwrap()
+    fn answers(id: &str) -> GivenAnswers {
+        let answers = json!([{"id": id, "output": "Ada"}]).to_string();
+        GivenAnswers::all(serde_json::from_str(&answers).unwrap())
     }
 
     fn answer(held: &Held, id: &str) -> Result<Option<Taken<Guest, Turn>>, ServiceError> {
-        held.take_to_go_on(&session(), |cell, asked| asked.answered(cell, answers(id)))
+        held.take_to_go_on(&session(), |cell, asked| asked.told(cell, &mut answers(id)))
     }
 
     /// Waits until no task waits for the end of a cell.

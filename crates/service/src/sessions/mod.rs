@@ -7,10 +7,10 @@
 //! A session has no secrets, and no network but what the operator grants to all code: an earlier cell could
 //! have replaced any module.
 
-mod answering;
-mod asked;
+pub(crate) mod asking;
 pub(crate) mod calls;
 pub(crate) mod cell;
+mod cell_parts;
 mod earlier_parts;
 pub(crate) mod files;
 mod held;
@@ -25,3 +25,4 @@ pub(crate) mod room;
 mod setup;
 mod turns;
 pub(crate) mod views;
+mod whole_run;

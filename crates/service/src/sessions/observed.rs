@@ -12,6 +12,7 @@ use crate::sessions::held::session_guests::SessionGuests;
 use wardian_images::PinnedImages;
 use wardian_sessions::{SessionTotals, Sessions};
 use wardian_stores::audit::{AuditEvent, AuditKind, AuditLog};
+use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
 use wardian_stores::tenants::CallerCredential;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::budget::CallMemory;
@@ -84,6 +85,7 @@ impl SessionObserver {
     #[must_use]
     pub fn new(audit: AuditLog, metrics: Arc<Metrics>) -> Self {
         metrics.show_session_events(SessionEvent::ALL.map(SessionEvent::name));
+        metrics.show_tool_calls(ToolCallEnd::ALL.map(ToolCallEnd::name));
         Self(Arc::new(Observed { audit, metrics: Some(metrics), ..Observed::default() }))
     }
 
@@ -137,6 +139,23 @@ impl SessionObserver {
             address: caller.address,
             request_id: Some(&caller.request_id),
             ..AuditEvent::new(event.kind()).about(about)
+        });
+    }
+
+    /// Notes a call of a tool whose end this caller has brought.
+    pub(crate) fn note_call(&self, caller: &Caller, session: &SessionId, call: &RecordedToolCall) {
+        let RecordedToolCall { id, tool, arguments, result, end } = call;
+        let end = end.name();
+        if let Some(metrics) = &self.0.metrics {
+            metrics.count_tool_call(end);
+        }
+        // The name is the longest part, and the only one that may be cut.
+        let about = format!("{session} {id} {end} {arguments} {result} {tool}");
+        self.0.audit.note(&AuditEvent {
+            key: caller.credential.as_ref().map(CallerCredential::name),
+            address: caller.address,
+            request_id: Some(&caller.request_id),
+            ..AuditEvent::new(AuditKind::ToolCalled).of_tenant(caller.tenant.as_str()).about(&about)
         });
     }
 

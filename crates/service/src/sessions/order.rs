@@ -13,35 +13,31 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::input_blobs::open_inputs;
-use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
-use crate::run::result::left_files;
 use crate::service::Service;
-use crate::sessions::asked::CalledTools;
+use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::{CellTurn, PlannedCell};
+use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam};
 use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::{
-    SessionSetup, limits_of_cell, limits_of_session, refuse_other_seed,
-    refuse_tools_of_reproducible, refuse_what_cells_have_not, refuse_what_cells_set,
-    refuse_what_first_cells_set, setup_of,
+    SessionSetup, is_of_run, limits_of_cell, limits_of_session, refuse_other_program,
+    refuse_other_seed, refuse_tools_of_reproducible, refuse_what_cells_have_not,
+    refuse_what_cells_set, refuse_what_first_cells_set, setup_of,
 };
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
+use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::session::asking::JsonText;
-use wardian_formats::job::{KeepBounds, KeepFiles, Program};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
-use wardian_formats::protocol::methods::execution::{
-    RequestedLimits, RunCodeParams, RunResult, RunStatus,
-};
+use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams, RunResult};
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_formats::provenance::SessionInputs;
 use wardian_sessions::{Sessions, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
@@ -55,6 +51,18 @@ const SHORTEST_LIFE: u64 = 100;
 
 /// Longest label of a session, in characters.
 const MAX_LABEL: usize = 200;
+
+/// The lives of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    /// It lasts until its caller closes it, or it expires.
+    Lasting,
+    /// It ends with the run that waits for its caller in it.
+    OfRun,
+}
+
+/// What a new session is made of: the plan of its guest, its blobs, its seed, and how long it lives.
+pub(super) type MadeSession<'a> = (&'a Planned, Vec<InputBlob>, Option<SessionSeed>, SessionKind);
 
 /// A session to make, as a caller sends it.
 #[derive(Debug, Default, Deserialize)]
@@ -74,64 +82,6 @@ pub struct NewSessionOrder {
     pub idle_ms: Option<u64>,
     /// How long it is kept after its creation, in milliseconds, if that is less than the server's setting.
     pub max_age_ms: Option<u64>,
-}
-
-/// The parts of a call that its cell has for itself.
-pub(super) struct CellParts {
-    code: String,
-    pub(super) limits: RequestedLimits,
-    pub(super) keep_files: KeepFiles,
-    pub(super) strict_output: bool,
-    label: Option<RunLabel>,
-    listener: Option<LogListener>,
-    /// True if the value is displayed whatever it is.
-    pub(super) shows_value: bool,
-    /// What the session must follow from, if it repeats another one.
-    pub(super) expected: Option<Box<SessionInputs>>,
-    pub(super) tools: CalledTools,
-    pub(super) answers: Option<JsonText>,
-    /// The result of its earlier parts, if it has waited.
-    pub(super) earlier: Option<String>,
-}
-
-impl CellParts {
-    /// The parts of a call that only interrupts a cell.
-    pub(super) fn of_interrupt(bounds: KeepBounds) -> Self {
-        Self::of_code(String::new(), KeepFiles::Usual(bounds))
-    }
-
-    /// The parts of a call, without its answers. Files are kept within these bounds, if it does not say which.
-    pub(super) fn of(
-        params: &mut RunCodeParams,
-        bounds: KeepBounds,
-        listener: Option<LogListener>,
-    ) -> Result<Self, ServiceError> {
-        let keep_files = left_files::kept(params.keep_files.take(), bounds);
-        Ok(Self {
-            limits: params.limits(),
-            strict_output: params.strict_output,
-            label: params.label.clone().map(RunLabel::parse).transpose()?,
-            listener,
-            ..Self::of_code(std::mem::take(&mut params.code), keep_files)
-        })
-    }
-
-    /// Code without anything else.
-    pub(super) fn of_code(code: String, keep_files: KeepFiles) -> Self {
-        Self {
-            code,
-            limits: RequestedLimits::default(),
-            keep_files,
-            strict_output: false,
-            label: None,
-            listener: None,
-            shows_value: false,
-            expected: None,
-            tools: CalledTools::default(),
-            answers: None,
-            earlier: None,
-        }
-    }
 }
 
 impl Service {
@@ -164,7 +114,8 @@ impl Service {
         let planned = planned.await?;
         self.ensure_blobs_fit(caller, &planned).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
-        self.add_session(caller, (&planned, input_blobs, seed), label, ends).await
+        let made = (&planned, input_blobs, seed, SessionKind::Lasting);
+        self.add_session(caller, made, label, ends).await
     }
 
     /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
@@ -193,16 +144,13 @@ impl Service {
         let seed = SessionSeed::of_call(params.reproducible)?;
         if params.abandon || params.answers.is_some() {
             refuse_other_seed(seed.as_ref())?;
-        }
-        if params.abandon {
-            return self.abandon_cell(caller, params, order).await;
-        }
-        if params.answers.is_some() {
-            return Box::pin(self.answer_cell(caller, params, order, listener)).await;
+            return Box::pin(self.go_on_or_end(caller, params, order, listener)).await;
         }
         let store = self.sessions().store()?;
         let label = params.label.clone();
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        parts.open = opened.as_ref().map(OpenedRun::run);
         parts.tools = params.tools.as_deref().map(CalledTools::of).transpose()?.unwrap_or_default();
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
@@ -214,13 +162,14 @@ impl Service {
                 let (code, mounts) = (parts.code.clone(), (skills.as_slice(), blobs.as_slice()));
                 let limits = (limits, seed.as_ref());
                 let planned = self.plan_guest(caller, code, mounts, limits).await?;
-                let setup = (&planned, blobs.clone(), seed);
+                let setup = (&planned, blobs.clone(), seed, SessionKind::Lasting);
                 (self.add_session(caller, setup, label, [None, None]).await?, planned)
             }
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
                 refuse_other_seed(seed.as_ref())?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
+                refuse_other_program(&session)?;
                 let own = setup_of(&session)?.reproducible;
                 refuse_tools_of_reproducible(own.as_ref(), params.tools.is_some())?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
@@ -232,8 +181,9 @@ impl Service {
             is_new.then(|| UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id));
         let begun = async {
             let turn = self.turn_of(caller, &session.id, &order, parts.code.clone()).await?;
-            let answered = self.run_planned_cell(caller, (&session, planned), parts, turn);
-            answered.await.map(|answered| answered.result)
+            let next = parts.next_part();
+            let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+            self.go_on_here(caller, &session, &next, answered.result).await
         };
         let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
@@ -276,7 +226,8 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         let store = self.sessions().store()?;
         // A cell that waits has not ended.
-        let is_over = order.keep == Some(false) && result.status != RunStatus::Waiting;
+        let is_short = order.keep == Some(false) || is_of_run(session);
+        let is_over = is_short && !waits_on(&result);
         if is_over {
             let closed = self.sessions().close(caller, session.id.as_str()).await;
             // It may have been closed meanwhile.
@@ -323,7 +274,7 @@ impl Service {
         parts: CellParts,
         turn: CellTurn,
     ) -> Result<Answered, ServiceError> {
-        let SessionSetup { layers, reproducible: seed, .. } = setup_of(session)?;
+        let SessionSetup { layers, reproducible: seed, is_run, .. } = setup_of(session)?;
         let mut facts = turn.facts();
         if let Some(seed) = &seed {
             // It goes on with the same random numbers, also if its state was continued before.
@@ -331,6 +282,12 @@ impl Service {
         }
         let (number, head) = (facts.number, facts.head.clone());
         let continuation = turn.continuation();
+        let id = parts.open.as_ref().and_then(|open| open.id_of_first_part());
+        // One that has come before this part is over with the part before.
+        self.sessions().open_runs().take_interrupt(&session.id);
+        if let Some(open) = &parts.open {
+            open.begin_part(number, &parts.tools.known);
+        }
         let cell = PlannedCell {
             facts,
             turn,
@@ -339,15 +296,19 @@ impl Service {
             tools: parts.tools,
             answers: parts.answers,
             shows_value: parts.shows_value,
+            is_program: is_run,
             expected: parts.expected,
             earlier: parts.earlier,
             run: None,
         };
         let planned = Planned {
+            id,
             label: parts.label,
             keep_files: parts.keep_files,
-            strict_output: parts.strict_output,
+            strict_output: planned.strict_output || parts.strict_output,
             listener: parts.listener,
+            open: parts.open,
+            tool_calls: parts.tool_calls,
             // What is noted of a cell that others can repeat has the digest of its log.
             whole_logs: seed.is_some(),
             cell: Some(cell),
@@ -383,9 +344,22 @@ impl Service {
     ) -> Result<Planned, ServiceError> {
         let setup = setup_of(session)?;
         let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), parts.limits)?;
+        self.plan_again(caller, &setup, parts.code.clone(), limits).await
+    }
+
+    /// The plan of a run in the guest of a session that was made so.
+    async fn plan_again(
+        &self,
+        caller: &Caller,
+        setup: &SessionSetup,
+        code: String,
+        limits: RunLimits,
+    ) -> Result<Planned, ServiceError> {
+        if let Some(skill) = setup.skills.first().filter(|_| setup.runs_skill) {
+            return self.plan_guest_of_skill(caller, skill, &setup.blobs, limits).await;
+        }
         let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
-        let limits = (limits, setup.reproducible.as_ref());
-        self.plan_guest(caller, parts.code.clone(), mounts, limits).await
+        self.plan_guest(caller, code, mounts, (limits, setup.reproducible.as_ref())).await
     }
 
     /// The plan of the guest of a session, for something that runs no program in it, and the layers that
@@ -398,14 +372,12 @@ impl Service {
         let setup = setup_of(session)?;
         let usual = RequestedLimits::default();
         let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), usual)?;
-        let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
-        let limits = (limits, setup.reproducible.as_ref());
-        let planned = self.plan_guest(caller, String::new(), mounts, limits).await?;
+        let planned = self.plan_again(caller, &setup, String::new(), limits).await?;
         Ok((planned, setup.layers))
     }
 
     /// The plan of a run in the guest of a session.
-    async fn plan_guest(
+    pub(super) async fn plan_guest(
         &self,
         caller: &Caller,
         code: String,
@@ -433,10 +405,10 @@ impl Service {
     }
 
     /// Adds a session whose cells have the guest of this plan, with these blobs.
-    async fn add_session(
+    pub(super) async fn add_session(
         &self,
         caller: &Caller,
-        (planned, blobs, seed): (&Planned, Vec<InputBlob>, Option<SessionSeed>),
+        (planned, blobs, seed, kind): MadeSession<'_>,
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
@@ -448,6 +420,9 @@ impl Service {
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
         let setup = SessionSetup::of((skills.collect(), blobs, layers), &planned.limits, seed);
+        let is_run = kind == SessionKind::OfRun;
+        let runs_skill = matches!(planned.program, Program::Skill { .. });
+        let setup = SessionSetup { is_run, runs_skill, ..setup };
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
         let made = self.sessions().store()?.create(&caller.tenant, order).await?;
@@ -491,6 +466,12 @@ impl Drop for UnknownSession {
             });
         }
     }
+}
+
+/// True if the cell of this answer waits for its caller, or waits on because it was stopped before it has gone
+/// on.
+pub(super) fn waits_on(result: &RunResult) -> bool {
+    result.session.as_ref().is_some_and(|session| session.state == CellFate::Waiting)
 }
 
 /// True for the error of a session that does not exist any more.

@@ -10,6 +10,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::asking::open_runs::OpenRuns;
 use crate::sessions::held::places::HeldPlaces;
 use crate::sessions::held::session_guests::SessionGuests;
 use crate::sessions::held_cells::HeldCells;
@@ -142,6 +143,11 @@ impl SessionRoom {
     /// True if a cell of the session is running.
     pub(crate) fn is_running(&self, session: &SessionId) -> bool {
         self.running.lock().contains_key(session)
+    }
+
+    /// The runs whose callers answer while their calls go on.
+    pub(crate) const fn open_runs(&self) -> &Arc<OpenRuns> {
+        self.guests.open_runs()
     }
 
     /// Lets the cell that this run is be interrupted by its session.
@@ -318,7 +324,13 @@ impl SessionRoom {
         store.find(&caller.tenant, &id).await?;
         let running = self.running.lock();
         let interrupted = running.get(&id).is_some_and(|running| match &running.interrupter {
-            Some(interrupter) => interrupter.interrupt(),
+            Some(interrupter) => {
+                let reaches = interrupter.interrupt();
+                if reaches {
+                    self.open_runs().note_interrupt(&id);
+                }
+                reaches
+            }
             // Its guest is not there yet, so there is no state to keep.
             None => {
                 running.run.stop(StopReason::Cancelled);

@@ -1,19 +1,23 @@
 //! How the guest of a session is made, as the row of the session keeps it, and what calls cannot ask of
 //! sessions.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::prepare::limits::{LimitPolicy, UNLIMITED};
 use crate::sessions::reproducible::session_seed::SessionSeed;
+use wardian_dispatch::PackContent;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::methods::execution::{
     ReproducibleParam, RequestedLimits, RunCodeParams,
 };
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{ForkParts, SessionsError, StoredSession};
+use wardian_sessions::{ForkParts, SessionsError, StoredSession, UnsealedPack};
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{CheckpointId, Digest};
 use wardian_vocabulary::units::ByteCount;
 
@@ -35,6 +39,12 @@ pub(crate) struct SessionSetup {
     /// What clocks and randomness follow from; `None` if they are those of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reproducible: Option<SessionSeed>,
+    /// True if its program is that of its only skill, with the rights of the skill.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) runs_skill: bool,
+    /// True if the session is that of one run, which waits for its caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_run: bool,
 }
 
 impl SessionSetup {
@@ -47,7 +57,17 @@ impl SessionSetup {
         let (memory_bytes, workspace_bytes) = (limits.memory.as_u64(), limits.workspace.as_u64());
         // Reproducible cells count it without a limit, too.
         let fuel = limits.fuel.filter(|fuel| *fuel != UNLIMITED).map(|fuel| fuel.0);
-        Self { skills, blobs, layers, memory_bytes, workspace_bytes, fuel, reproducible }
+        Self {
+            skills,
+            blobs,
+            layers,
+            memory_bytes,
+            workspace_bytes,
+            fuel,
+            reproducible,
+            runs_skill: false,
+            is_run: false,
+        }
     }
 
     /// The limits that a cell asks for, with those that are the session's.
@@ -124,6 +144,11 @@ pub(crate) fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceE
     })
 }
 
+/// True for a session that ends with its run.
+pub(super) fn is_of_run(session: &StoredSession) -> bool {
+    setup_of(session).is_ok_and(|setup| setup.is_run)
+}
+
 /// The bytes that the workspace of a session may have.
 pub(super) fn workspace_of(session: &StoredSession) -> Result<ByteCount, ServiceError> {
     Ok(ByteCount::bytes(setup_of(session)?.workspace_bytes))
@@ -158,6 +183,15 @@ pub(super) fn parts_of_fork(
     let setup = setup.map(|setup| serde_json::to_string(&setup)).transpose();
     let setup = setup.map_err(ServiceError::Unserialisable)?;
     Ok(ForkParts { setup, has_cells: true })
+}
+
+/// Refuses code in the session of a run that waits for its caller.
+pub(super) fn refuse_other_program(session: &StoredSession) -> Result<(), ServiceError> {
+    if is_of_run(session) {
+        let expected = "a session that a call with `session` has begun: this one is that of a run";
+        return Err(ParamsError::wrong("session", expected, session.id.to_string()).into());
+    }
+    Ok(())
 }
 
 /// Refuses parameters that a cell cannot have.
@@ -224,6 +258,21 @@ pub(super) fn refuse_what_first_cells_set(
         }
     }
     Ok(())
+}
+
+/// Packs for a worker, which keep the account that they are charged to until one has read them. Large ones are
+/// copied to memory files.
+pub(super) async fn contents_of(
+    packs: Vec<UnsealedPack>,
+    memory: &CallMemory,
+) -> Result<Vec<PackContent>, ServiceError> {
+    let charged = memory.clone();
+    let contents = memory.on_thread(move || {
+        let packs = packs.into_iter().map(|pack| PackContent::new(pack.bytes));
+        packs.map(|pack| Ok(pack?.charged_to(&charged))).collect::<io::Result<Vec<_>>>()
+    });
+    let contents = contents.await.map_err(ServiceError::Interrupted)?;
+    contents.map_err(ServiceError::Unreadable)
 }
 
 #[cfg(test)]

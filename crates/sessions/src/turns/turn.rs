@@ -12,7 +12,7 @@ use crate::error::SessionsError;
 use crate::keys::PackKey;
 use crate::seal::sealed_size;
 use crate::sessions::{Inner, Sessions, ended, in_task, on_thread};
-use crate::turns::cell_ends::CellEnds;
+use crate::turns::cell_ends::{CellEnds, bounded, bounded_end};
 use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
 use crate::turns::continuation::Continuation;
 use crate::turns::own_key::own_key;
@@ -29,9 +29,6 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Longest program that is kept with a cell, in bytes.
 pub const MAX_SOURCE: usize = 1 << 20;
-
-/// Longest result that is kept with a cell, in bytes.
-pub const MAX_RESULT: usize = 256 << 10;
 
 /// Most bytes of what a cell asks that waits, in its result. They count beside the others, because nobody
 /// could answer it without them.
@@ -101,10 +98,22 @@ impl<D: Disk> Sessions<D> {
         let used_ms = self.find(tenant, session).await?.used_ms;
         let permit = self.0.turns.take(session, order.wait).await;
         let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
-        let inner = Arc::clone(&self.0);
+        let of = (tenant.clone(), session.clone());
+        SessionTurn::begin(Arc::clone(&self.0), of, order, (used_ms, permit)).await
+    }
+}
+
+impl<D: Disk> SessionTurn<D> {
+    /// Begins a cell in a turn that is taken. The session was last used at `used_ms`.
+    pub(super) async fn begin(
+        inner: Arc<Inner<D>>,
+        (tenant, session): (TenantId, SessionId),
+        order: TurnRequest,
+        (used_ms, permit): (u64, TurnPermit),
+    ) -> Result<Self, SessionsError> {
         let cell = NewCell {
-            tenant: tenant.clone(),
-            session: session.clone(),
+            tenant,
+            session,
             source: bounded(order.source, MAX_SOURCE),
             if_checkpoint: order.if_checkpoint,
             is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
@@ -114,13 +123,11 @@ impl<D: Disk> Sessions<D> {
         in_task(async move {
             let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
             inner.note_change(None, Vec::new()).await?;
-            SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
+            Self::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
     }
-}
 
-impl<D: Disk> SessionTurn<D> {
     /// The turn of a cell that has begun or goes on.
     pub(super) fn of(
         inner: Arc<Inner<D>>,
@@ -132,16 +139,15 @@ impl<D: Disk> SessionTurn<D> {
             Begun::Cell(cell) => {
                 let (cell, permit) = (*cell, Some(permit));
                 let continuation = Continuation::of(cell.parked.is_some());
-                let end_if_dropped = CellEnd::default();
-                let own_key = own_key(Arc::clone(&inner), tenant.clone(), session.clone());
-                let own_key = tokio::spawn(own_key);
+                let own_key =
+                    tokio::spawn(own_key(Arc::clone(&inner), tenant.clone(), session.clone()));
                 Ok(Self {
                     inner,
                     tenant,
                     session,
                     cell,
                     continuation,
-                    end_if_dropped,
+                    end_if_dropped: CellEnd::default(),
                     own_key,
                     permit,
                 })
@@ -234,7 +240,7 @@ impl<D: Disk> SessionTurn<D> {
 
     /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
     /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than
-    /// [`MAX_RESULT`] is not kept.
+    /// [`MAX_RESULT`](crate::MAX_RESULT) is not kept.
     ///
     /// # Errors
     ///
@@ -320,8 +326,8 @@ impl<D: Disk> SessionTurn<D> {
         }
     }
 
-    /// Ends the cell without a trace: the session stays where it was. A result longer than [`MAX_RESULT`] is
-    /// not kept.
+    /// Ends the cell without a trace: the session stays where it was. A result longer than
+    /// [`MAX_RESULT`](crate::MAX_RESULT) is not kept.
     ///
     /// # Errors
     ///
@@ -350,8 +356,8 @@ impl<D: Disk> SessionTurn<D> {
         if stored > limit.as_u64() {
             return Err(SessionsError::Full { limit });
         }
-        let key = (&mut self.own_key).await.map_err(ended)??;
-        let key = key.ok_or_else(|| SessionsError::Damaged { checkpoint: checkpoint.clone() })?;
+        let damaged = || SessionsError::Damaged { checkpoint: checkpoint.clone() };
+        let key = (&mut self.own_key).await.map_err(ended)??.ok_or_else(damaged)?;
         let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let pack = PackId { origin: self.session.clone(), checkpoint: checkpoint.clone() };
         let commit = CellCommit {
@@ -491,14 +497,4 @@ async fn roll_back_quietly<D: Disk>(
     if let Err(cause) = rolled_back {
         warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
     }
-}
-
-fn bounded(text: String, most: usize) -> Option<String> {
-    (text.len() <= most).then_some(text)
-}
-
-/// The end of a cell without a result that is longer than [`MAX_RESULT`] and `more`.
-pub(super) fn bounded_end(end: CellEnd, more: usize) -> CellEnd {
-    let most = MAX_RESULT.saturating_add(more);
-    CellEnd { result: end.result.and_then(|result| bounded(result, most)), ..end }
 }

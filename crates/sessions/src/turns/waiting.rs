@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::error::SessionsError;
 use crate::sessions::{Sessions, in_task};
-use crate::turns::turn::{SessionTurn, bounded_end};
+use crate::turns::cell_ends::bounded_end;
+use crate::turns::turn::SessionTurn;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::Disk;
 use wardian_stores::sessions::{AnsweredCell, CellEnd, WaitingCell};

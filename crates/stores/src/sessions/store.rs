@@ -148,6 +148,9 @@ pub trait SessionCells: Send + Sync {
     /// Lets a cell wait on that was to go on and has not. Returns false if it is not running, or has not waited.
     async fn suspend_cell(&self, session: &SessionId, number: u32) -> Result<bool, DatabaseError>;
 
+    /// Notes that an open session is used. Its end by disuse is counted from there.
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError>;
+
     /// Ends a cell that is running or waits, without a checkpoint. Returns the packs that nothing needs any
     /// more; `None` if it has ended before.
     async fn roll_back_cell(

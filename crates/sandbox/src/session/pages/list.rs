@@ -58,26 +58,28 @@ impl<'a> Comparison<'a> {
         Self { before, now: Vec::new(), writer, first, end }
     }
 
-    /// The next page that may differ from its base. They ascend, and none that differs is left out.
-    pub(crate) fn page(&mut self, page: u32, bytes: &PageBytes, base: Option<&PageBytes>) {
+    /// The next page that may differ from its base. They ascend, and none that differs is left out. Returns
+    /// whether it does.
+    pub(crate) fn page(&mut self, page: u32, bytes: &PageBytes, base: Option<&PageBytes>) -> bool {
         self.restore_below(page);
         let before = self.before.as_slice().first().filter(|(before, _)| *before == page).copied();
         if before.is_some() {
             // Most pages are as they were: looking at their hash alone is the shortest way to know.
             self.before.next();
         } else if *bytes == *base.unwrap_or(&ZEROS) {
-            return;
+            return false;
         }
         let hash = PageHash::of(bytes);
         if before != Some((page, hash)) {
             let number = self.first.saturating_add(page.into());
             if before.is_some() && *bytes == *base.unwrap_or(&ZEROS) {
                 self.writer.add_pristine(number);
-                return;
+                return false;
             }
             self.writer.add(number, bytes, base);
         }
         self.now.push((page, hash));
+        true
     }
 
     /// Pages of the state before that did not come are as in their base again.
@@ -159,7 +161,9 @@ mod tests {
         let compare = |before: PageList, bytes: &[(u32, u8)]| {
             let mut writer = FrameWriter::new();
             let mut comparison = Comparison::new(before, &mut writer, 0, END);
-            bytes.iter().for_each(|(number, byte)| comparison.page(*number, &page(*byte), None));
+            for (number, byte) in bytes {
+                comparison.page(*number, &page(*byte), None);
+            }
             let list = comparison.finish();
             (list, writer.finish().1)
         };

@@ -38,6 +38,7 @@ use crate::run::result::log_line::RunLog;
 use crate::run::result::make_answer::ResultForm;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::service::Service;
+use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::{EndedCell, PlannedCell};
 use wardian_dispatch::{FinishedRun, GuestSpec, Job};
 use wardian_formats::job::{Program, Setup, Turn};
@@ -71,6 +72,8 @@ struct Prepared {
     secrets: RunSecrets,
     network: NetworkGrant,
     listener: Option<LogListener>,
+    /// Hears what the run asks of its caller, if that answers while its call goes on.
+    open: Option<Arc<OpenRun>>,
     detach: Option<DetachOrder>,
     document: Option<DocumentOrder>,
     form: ResultForm,
@@ -301,6 +304,7 @@ impl Service {
             secrets,
             network: planned.network,
             listener: planned.listener,
+            open: planned.open,
             detach: planned.detach,
             document: planned.document,
             form,
@@ -320,7 +324,7 @@ impl Service {
     ) -> Result<Granted, ServiceError> {
         let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
             prepared;
-        let Prepared { mut form, key, cell, held, .. } = prepared;
+        let Prepared { mut form, open, key, cell, held, .. } = prepared;
         let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
         form.whole_logs |= inputs.is_some();
         log.note_prepared();
@@ -338,6 +342,7 @@ impl Service {
         log.watch(&network);
         let parts = HostParts {
             listener,
+            open,
             network,
             masks: secrets.masks,
             active: (purpose == RunPurpose::Call).then_some(run),
@@ -402,7 +407,7 @@ fn after_run(error: ServiceError) -> ServiceError {
     ServiceError::AfterRun(Box::new(error))
 }
 
-/// A run with a new id.
+/// A run with a new id, or with the one that its caller knows.
 fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
     let kind = match &planned.program {
         Program::Code { .. } => RunKind::RunCode,
@@ -416,7 +421,8 @@ fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
             found.map(|mount| (mount.name.clone(), mount.version.clone()))
         }
     };
-    let mut run = ActiveRun::new(RunId::generate(), caller.tenant.clone(), kind);
+    let id = planned.id.clone().unwrap_or_else(RunId::generate);
+    let mut run = ActiveRun::new(id, caller.tenant.clone(), kind);
     run.skill = skill;
     run
 }

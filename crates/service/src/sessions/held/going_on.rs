@@ -1,5 +1,7 @@
 //! How cells begin to wait in the middle of a call, and go on.
 
+use tracing::warn;
+
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
@@ -7,16 +9,17 @@ use crate::sessions::room::{RunningCell, SessionRoom};
 use wardian_dispatch::{DispatchError, FinishedRun, RunHost};
 use wardian_formats::job::Turn;
 use wardian_sessions::{SessionTurn, SessionsError};
+use wardian_vocabulary::error::CauseChain;
 
 /// Keeps a cell that waits in the middle of a call. If that is not possible, its guest is closed, and its
-/// turn is returned with the reason.
-pub(crate) fn hold(
+/// turn is returned with the reason. From now on its session has its whole time again.
+pub(crate) async fn hold(
     room: &SessionRoom,
     caller: &Caller,
     mut cell: HeldCell,
 ) -> Option<(SessionTurn, String)> {
-    let longest = match room.store() {
-        Ok(store) => store.longest_wait(),
+    let store = match room.store() {
+        Ok(store) => store,
         Err(none) => return Some((cell.turn, none.to_string())),
     };
     let bytes = cell.bytes();
@@ -25,7 +28,11 @@ pub(crate) fn hold(
         Err(none) => return Some((cell.turn, none.to_string())),
     }
     let session = cell.turn.session().clone();
-    let refused = room.held().hold(session, cell, longest);
+    if let Err(cause) = store.note_use(&session).await {
+        // It may end before its time.
+        warn!(session.id = %session, "its use could not be noted: {}", CauseChain(&cause));
+    }
+    let refused = room.held().hold(session, cell, store.longest_wait());
     room.holds.notify_waiters();
     Some((refused?.turn, "its session has ended".to_owned()))
 }

@@ -1,7 +1,8 @@
-//! What workers keep of sessions, and its end with them.
+//! What workers keep of sessions, calls that wait for their cells, and the end of both with them.
 
 use std::sync::Arc;
 
+use crate::sessions::asking::open_runs::OpenRuns;
 use crate::sessions::held_cells::HeldCells;
 use crate::sessions::kept_guests::KeptGuests;
 use wardian_sessions::{Sessions, SessionsError};
@@ -10,12 +11,13 @@ use wardian_vocabulary::ids::SessionId;
 /// Why a cell ends whose session has ended by itself.
 const EXPIRED: &str = "its session expired while it waited";
 
-/// The guests of sessions between two cells, and the cells that wait in the middle of a call. Clones share
-/// them.
+/// The guests of sessions between two cells, the cells that wait in the middle of a call, and the calls whose
+/// callers answer while they go on. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionGuests {
     kept: Arc<KeptGuests>,
     held: Arc<HeldCells>,
+    open_runs: Arc<OpenRuns>,
 }
 
 impl SessionGuests {
@@ -27,10 +29,16 @@ impl SessionGuests {
         &self.held
     }
 
-    /// Closes what workers keep of a session that has ended, also what comes later.
+    pub(crate) const fn open_runs(&self) -> &Arc<OpenRuns> {
+        &self.open_runs
+    }
+
+    /// Closes what workers keep of a session that has ended, also what comes later. A call that waits for
+    /// answers to its cell ends.
     pub(crate) fn end(&self, session: &SessionId) {
         self.kept.end(session);
         drop(self.held.end(session));
+        self.open_runs.end(session);
     }
 
     /// Ends the cells that wait in the middle of a call and whose sessions have ended: nobody can answer

@@ -2,7 +2,7 @@
 
 use tracing::warn;
 
-use crate::sessions::asked::AskedCell;
+use crate::sessions::asking::asked::AskedCell;
 use crate::sessions::earlier_parts::LeftCell;
 use wardian_dispatch::CheckedPack;
 use wardian_formats::job::session::checkpoint::PackFacts;

@@ -640,6 +640,14 @@ impl SessionCells for MemorySessions {
         Ok(cell.map(|cell| cell.state = CellState::Waiting).is_some())
     }
 
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError> {
+        let mut tables = self.0.lock();
+        if let Some(one) = tables.sessions.get_mut(session).filter(|one| one.is_open()) {
+            one.use_at(now_ms);
+        }
+        Ok(())
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,

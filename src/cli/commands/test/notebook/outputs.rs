@@ -88,7 +88,7 @@ impl CellOutputs {
             match chunk.stream {
                 Stream::Stdout => all.stdout.push_str(&chunk.text),
                 Stream::Stderr | Stream::Log => all.stderr.push_str(&chunk.text),
-                Stream::Progress => {}
+                Stream::Progress | Stream::Request => {}
             }
         }
         if ended.logs.dropped > 0 {

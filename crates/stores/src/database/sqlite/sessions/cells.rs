@@ -12,7 +12,7 @@ use crate::database::sqlite::sessions::columns::{
     self, CellColumns, OPEN, checkpoint_id, parsed, small,
 };
 use crate::database::sqlite::sessions::packs::{release, remove_surplus};
-use crate::database::sqlite::sessions::parts::{bytes_of, forget_loss, use_session};
+use crate::database::sqlite::sessions::parts::{bytes_of, forget_loss, head_of_open, use_session};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     AnsweredCell, CellEnd, CellState, NewCell, PackId, StoredCell, WaitingCell,
@@ -136,6 +136,15 @@ impl SessionCells for SqliteSessions {
             .execute(self.for_ends().connections())
             .await?;
         Ok(suspended.rows_affected() == 1)
+    }
+
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError> {
+        let mut transaction = self.for_ends().begin().await?;
+        if head_of_open(&mut transaction, session).await?.is_some() {
+            use_session(&mut transaction, session, now_ms).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
     }
 
     async fn roll_back_cell(
