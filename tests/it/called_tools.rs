@@ -308,23 +308,32 @@ fn a_call_does_not_wait_longer_than_its_cell() {
             let asked = reading.request("");
             (reading, asked)
         };
+        // A request is told before the cell has come to wait for its answer.
+        let begin_to_wait = || {
+            let begun = begin();
+            eventually(Duration::from_secs(60), || {
+                let cells = client.get(&format!("/v1/sessions/{id}/cells")).json();
+                (cells["cells"].as_array()?.last()?["state"] == "waiting").then_some(())
+            });
+            begun
+        };
         let (reading, _) = begin();
         let path = format!("/v1/sessions/{id}/interrupt");
         assert_eq!(client.post_json(&path, &json!({})).json()["interrupted"], true);
         let ended = reading.response();
         assert_eq!(failed(&ended).0, "KeyboardInterrupt");
         assert_eq!(ended["session"]["state"], "kept", "{ended:#}");
-        let (reading, _) = begin();
+        let (reading, _) = begin_to_wait();
         client.run_with("", json!({"session": id, "abandon": true}));
         let error = reading.end()["error"].clone();
         assert_eq!(error["data"]["kind"], "session_conflict", "{error:#}");
         assert!(error["message"].as_str().unwrap().contains("abandoned"), "{error:#}");
-        let (reading, asked) = begin();
+        let (reading, asked) = begin_to_wait();
         let answers = json!([{"id": asked, "output": 5}]);
         assert_eq!(output(&answer(&client, id, answers))["result"], 5);
         let error = reading.end()["error"].clone();
         assert!(error["message"].as_str().unwrap().contains("another call"), "{error:#}");
-        let (reading, _) = begin();
+        let (reading, _) = begin_to_wait();
         client.delete(&format!("/v1/sessions/{id}"));
         let error = reading.end()["error"].clone();
         assert_eq!(error["data"]["kind"], "session_not_found", "{error:#}");

@@ -5,8 +5,12 @@ use crate::session::pages::list::PageList;
 use wardian_formats::job::session::checkpoint::{MOST_IN_CHAIN, PackFacts};
 use wardian_vocabulary::ids::Digest;
 
-/// Bytes that a chain may have beyond twice its first pack.
-const SLACK: u64 = 4 << 20;
+/// Bytes that a chain may have beyond twice its first pack. Whoever resumes the guest reads them all, so they are
+/// few for a small guest: as many as some cells that change little.
+const SLACK: u64 = 128 << 10;
+
+/// Bytes of a chain that is not begun anew because memory was freed.
+const SMALL: u64 = 4 << 20;
 
 /// What is known of a guest's last checkpoint.
 #[derive(Debug, Default)]
@@ -61,16 +65,24 @@ impl Chain {
         u64::try_from(self.memory.len().saturating_add(self.files.len())).unwrap_or(u64::MAX)
     }
 
-    /// True if it can have another pack.
-    pub(crate) const fn has_place(&self) -> bool {
-        self.length < MOST_IN_CHAIN
+    /// True if it can have another pack, and would probably not be mostly dead with it. Then that pack need not
+    /// be made in vain.
+    pub(crate) fn has_place(&self) -> bool {
+        let deltas = u64::try_from(self.length.saturating_sub(1)).unwrap_or(u64::MAX);
+        let usual = self.total.saturating_sub(self.whole) / deltas.max(1);
+        self.length < MOST_IN_CHAIN && self.total.saturating_add(usual) <= self.most_bytes()
+    }
+
+    /// Bytes that it may have.
+    const fn most_bytes(&self) -> u64 {
+        self.whole.saturating_mul(2).saturating_add(SLACK)
     }
 
     /// True if most of it is dead: a whole pack takes less than these, or not much more. Whoever resumes
     /// the guest has to hold the whole chain. That is so after many changes, and once much was freed.
     pub(crate) fn is_mostly_dead(&self) -> bool {
-        let has_changed = self.total > self.whole.saturating_mul(2).saturating_add(SLACK);
-        let has_shrunk = self.total > SLACK && self.most > self.pages().saturating_mul(2);
+        let has_changed = self.total > self.most_bytes();
+        let has_shrunk = self.total > SMALL && self.most > self.pages().saturating_mul(2);
         self.length > 1 && (has_changed || has_shrunk)
     }
 }

@@ -21,7 +21,7 @@ use crate::sessions::asking::open_runs::{AnswersAwaited, OpenedRun};
 use crate::sessions::cell::CellTurn;
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::{of_one_call, rolled_back};
-use crate::sessions::held::late_answers::{cell_of, not_waiting};
+use crate::sessions::held::late_answers::{cell_of, not_waiting, until_over};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::kept_cells::long_result::unknown_result;
 use crate::sessions::order::{NEW, waits_on};
@@ -42,8 +42,7 @@ use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
-/// How often it is looked whether a cell is held that another call waits for, beside the moments in which one
-/// begins to be.
+/// How often a call looks whether the cell that it waits for is held, if nothing tells it so.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long an interrupt is answered after at most. A part of a cell that takes longer goes on.
@@ -174,7 +173,7 @@ impl Service {
             } else {
                 let Some(open) = &next.open else { break };
                 rounds = 0;
-                match self.await_answers(session, open, &result).await? {
+                match self.await_answers((caller, session), open, &result).await? {
                     AnswersAwaited::Answers(answers, charged) => {
                         (GivenAnswers::some(answers), charged)
                     }
@@ -194,15 +193,17 @@ impl Service {
     /// Waits for answers to the requests of a cell that waits, as long as it does.
     async fn await_answers(
         &self,
-        session: &StoredSession,
+        (caller, session): (&Caller, &StoredSession),
         open: &Arc<OpenRun>,
         RunResult { requests, .. }: &RunResult,
     ) -> Result<AnswersAwaited, ServiceError> {
-        let longest = wait_here(self.sessions().store()?.longest_wait());
-        let runs = self.sessions().open_runs();
+        let (store, runs) = (self.sessions().store()?, self.sessions().open_runs());
+        let is_held = self.sessions().held().number_of(&session.id).is_some();
+        let longest = wait_here(store.longest_wait());
         Ok(select! {
             awaited = runs.answers_to(&session.id, open, requests, longest) => awaited,
             () = self.sessions().held().lost(&session.id) => AnswersAwaited::Over,
+            () = until_over(store, &caller.tenant, &session.id), if !is_held => AnswersAwaited::Over,
         })
     }
 

@@ -61,6 +61,19 @@ fn reason_of(found: &[StoredCell], number: u32) -> Option<String> {
     Some(reason.unwrap_or_else(|| UNTOLD.to_owned()))
 }
 
+/// Looks once whether a cell that has come to wait, and is not held, was ended or answered before its call
+/// could hear of it. Otherwise this never returns.
+pub(crate) async fn until_over(store: &Sessions, tenant: &TenantId, session: &SessionId) {
+    match store.waiting(tenant, session).await {
+        Err(
+            SessionsError::NotWaiting { .. }
+            | SessionsError::NotFound { .. }
+            | SessionsError::Expired { .. },
+        ) => {}
+        _ => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
