@@ -14,14 +14,14 @@ fn a_guest_is_resumed_from_any_of_its_checkpoints() {
         let setup = Arc::new(setup());
         let mut guest = Parked::open(sandbox, &setup);
         let mut memories = Vec::new();
-        for number in 0..5 {
+        for number in 0..3 {
             let code = format!("x = {number}; open('file', 'a').write('{number}')");
             assert_eq!(guest.run(sandbox, &turn(&code, "x", None)), number.to_string());
             guest.checkpoint(sandbox);
             memories.push(guest.memory().to_vec());
         }
         let packs: Vec<&[u8]> = guest.packs.iter().map(Vec::as_slice).collect();
-        for at in [4, 0, 2] {
+        for at in [2, 0, 1] {
             let mut fork = Parked::open(sandbox, &setup);
             fork.lose(sandbox);
             fork.guest = Some(elsewhere.resume(Arc::clone(&setup), &packs[..=at]).unwrap());

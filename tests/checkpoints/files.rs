@@ -60,7 +60,8 @@ fn nothing_runs_when_the_host_writes_a_file_that_the_next_program_reads() {
         let value = "len(open('data/in.csv').read()), open('out').read()";
         assert_eq!(parked.run(here, &turn("", value, None)), "(9000, 'made')");
         let none = FilesOrder::Remove { path: "none".to_owned() };
-        let (before, root) = (parked.memory().to_vec(), parked.checkpoint(here).root);
+        let root = parked.checkpoint(here).root;
+        let before = parked.memory().to_vec();
         let refused = (FilesAnswer::Refused(FilesRefusal::NotFound), true);
         assert_eq!(order(&mut parked, here, (&none, b"")), refused);
         assert!(parked.memory() == before && parked.checkpoint(here).root == root);

@@ -108,8 +108,13 @@ class InLab(unittest.TestCase):
         """Saves the notebook with the keyboard. Returns its cells with code."""
         file = self.lab.notebooks / self.notebook
         before = file.stat().st_mtime_ns
+        # What had the focus may be gone: the answer to a question, for example.
+        self.focus(0)
         self.browser.press("Control", "s")
-        wait(lambda: file.stat().st_mtime_ns != before, "a saved notebook")
+        try:
+            wait(lambda: file.stat().st_mtime_ns != before, "a saved notebook")
+        except Exception as fault:
+            raise AssertionError(f"{fault}: {self.browser.focused()}: {self.browser.text()[-1500:]}") from None
         return self.lab.read(self.notebook)
 
 

@@ -195,15 +195,15 @@ impl Service {
         &self,
         (caller, session): (&Caller, &StoredSession),
         open: &Arc<OpenRun>,
-        RunResult { requests, .. }: &RunResult,
+        RunResult { requests, session: at, .. }: &RunResult,
     ) -> Result<AnswersAwaited, ServiceError> {
-        let (store, runs) = (self.sessions().store()?, self.sessions().open_runs());
-        let is_held = self.sessions().held().number_of(&session.id).is_some();
+        let (room, id, cell) = (self.sessions(), &session.id, at.as_ref().map(|at| at.cell));
+        let (store, is_held) = (room.store()?, room.held().number_of(id).is_some());
         let longest = wait_here(store.longest_wait());
         Ok(select! {
-            awaited = runs.answers_to(&session.id, open, requests, longest) => awaited,
-            () = self.sessions().held().lost(&session.id) => AnswersAwaited::Over,
-            () = until_over(store, &caller.tenant, &session.id), if !is_held => AnswersAwaited::Over,
+            awaited = room.open_runs().answers_to(id, open, requests, longest) => awaited,
+            () = room.held().lost(id) => AnswersAwaited::Over,
+            () = until_over(store, &caller.tenant, id, cell), if !is_held => AnswersAwaited::Over,
         })
     }
 

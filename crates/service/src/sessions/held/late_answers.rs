@@ -1,6 +1,9 @@
 //! Answers for which no cell waits any more.
 
+use std::time::Duration;
+
 use serde::Deserialize;
+use tokio::time::sleep;
 
 use wardian_formats::protocol::methods::asking::AnswerParam;
 use wardian_sessions::{CellState, Sessions, SessionsError, StoredCell};
@@ -10,6 +13,9 @@ use wardian_vocabulary::ids::{SessionId, TenantId};
 /// call.
 const UNTOLD: &str =
     "the server was restarted while the cell waited, or its caller left while it was running";
+
+/// How soon a call looks again whether its cell goes on elsewhere.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The result of a cell that left no trace, as far as it says why.
 #[derive(Deserialize)]
@@ -61,17 +67,28 @@ fn reason_of(found: &[StoredCell], number: u32) -> Option<String> {
     Some(reason.unwrap_or_else(|| UNTOLD.to_owned()))
 }
 
-/// Looks once whether a cell that has come to wait, and is not held, was ended or answered before its call
-/// could hear of it. Otherwise this never returns.
-pub(crate) async fn until_over(store: &Sessions, tenant: &TenantId, session: &SessionId) {
-    match store.waiting(tenant, session).await {
-        Err(
-            SessionsError::NotWaiting { .. }
-            | SessionsError::NotFound { .. }
-            | SessionsError::Expired { .. },
-        ) => {}
-        _ => std::future::pending().await,
+/// Waits until a cell that has come to wait, and is not held, was ended or answered before its call could hear
+/// of it. Otherwise this never returns.
+pub(crate) async fn until_over(
+    store: &Sessions,
+    tenant: &TenantId,
+    session: &SessionId,
+    cell: Option<u32>,
+) {
+    let after = cell.and_then(|cell| cell.checked_sub(1)).unwrap_or(u32::MAX);
+    loop {
+        match store.cells(tenant, session, after, 1).await {
+            Ok(found) => match found.first().map(|cell| cell.state) {
+                // It goes on elsewhere, or is about to be ended.
+                Some(CellState::Running) => sleep(LOOK_AGAIN).await,
+                Some(CellState::Kept | CellState::RolledBack) => return,
+                Some(CellState::Waiting) | None => break,
+            },
+            Err(SessionsError::NotFound { .. } | SessionsError::Expired { .. }) => return,
+            Err(_) => break,
+        }
     }
+    std::future::pending::<()>().await;
 }
 
 #[cfg(test)]
