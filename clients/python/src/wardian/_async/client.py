@@ -19,6 +19,7 @@ from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
 from wardian._async_io import outcomes_of
+from wardian._parts import of_one_run
 from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
@@ -324,7 +325,9 @@ class AsyncClient:
             outcomes = await outcomes_of(calls)
             ids = [request.id for request in result.requests]
             answers = answers_of(dict(zip(ids, outcomes, strict=True)))
-            result = await self._run("run_code", _next_part(params, result.session.id, answers))
+            part = await self._run("run_code", _next_part(params, result.session.id, answers))
+            is_program = params.get("session") is None
+            result = bound(of_one_run(result, part, is_program=is_program), self.blobs)
         return result
 
     def _stream(

@@ -15,6 +15,7 @@ from wardian._async.session_files import AsyncSessionFiles
 from wardian._async.transport import AsyncTransport
 from wardian._async_io import outcomes_of
 from wardian._calls import Request
+from wardian._parts import of_one_run
 from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
@@ -273,7 +274,9 @@ class AsyncSession:
             outcomes = await outcomes_of(calls)
             ids = [request.id for request in result.requests]
             params, waits = self._answers(dict(zip(ids, outcomes, strict=True)), options)
-            result = await self._sent(params, waits)
+            part = await self._sent(params, waits)
+            whole = of_one_run(result, part, is_program=False)
+            result = bound(whole, self._sessions.blobs)
         return result
 
     def _order(self, params: Mapping[str, Any]) -> AsyncOrder:

@@ -20,6 +20,7 @@ from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
 from wardian._sync_io import outcomes_of
+from wardian._parts import of_one_run
 from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
@@ -325,7 +326,9 @@ class Client:
             outcomes = outcomes_of(calls)
             ids = [request.id for request in result.requests]
             answers = answers_of(dict(zip(ids, outcomes, strict=True)))
-            result = self._run("run_code", _next_part(params, result.session.id, answers))
+            part = self._run("run_code", _next_part(params, result.session.id, answers))
+            is_program = params.get("session") is None
+            result = bound(of_one_run(result, part, is_program=is_program), self.blobs)
         return result
 
     def _stream(

@@ -16,6 +16,7 @@ from wardian._sync.session_files import SessionFiles
 from wardian._sync.transport import Transport
 from wardian._sync_io import outcomes_of
 from wardian._calls import Request
+from wardian._parts import of_one_run
 from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
@@ -274,7 +275,9 @@ class Session:
             outcomes = outcomes_of(calls)
             ids = [request.id for request in result.requests]
             params, waits = self._answers(dict(zip(ids, outcomes, strict=True)), options)
-            result = self._sent(params, waits)
+            part = self._sent(params, waits)
+            whole = of_one_run(result, part, is_program=False)
+            result = bound(whole, self._sessions.blobs)
         return result
 
     def _order(self, params: Mapping[str, Any]) -> Order:
