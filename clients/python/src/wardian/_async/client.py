@@ -18,9 +18,10 @@ from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
-from wardian._async_io import outcomes_of
+from wardian._async_io import AWAITS, outcomes_of
+from wardian._caller_tools import Function, Tools
 from wardian._parts import of_one_run
-from wardian._requests import Function, Functions, Tools, answers_of
+from wardian._requests import Functions, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -155,7 +156,7 @@ class AsyncClient:
 
         The skill can call `tools`, as with `run_code`.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return await self._served("execute_skill", _skill(name, args, options), functions)
 
     async def run_code(
@@ -178,7 +179,7 @@ class AsyncClient:
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return await self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
@@ -191,7 +192,7 @@ class AsyncClient:
         **options: Unpack[SkillOptions],
     ) -> AsyncRunStream:
         """Executes a skill and streams its output while it runs, as `stream_code`."""
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
@@ -207,7 +208,7 @@ class AsyncClient:
 
         `tools` are called as soon as the program asks for them, while it goes on.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("run_code", _code(code, args, options), functions)
 
     async def start_skill(

@@ -19,9 +19,10 @@ from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
-from wardian._sync_io import outcomes_of
+from wardian._sync_io import AWAITS, outcomes_of
+from wardian._caller_tools import Function, Tools
 from wardian._parts import of_one_run
-from wardian._requests import Function, Functions, Tools, answers_of
+from wardian._requests import Functions, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -156,7 +157,7 @@ class Client:
 
         The skill can call `tools`, as with `run_code`.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._served("execute_skill", _skill(name, args, options), functions)
 
     def run_code(
@@ -179,7 +180,7 @@ class Client:
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
@@ -192,7 +193,7 @@ class Client:
         **options: Unpack[SkillOptions],
     ) -> RunStream:
         """Executes a skill and streams its output while it runs, as `stream_code`."""
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
@@ -208,7 +209,7 @@ class Client:
 
         `tools` are called as soon as the program asks for them, while it goes on.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("run_code", _code(code, args, options), functions)
 
     def start_skill(
