@@ -65,8 +65,8 @@ def run(code: str, args: Mapping[str, Any], functions: Functions) -> Ended:
 
 
 def called(main: Callable[..., Any], args: Mapping[str, Any], runner: asyncio.Runner) -> Any:
-    """The value of `main`, whose parameters are all arguments as `args`, or each by its name."""
-    is_whole = list(inspect.signature(main).parameters) == ["args"]
+    """The value of `main`, whose only parameter has all arguments, or which has one for each."""
+    is_whole = len(inspect.signature(main).parameters) == 1
     value = main(dict(args)) if is_whole else main(**args)
     return runner.run(value) if inspect.iscoroutine(value) else value
 
@@ -126,10 +126,8 @@ def tool(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     def sync(*unnamed: Any, **named: Any) -> Any:
-        bound = signature.bind(*unnamed, **named)
-        bound.apply_defaults()
         try:
-            return function(**bound.arguments)
+            return function(**signature.bind(*unnamed, **named).arguments)
         except Exception as error:
             raise ToolError(f"{type(error).__name__}: {error}", name) from error
 

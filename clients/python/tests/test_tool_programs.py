@@ -19,6 +19,7 @@ MANIFEST = """
 name = "test.tools.reminders"
 version = "1.0.0"
 description = "Reminds customers of their open invoices."
+kind = "action"
 
 [runtime]
 language = "python"
@@ -28,6 +29,7 @@ export = "main"
 [inputs]
 customers = { type = "array", required = true }
 """
+DOCUMENT = "---\nname: Reminders\nshort_description: Reminds customers.\n---\n\n# Reminders\n"
 SKILL = """
 import asyncio
 from tools import ToolError, billing
@@ -57,7 +59,7 @@ def skilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     skill = folder / "test.tools.reminders"
     (skill / "code").mkdir(parents=True)
     (skill / "skill.toml").write_text(MANIFEST)
-    (skill / "SKILL.md").write_text("# Reminders\n")
+    (skill / "SKILL.md").write_text(DOCUMENT)
     (skill / "code" / "main.py").write_text(SKILL)
     with wardian.LocalServer(skills=folder) as server:
         yield server.url

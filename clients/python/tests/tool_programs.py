@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
@@ -56,9 +57,14 @@ class World:
         }
 
     def _recorded(self, name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(tool)
+
         @functools.wraps(tool)
         def called(**arguments: Any) -> Any:
-            self.calls.append((name, arguments))
+            # A default is sent or left out.
+            bound = signature.bind(**arguments)
+            bound.apply_defaults()
+            self.calls.append((name, dict(bound.arguments)))
             return tool(**arguments)
 
         return called
@@ -240,8 +246,8 @@ import csv, io
 from runtime import blobs
 from tools import files
 
-def main(count):
-    rows = files.rows.sync(count=count)
+def main(args):
+    rows = files.rows.sync(count=args["count"])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\\n")
     writer.writerow(["id", "name", "value"])
@@ -344,7 +350,8 @@ async def main(args):
 """,
         {"queries": ["a", "or", "ö", "x"]},
     ),
-    "as they are completed": Program("""
+    "as they are completed": Program(
+        """
 import asyncio
 from tools import echo
 
@@ -352,7 +359,9 @@ done = []
 for coming in asyncio.as_completed([echo(value=n * n) for n in range(6)]):
     done.append(await coming)
 sorted(done)
-"""),
+""",
+        in_any_order=True,
+    ),
     "a memory of answers": Program("""
 from tools import crm
 
@@ -459,12 +468,15 @@ async def main(ids, size=4):
 """,
         {"ids": list(range(10))},
     ),
-    "threads": Program("""
+    "threads": Program(
+        """
 from concurrent.futures import ThreadPoolExecutor
 from tools import crm
 
 with ThreadPoolExecutor(max_workers=4) as pool:
     names = [c["name"] for c in pool.map(lambda n: crm.get.sync(id=n), range(5))]
 names
-""", in_any_order=True),
+""",
+        in_any_order=True,
+    ),
 }
