@@ -20,8 +20,8 @@ PROGRAM = """
 import asyncio
 from tools import crm
 
-async def main(tables):
-    return await asyncio.gather(*(crm.query(table=table) for table in tables))
+async def main(args):
+    return await asyncio.gather(*(crm.query(table=table) for table in args["tables"]))
 """
 
 WRONG = """

@@ -18,12 +18,12 @@ import wardian
 
 PROGRAM = """
 import asyncio
-from tools import ToolError, search, totals
+from tools import ToolError, find, totals
 
 async def main():
-    rows, sums = await asyncio.gather(search(query="a"), totals(invoice={"number": "1", "lines": [2, 3]}))
+    rows, sums = await asyncio.gather(find(query="a"), totals(number="1", lines=[2, 3]))
     try:
-        await search(query="")
+        await find(query="")
     except ToolError as error:
         failed = error.message
     return {"rows": rows, "sums": sums, "failed": failed}
@@ -40,17 +40,17 @@ class Invoice(BaseModel):
     lines: list[float]
 
 
-def search(query: str, limit: int = 2) -> list[Row]:
+def find(query: str, limit: int = 2) -> list[Row]:
     """Searches the customers."""
     if not query:
         raise ToolException("an empty query")
     return [Row(name=f"{query}{n}", since=datetime.date(2026, 1, n + 1)) for n in range(limit)]
 
 
-async def search_async(query: str, limit: int = 2) -> list[Row]:
+async def find_async(query: str, limit: int = 2) -> list[Row]:
     """Searches the customers."""
     await asyncio.sleep(0)
-    return search(query, limit)
+    return find(query, limit)
 
 
 def totals(invoice: Invoice) -> ToolReturn[Any]:
@@ -69,9 +69,9 @@ def of_context(context: RunContext[None], n: int) -> int:
     return n
 
 
-SYNC: list[Any] = [StructuredTool.from_function(search), Tool[None](totals)]
+SYNC: list[Any] = [StructuredTool.from_function(find), Tool[None](totals)]
 ASYNC: list[Any] = [
-    StructuredTool.from_function(coroutine=search_async, name="search"),
+    StructuredTool.from_function(coroutine=find_async, name="find"),
     Tool[None](totals_async, name="totals"),
 ]
 ROWS = [{"name": "a0", "since": "2026-01-01"}, {"name": "a1", "since": "2026-01-02"}]
@@ -79,10 +79,10 @@ ROWS = [{"name": "a0", "since": "2026-01-01"}, {"name": "a1", "since": "2026-01-
 
 def asked() -> list[dict[str, Any]]:
     calls: list[tuple[str, dict[str, Any]]] = [
-        ("search", {"query": "a"}),
-        ("search", {"query": ""}),
-        ("totals", {"invoice": {"number": "1", "lines": [2, 3]}}),
-        ("totals", {"invoice": {"number": "1"}}),
+        ("find", {"query": "a"}),
+        ("find", {"query": ""}),
+        ("totals", {"number": "1", "lines": [2, 3]}),
+        ("totals", {"number": "1"}),
     ]
     return [
         {"id": f"c1-r{at}", "kind": "tool", "name": name, "arguments": arguments}
@@ -93,11 +93,12 @@ def asked() -> list[dict[str, Any]]:
 def check(server: ScriptedServer) -> None:
     begun, answered = [seen.body["params"] for seen in server.seen]
     first, second = begun["tools"]
-    assert (first["name"], first["description"]) == ("search", "Searches the customers.")
+    assert (first["name"], first["description"]) == ("find", "Searches the customers.")
     assert first["input_schema"]["required"] == ["query"]
     assert first["input_schema"]["properties"]["limit"]["default"] == 2
     assert (second["name"], second["description"]) == ("totals", "Adds the lines of an invoice.")
-    assert "invoice" in str(second["input_schema"]) or "lines" in str(second["input_schema"])
+    # Pydantic AI takes the members of an only model as arguments.
+    assert second["input_schema"]["required"] == ["number", "lines"]
     rows, failed, sums, misfit = answered["answers"]
     assert rows["output"] == ROWS
     assert failed["error"] == "ToolException: an empty query"
@@ -155,11 +156,11 @@ def test_other_names_and_schemas_as_json() -> None:
 
 
 def test_what_a_client_cannot_call_is_refused() -> None:
-    plain: dict[str, Any] = {"search": search_async}
+    plain: dict[str, Any] = {"find": find_async}
     needs_approval = Tool[None](totals, requires_approval=True)
     with ScriptedServer([result(RUN)]) as server, wardian.Client(server.url) as client:
         for tools in ([ASYNC[0]], [ASYNC[1]], plain):
-            with pytest.raises(TypeError, match="`(search|totals)` is a coroutine: use an `AsyncClient`"):
+            with pytest.raises(TypeError, match="`(find|totals)` is a coroutine: use an `AsyncClient`"):
                 client.run_code("x", tools=tools)
         with pytest.raises(TypeError, match="the context of the agent"):
             client.run_code("x", tools=[Tool[None](of_context)])

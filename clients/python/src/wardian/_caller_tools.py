@@ -1,6 +1,7 @@
-"""What a caller gives as a tool: functions, and the tools of LangChain and Pydantic AI. Does no I/O.
+"""What a caller gives as a tool: functions, and the tools of LangChain, Pydantic AI and the Anthropic SDK.
+Does no I/O.
 
-Neither package is imported here: whoever has one of its tools has imported it.
+None of these packages is imported here: whoever has one of its tools has imported it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Function: TypeAlias = Callable[..., Any]
 
 
 class NamedTool(Protocol):
-    """A tool of LangChain (`BaseTool`) or of Pydantic AI (`Tool`)."""
+    """A tool of LangChain (`BaseTool`), of Pydantic AI (`Tool`) or of the Anthropic SDK (`@beta_tool`)."""
 
     @property
     def name(self) -> str:
@@ -77,10 +78,14 @@ def caller_tools(tools: Tools, *, awaits: bool) -> dict[str, CallerTool]:
 
 
 def _caller_tool(tool: Any, name: str | None, awaits: bool) -> CallerTool:
+    if isinstance(tool, CallerTool):
+        return tool
     if _is_of("langchain_core.tools.base", "BaseTool", tool):
         return _of_langchain(tool, name, awaits)
     if _is_of("pydantic_ai.tools", "Tool", tool):
         return _of_pydantic_ai(tool, name, awaits)
+    if _is_of("anthropic.lib.tools._beta_functions", "BaseFunctionTool", tool):
+        return _of_anthropic(tool, name, awaits)
     named = name or getattr(tool, "__name__", None)
     if not isinstance(named, str) or not callable(tool):
         raise TypeError(f"a tool is a function with a name, not {tool!r}")
@@ -157,6 +162,13 @@ def _of_pydantic_ai(tool: Any, name: str | None, awaits: bool) -> CallerTool:
 
     schemas: Schema = {"input_schema": about.json_schema}
     return CallerTool(name or tool.name, tool.description, schemas, call_async if awaits else call)
+
+
+def _of_anthropic(tool: Any, name: str | None, awaits: bool) -> CallerTool:
+    if inspect.iscoroutinefunction(tool.func):
+        _check_awaits(tool.name, awaits)
+    schemas: Schema = {"input_schema": tool.input_schema}
+    return CallerTool(name or tool.name, tool.description, schemas, tool.call)
 
 
 def _returned(value: Any) -> Any:

@@ -98,8 +98,13 @@ class Client:
             if self._on_close is not None:
                 self._on_close()
 
-    def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
-        """Calls a method by its name, and returns its result as JSON."""
+    def call(
+        self, method: str, params: Mapping[str, Any] | None = None, *, tools: Tools = ()
+    ) -> JsonObject:
+        """Calls a method by its name, and returns its result as JSON. `tools` are those of `run_code`."""
+        if tools:
+            functions = Functions(tools, None, awaits=AWAITS)
+            return (self._served(method, {**(params or {})}, functions)).raw
         request = _calls.call(method, _wire.without_none(**(params or {})))
         return _calls.result_of(self._transport.send(request))
 
