@@ -79,7 +79,7 @@ def ordering_model(seen: Seen) -> Answer:
     last = seen.body["messages"][-1]["content"]
     if isinstance(last, str):
         assert "await tools.orders(customer)" in json.dumps(seen.body["tools"])
-        code = "sum(one['total'] for n in range(1, 51) for one in await tools.orders(n))"
+        code = "sum([one['total'] for n in range(1, 51) for one in await tools.orders(n)])"
         arguments = {"language": "python", "code": code}
         call = {"type": "tool_use", "id": "t1", "name": "run_code", "input": arguments}
         return anthropic_answer([call])

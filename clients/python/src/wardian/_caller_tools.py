@@ -35,7 +35,7 @@ class NamedTool(Protocol):
         ...
 
 
-Tools: TypeAlias = Sequence["Function | NamedTool"] | Mapping[str, "Function | NamedTool"]
+Tools: TypeAlias = Sequence[Function | NamedTool] | Mapping[str, Function | NamedTool]
 """Tools, with their own names or with others: `{"crm.search": search}`."""
 
 LONGEST_DESCRIPTION = 4_096
