@@ -237,10 +237,10 @@ def waiting(
             try:
                 result = measured.client.call("run_code", order_of(code))
             except served.Refused as refused:
-                refusal = str(refused)
+                refusal = str(refused).partition(";")[0]
                 break
             if result["status"] != "waiting":
-                refusal = json.dumps(result["error"])[:300]
+                refusal = str(result["error"]["message"]).partition(";")[0]
                 break
             runs[result["session"]["id"]] = result["requests"]
             if len(runs) % 100 == 0:
