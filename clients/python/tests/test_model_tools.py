@@ -11,7 +11,7 @@ import openai
 import pytest
 from anthropic import beta_tool
 from scripted import Answer, ScriptedServer, Seen
-from test_models import anthropic_answer, openai_answer
+from test_models import BAD, anthropic_answer, openai_answer
 from test_pictures import responses_answer, said
 
 import wardian
@@ -264,3 +264,12 @@ def test_few_of_many_tools_are_in_the_description(server: wardian.LocalServer) -
     told = asyncio.run(description())
     assert "`await tools.shop.orders_19(customer)`" in told and "orders_20" not in told
     assert "- and 10 more: `tools.search(" in told and len(told) < 6_000
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
+def test_code_that_cannot_be_sent_is_an_answer(
+    client: wardian.Client, arguments: dict[str, Any]
+) -> None:
+    box = ToolBox(client, functions=[Shop().orders], allowed_callers={"orders": ["code"]})
+    answer = box.call("run_code", arguments)
+    assert answer.is_error and json.loads(answer.text)["error"]["kind"] == "invalid_params"
