@@ -4,7 +4,7 @@ Each part has a server of its own. The client measures: a guest's clock is too c
 event to that of the next one, as the guest calls again at once. The client's own time is that from the event
 to the first byte of its answer; what is beyond it is the way of the answer to the guest, and of the next call
 to the client. Calls in rounds are those without events: the call returns with what the program asks, which
-is parked where it waits, and the next one answers.
+is parked where it waits, and the next one answers. Empty runs show how busy the machine is.
 
 Runs that wait have pandas and a small table. Those that are parked wait in an `await`, those that are held
 in a plain call, in a worker each: as many as the server lets.
@@ -202,6 +202,7 @@ def calls(program: Path, workers: int, form: Form, turns: int, at_once: int) -> 
             found = client.whole_ms(), client.own_ms(), client.beyond_ms()
         in_rounds(measured, 3, at_once)
         rounds = in_rounds(measured, turns, at_once)
+        empty = [taken(measured.run) for _ in range(min(turns, 200))]
     whole, own, beyond = found
     return {
         "turns": turns,
@@ -210,6 +211,7 @@ def calls(program: Path, workers: int, form: Form, turns: int, at_once: int) -> 
         "of_the_client": times(own),
         "beyond_the_client": times(beyond),
         "in_rounds": times(rounds),
+        "empty_run": times(empty),
     }
 
 
