@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from scripted import ScriptedServer
-from test_models import anthropic_model, openai_model
+from scripted import Answer, ScriptedServer, Seen
+from test_models import anthropic_answer, anthropic_model, openai_model
 from test_pictures import responses_model
 
 import wardian
@@ -71,3 +72,22 @@ def test_the_example_for_anthropic(tmp_path: Path) -> None:
     with ScriptedServer(anthropic_model) as model:
         variables = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": model.url}
         assert run(block_with("anthropic.Anthropic()"), tmp_path, **variables) == "It is 42.\n"
+
+
+def ordering_model(seen: Seen) -> Answer:
+    """Writes code that calls a function, then tells its value."""
+    last = seen.body["messages"][-1]["content"]
+    if isinstance(last, str):
+        assert "await tools.orders(customer)" in json.dumps(seen.body["tools"])
+        code = "sum([one['total'] for n in range(1, 51) for one in await tools.orders(n)])"
+        arguments = {"language": "python", "code": code}
+        call = {"type": "tool_use", "id": "t1", "name": "run_code", "input": arguments}
+        return anthropic_answer([call])
+    value = json.loads(last[0]["content"])["output"]["result"]
+    return anthropic_answer([{"type": "text", "text": f"It is {value}."}])
+
+
+def test_the_example_for_tools_of_code(tmp_path: Path) -> None:
+    with ScriptedServer(ordering_model) as model:
+        variables = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": model.url}
+        assert run(block_with("def orders("), tmp_path, **variables) == "It is 3825.\n"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 import anyio
 import pytest
 from scripted import Answer, ScriptedServer, result
-from test_session_requests import ID, RUN
+from test_session_requests import ID, RUN, made
 from test_session_tools import query, tool
 
 import wardian
@@ -277,3 +277,26 @@ def test_a_skill_calls_functions() -> None:
     assert (first.body["method"], second.body["method"]) == ("execute_skill", "run_code")
     assert [one["name"] for one in first.body["params"]["tools"]] == ["query"]
     assert second.body["params"]["answers"] == [{"id": "c1-r1", "output": ["a"]}]
+
+
+def test_the_result_has_what_all_parts_printed_and_left() -> None:
+    def part(raw: dict[str, Any], number: int, *files: str) -> dict[str, Any]:
+        left = [{"path": path, "size_bytes": number, "blob_id": None} for path in files]
+        told = {"logs_preview": f"{number}\n", "output_blobs": ["blob:0", f"blob:{number}"]}
+        measured = {"duration_ms": number, "memory_peak_bytes": 10 - number, "fuel": 5}
+        return {**raw, **told, **measured, "files": left, "display": []}
+
+    first = part(waiting(tool("c1-r1", "query", table="a")), 1, "a", "b")
+    second = part(waiting(tool("c1-r2", "query", table="b")), 2, "b")
+    last = {**part(RUN, 3, "c"), "logs_preview": "x" * 5_000}
+    answers = [result(first), result(second), result(last)]
+    with ScriptedServer(answers) as server, wardian.Client(server.url) as client:
+        ran = client.run_code("x", tools=[query])
+    assert ran.logs_preview == f"1\n2\n{'x' * 4_092}" and ran.logs_truncated
+    assert ran.output_blobs == ["blob:0", "blob:1", "blob:2", "blob:3"]
+    assert (ran.duration_ms, ran.memory_peak_bytes, ran.fuel) == (6, 9, 15)
+    # Those of a whole program are all in its last part.
+    assert [file.path for file in ran.files] == ["c"] and ran.raw["logs_truncated"] is True
+    with ScriptedServer([made(), *answers]) as server, wardian.Client(server.url) as client:
+        ran = client.session().run("x", tools=[query])
+    assert [(file.path, file.size_bytes) for file in ran.files] == [("a", 1), ("b", 2), ("c", 3)]

@@ -172,3 +172,14 @@ def test_a_server_calls_functions(client: wardian.Client) -> None:
             session.run("1")
         session.abandon()
         assert session.run("'y' in dir()").output == {"result": False}
+
+
+def test_a_file_that_a_tool_returns_is_an_error_of_the_tool() -> None:
+    def picture() -> bytes:
+        return b"\x89PNG"
+
+    answers = [made(), result(waiting(tool("c2-r1", "picture"))), result(RUN)]
+    with ScriptedServer(answers) as server, wardian.Client(server.url) as client:
+        client.session().run("x", tools=[picture])
+        _, answered = params(server)
+    assert answered["answers"][0]["error"].startswith("NotJson: the tool has returned a bytes: ")

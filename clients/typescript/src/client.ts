@@ -4,6 +4,7 @@ import { Blobs } from "./blobs.js";
 import { completed } from "./errors.js";
 import { RunFiles } from "./files.js";
 import { type Arguments, type BlobAtPath, Inputs } from "./inputs.js";
+import { ofOneRun } from "./parts.js";
 import { answersOf, type CallerFunctions, declared, served } from "./requests.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
@@ -279,7 +280,8 @@ export class Client {
       const answers = served(options, result.requests ?? []);
       if (answers === undefined || result.session === undefined) return result;
       const next = nextPart(params, result.session.id, answersOf(await answers));
-      result = await this.#ran("run_code", python(next), options);
+      const part = await this.#ran("run_code", python(next), options);
+      result = ofOneRun(result, part, !("session" in params) || params.session === undefined);
     }
   }
 

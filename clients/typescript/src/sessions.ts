@@ -2,6 +2,7 @@
 /** Sessions: interpreters that several calls use one after another. */
 
 import { CallError, isRefusal } from "./errors.js";
+import { ofOneRun } from "./parts.js";
 import { type Answers, answersOf, type CallerFunctions, declared, served } from "./requests.js";
 import type { RunStream } from "./runs.js";
 import { SessionFiles } from "./session_files.js";
@@ -336,7 +337,7 @@ export class Session implements AsyncDisposable {
       const answers = served(params, result.requests ?? []);
       if (answers === undefined) return result;
       const next = { ...this.#call("", params), answers: answersOf(await answers) };
-      result = this.#seen(await this.#client.run(next, signal));
+      result = ofOneRun(result, this.#seen(await this.#client.run(next, signal)), false);
     }
   }
 

@@ -197,3 +197,31 @@ test("a run that ends without an answer is no failure, and skills call functions
       assert.deepEqual(methods, ["execute_skill", undefined, "execute_skill", "run_code"]);
     },
   ));
+
+test("the result has what all parts printed and left", () => {
+  const part = (status: string, number: number, ...paths: string[]) => ({
+    status,
+    logs_preview: number === 3 ? "é".repeat(2_500) : `${number}\n`,
+    logs_truncated: false,
+    output_blobs: ["blob:0", `blob:${number}`],
+    duration_ms: number,
+    memory_peak_bytes: 10 - number,
+    fuel: 5,
+    files: paths.map((path) => ({ path, size_bytes: number })),
+  });
+  const session = { id: ID, cell: 2, checkpoint: null, state: "waiting" };
+  const asked = (number: number, ...paths: string[]) =>
+    result({ ...part("waiting", number, ...paths), session, requests: [tool(`c2-r${number}`, "f")] });
+  return against(
+    [asked(1, "a", "b"), asked(2, "b"), result({ ...RUN, ...part("completed", 3, "c") })],
+    async (client) => {
+      const ran = await (await client.session()).run("x", { tools: { f: () => 1 } });
+      assert.equal(ran.logs_preview, `1\n2\n${"é".repeat(2_046)}`);
+      assert.equal(ran.logs_truncated, true);
+      assert.deepEqual(ran.output_blobs, ["blob:0", "blob:1", "blob:2", "blob:3"]);
+      assert.deepEqual([ran.duration_ms, ran.memory_peak_bytes, ran.fuel], [6, 9, 15]);
+      const files = ran.files?.map(({ path, size_bytes }) => [path, size_bytes]);
+      assert.deepEqual(files, [["a", 1], ["b", 2], ["c", 3]]);
+    },
+  );
+});

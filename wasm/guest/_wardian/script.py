@@ -118,6 +118,8 @@ class _Prepared:
                 last = ast.Expression(tree.body.pop().value)
                 self.last = _compile(last, file_name, "eval", flags, True)
             self.code = _compile(tree, file_name, "exec", flags, True)
+        # The functions are others now, and whose calls are not noticed is called once more.
+        self.calls = _Calls(_functions(self.code, "main"))
 
     def together(self) -> Coroutine[Any, Any, Any] | None:
         """The code and its last expression in one loop, if one of them awaits: the expression may await

@@ -59,6 +59,16 @@ class Programs(Sandbox):
         self.asks(source + "\nawait main()", 1)
         self.assertEqual(self.answers({"output": 1}), ("returned", [1]))
 
+    def test_main_in_a_loop_of_its_own_is_not_called_twice(self):
+        source = (
+            "import asyncio\nfrom tools import f\ncalls = []\n"
+            "async def main():\n    calls.append(await f(n=1))\n    print('main')\n    return calls\n"
+        )
+        for end in ("asyncio.run(main())", "if __name__ == '__main__':\n    asyncio.run(main())"):
+            self.asks(f"{source}{end}", 1)
+            self.assertEqual(self.answers({"output": 1}), ("returned", [1]), end)
+            self.assertEqual(self.printed, "main\n")
+
     def test_a_loop_of_the_program_asks_in_the_middle_of_a_call(self):
         self.held = [{"output": 1}, {"output": 2}]
         ended = self.begins(SCRIPT.format(end="def run():\n    return asyncio.run(total(2))\nrun()"))

@@ -11,7 +11,10 @@ from anyio import create_task_group, open_file, sleep, to_thread
 
 from wardian._files import CHUNK, new_draft, put_in_place
 
-__all__ = ["chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
+__all__ = ["AWAITS", "chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
+
+AWAITS = True
+"""Whether `outcomes_of` awaits what functions return."""
 
 
 async def chunks_of(path: Path) -> AsyncIterator[bytes]:

@@ -90,6 +90,22 @@ def plain(value: object, stored: Mapping[int, str] | None = None) -> object:
     return _plain(value, "", stored)
 
 
+def output(value: object) -> object:
+    """What a tool has returned as JSON. A blob becomes its id.
+
+    Raises:
+        NotJson: JSON cannot represent it, and nothing stores it as a blob.
+    """
+    for found in inputs(value):
+        if isinstance(found, ToStore):
+            kind = type(found.value).__name__
+            raise NotJson(
+                f"the tool has returned a {kind}: return text, rows, or a blob from "
+                "`client.blobs.upload` or `put_frame`"
+            )
+    return plain(value)
+
+
 def _plain(value: object, path: str, stored: Mapping[int, str] | None) -> object:
     if value is None or isinstance(value, (str, int, float)):
         return value

@@ -2,52 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-from wardian import _inputs, _signatures, _wire
+from wardian import _inputs, _wire
+from wardian._caller_tools import Function, Tools, caller_tools
 from wardian._wire import JsonObject
 from wardian.errors import WardianError
 from wardian.results import CallerRequest
 
-Function: TypeAlias = Callable[..., Any]
-"""A function that answers requests, or for an `AsyncSession` also a coroutine function."""
-
-Tools: TypeAlias = Sequence[Function] | Mapping[str, Function]
-"""Tools, with the names of the functions or with others: `{"crm.search": search}`."""
-
 LONGEST_ERROR = 16_384
 """Characters of an error that the server accepts."""
 
-LONGEST_DESCRIPTION = 4_096
-"""Characters of a description that it accepts."""
-
 
 class Functions:
-    """The functions that answer the requests of a cell: tools by their names, and one for lines."""
+    """The functions that answer the requests of a cell: tools by their names, and one for lines.
 
-    def __init__(self, tools: Tools, on_input: Function | None) -> None:
-        if isinstance(tools, Mapping):
-            named = list(tools.items())
-        else:
-            named = [(_name_of(tool), tool) for tool in tools]
-        self._tools = dict(named)
-        if len(self._tools) < len(named):
-            raise ValueError("two tools have the same name")
+    `awaits` says whether what they return is awaited.
+    """
+
+    def __init__(self, tools: Tools, on_input: Function | None, *, awaits: bool) -> None:
+        self._tools = caller_tools(tools, awaits=awaits)
         self._on_input = on_input
 
     def declared(self) -> list[JsonObject] | None:
         """What a call says of the tools. `None` without any."""
-        declared: list[JsonObject] = []
-        for name, tool in self._tools.items():
-            note = inspect.getdoc(tool)
-            one: JsonObject = {"name": name}
-            if note:
-                one["description"] = note[:LONGEST_DESCRIPTION]
-            declared.append({**one, **_signatures.schemas_of(tool)})
-        return declared or None
+        return [tool.declared() for tool in self._tools.values()] or None
 
     def knows(self, request: CallerRequest) -> bool:
         """True if there is a function for this request."""
@@ -63,19 +44,8 @@ class Functions:
     def _call(self, request: CallerRequest) -> Callable[[], Any] | None:
         if request.kind == "tool":
             tool = self._tools.get(request.name or "")
-            return None if tool is None else partial(_called, tool, request.arguments or {})
+            return None if tool is None else partial(tool.call, request.arguments or {})
         return None if self._on_input is None else partial(self._on_input, request.prompt or "")
-
-
-def _called(tool: Function, arguments: JsonObject) -> Any:
-    return tool(**_signatures.filled(tool, arguments))
-
-
-def _name_of(tool: Function) -> str:
-    name = getattr(tool, "__name__", None)
-    if isinstance(name, str):
-        return name
-    raise TypeError(f"a tool is a function with a name, not {tool!r}")
 
 
 def answers_of(outcomes: Mapping[str, Any]) -> list[JsonObject]:
@@ -86,7 +56,7 @@ def answers_of(outcomes: Mapping[str, Any]) -> list[JsonObject]:
 def _answer(request: str, outcome: Any) -> JsonObject:
     if not isinstance(outcome, Exception):
         try:
-            output: Any = _inputs.plain(outcome)
+            output: Any = _inputs.output(outcome)
             _wire.print_json(output)
             return {"id": request, "output": output}
         except (WardianError, TypeError, ValueError, RecursionError) as fault:

@@ -9,7 +9,10 @@ from typing import IO, Any
 
 from wardian._files import CHUNK, new_draft, put_in_place
 
-__all__ = ["chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
+__all__ = ["AWAITS", "chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
+
+AWAITS = False
+"""Whether `outcomes_of` awaits what functions return."""
 
 
 def chunks_of(path: Path) -> Iterator[bytes]:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wardian._async.client import AsyncClient
 from wardian._async.tools import AsyncToolBox, ToolAnswer
+from wardian._async_io import AWAITS
+from wardian._caller_tools import Tools
 from wardian._loop import TooManyTurns, sendable
+from wardian._model_tools import AllowedCallers, ModelTools
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -41,16 +44,26 @@ async def run_tools_async(
     max_turns: int = 16,
     only: Iterable[str] | None = None,
     pictures: bool = True,
+    tools: Iterable[Any] = (),
+    functions: Tools = (),
+    allowed_callers: AllowedCallers | None = None,
     **options: Any,
 ) -> AsyncAnthropicRun:
     """Asks a model (Messages) until it answers without calling a tool.
 
     `options`, such as `model` and `max_tokens`, are passed to `messages.create`. `only` names the
-    tools that the model gets. The model sees the pictures that runs keep, unless `pictures` is
-    false. Raises `TooManyTurns` after `max_turns` requests.
+    server's tools that the model gets. The model sees the pictures that runs keep, unless `pictures`
+    is false. Raises `TooManyTurns` after `max_turns` requests.
+
+    `tools` are further tools: definitions, or those of `@beta_tool`. `functions` execute the
+    definitions of their names, or are tools by themselves, and so are those of other packages that
+    `run_code` takes. The code of `run_code` can call those whose `allowed_callers`, in the definition
+    or here, has another word than `direct`. With other words only, the model cannot call them itself.
     """
-    tools = AsyncToolBox(client, only, pictures=pictures)
-    definitions = cast("list[ToolUnionParam]", await tools.definitions("anthropic"))
+    own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
+    box = AsyncToolBox(client, only, pictures=pictures, functions=own)
+    listed = [*await box.definitions("anthropic"), *own.others]
+    definitions = cast("list[ToolUnionParam]", listed)
     # The SDK checks the options.
     create: Any = anthropic.messages.create
     said = list(messages)
@@ -67,7 +80,7 @@ async def run_tools_async(
         results: list[ToolResultBlockParam] = []
         for block in used:
             calls += 1
-            result = await tools.call(block.name, cast("dict[str, Any]", block.input))
+            result = await box.call(block.name, cast("dict[str, Any]", block.input))
             results.append(
                 {
                     "type": "tool_result",

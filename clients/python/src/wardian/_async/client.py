@@ -18,8 +18,10 @@ from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
-from wardian._async_io import outcomes_of
-from wardian._requests import Function, Functions, Tools, answers_of
+from wardian._async_io import AWAITS, outcomes_of
+from wardian._caller_tools import Function, Tools
+from wardian._parts import of_one_run
+from wardian._requests import Functions, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -95,8 +97,13 @@ class AsyncClient:
             if self._on_close is not None:
                 self._on_close()
 
-    async def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
-        """Calls a method by its name, and returns its result as JSON."""
+    async def call(
+        self, method: str, params: Mapping[str, Any] | None = None, *, tools: Tools = ()
+    ) -> JsonObject:
+        """Calls a method by its name, and returns its result as JSON. `tools` are those of `run_code`."""
+        if tools:
+            functions = Functions(tools, None, awaits=AWAITS)
+            return (await self._served(method, {**(params or {})}, functions)).raw
         request = _calls.call(method, _wire.without_none(**(params or {})))
         return _calls.result_of(await self._transport.send(request))
 
@@ -154,7 +161,7 @@ class AsyncClient:
 
         The skill can call `tools`, as with `run_code`.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return await self._served("execute_skill", _skill(name, args, options), functions)
 
     async def run_code(
@@ -177,7 +184,7 @@ class AsyncClient:
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return await self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
@@ -190,7 +197,7 @@ class AsyncClient:
         **options: Unpack[SkillOptions],
     ) -> AsyncRunStream:
         """Executes a skill and streams its output while it runs, as `stream_code`."""
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
@@ -206,7 +213,7 @@ class AsyncClient:
 
         `tools` are called as soon as the program asks for them, while it goes on.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("run_code", _code(code, args, options), functions)
 
     async def start_skill(
@@ -324,7 +331,9 @@ class AsyncClient:
             outcomes = await outcomes_of(calls)
             ids = [request.id for request in result.requests]
             answers = answers_of(dict(zip(ids, outcomes, strict=True)))
-            result = await self._run("run_code", _next_part(params, result.session.id, answers))
+            part = await self._run("run_code", _next_part(params, result.session.id, answers))
+            is_program = params.get("session") is None
+            result = bound(of_one_run(result, part, is_program=is_program), self.blobs)
         return result
 
     def _stream(

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wardian._async.client import AsyncClient
 from wardian._async.tools import AsyncToolBox, ToolAnswer, refused
+from wardian._async_io import AWAITS
+from wardian._caller_tools import Tools
 from wardian._calls import as_unicode
 from wardian._loop import TooManyTurns, sendable
+from wardian._model_tools import AllowedCallers, ModelTools
 from wardian._pictures import Picture
 from wardian._wire import JsonObject
 
@@ -43,6 +46,9 @@ async def run_tools_async(
     max_turns: int = 16,
     only: Iterable[str] | None = None,
     pictures: bool = True,
+    tools: Iterable[Any] = (),
+    functions: Tools = (),
+    allowed_callers: AllowedCallers | None = None,
     **options: Any,
 ) -> AsyncOpenAIRun:
     """Asks a model (Chat Completions) until it answers without calling a tool.
@@ -51,9 +57,15 @@ async def run_tools_async(
     the model gets. Tool answers contain only text, so the model sees the pictures that runs keep in
     an additional message after them, unless `pictures` is false. Raises `TooManyTurns` after
     `max_turns` requests.
+
+    `functions` are further tools, which are executed here: those that `run_code` takes, with the
+    definitions of their names in `tools` or with their own. The model calls them, or the code of
+    `run_code`, or both, as `allowed_callers` says by their names: `{"search": ["code"]}`.
     """
-    tools = AsyncToolBox(client, only, pictures=pictures)
-    definitions = cast("list[ChatCompletionToolParam]", await tools.definitions("openai"))
+    own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
+    box = AsyncToolBox(client, only, pictures=pictures, functions=own)
+    listed = [*await box.definitions("openai"), *own.others]
+    definitions = cast("list[ChatCompletionToolParam]", listed)
     # The SDK checks the options.
     create: Any = openai.chat.completions.create
     said = list(messages)
@@ -70,7 +82,7 @@ async def run_tools_async(
             calls += 1
             # Each call needs an answer, even a call of a tool that this loop does not have.
             if call.type == "function":
-                result = await tools.call(call.function.name, call.function.arguments)
+                result = await box.call(call.function.name, call.function.arguments)
             else:
                 result = refused(call.custom.name)
             said.append({"role": "tool", "tool_call_id": call.id, "content": result.text})
@@ -109,18 +121,24 @@ async def run_responses_async(
     max_turns: int = 16,
     only: Iterable[str] | None = None,
     pictures: bool = True,
+    tools: Iterable[Any] = (),
+    functions: Tools = (),
+    allowed_callers: AllowedCallers | None = None,
     **options: Any,
 ) -> AsyncResponsesRun:
     """Asks a model (Responses) until it answers without calling a tool.
 
-    `options`, such as `model` and `instructions`, are passed to `responses.create`. Its `tools` are
-    added to those of the server, and the vendor executes them. `only` names the server's tools that
-    the model gets. The model sees the pictures that runs keep, unless `pictures` is false. Raises
-    `TooManyTurns` after `max_turns` requests.
+    `options`, such as `model` and `instructions`, are passed to `responses.create`. `tools` are added
+    to those of the server, and the vendor executes them, except for those with a function. `only`
+    names the server's tools that the model gets. The model sees the pictures that runs keep, unless
+    `pictures` is false. Raises `TooManyTurns` after `max_turns` requests.
+
+    `functions` and `allowed_callers` are those of `run_tools`.
     """
-    box = AsyncToolBox(client, only, pictures=pictures)
+    own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
+    box = AsyncToolBox(client, only, pictures=pictures, functions=own)
     definitions = [responses_tool(one) for one in await box.definitions()]
-    definitions += options.pop("tools", None) or []
+    definitions += own.others
     # The SDK checks the options.
     create: Any = openai.responses.create
     first: Any = [{"role": "user", "content": input}] if isinstance(input, str) else input
@@ -150,6 +168,9 @@ async def run_responses_async(
 
 def responses_tool(definition: JsonObject) -> dict[str, Any]:
     """The definition of a tool in the format of the Responses API."""
+    if "type" in definition:
+        # It comes from the caller as it is.
+        return definition
     # `strict` would require schemas without optional members.
     return {
         "type": "function",

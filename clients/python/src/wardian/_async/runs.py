@@ -15,7 +15,7 @@ from wardian import _calls, _wire
 from wardian._async.blobs import AsyncBlobs
 from wardian._async.inputs import AsyncOrder
 from wardian._async.transport import AsyncTransport
-from wardian._async_io import outcomes_of, sleep
+from wardian._async_io import AWAITS, outcomes_of, sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
 from wardian._requests import Functions, answers_of
@@ -65,7 +65,7 @@ class AsyncRunStream:
         self._order = order
         self._waits = waits
         self._on_result = on_result
-        self._functions = functions or Functions((), None)
+        self._functions = functions or Functions((), None, awaits=AWAITS)
         self._run_id: str | None = None
         self._is_begun = False
         self._opened: AbstractAsyncContextManager[httpx.Response] | None = None

@@ -13,9 +13,11 @@ from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRunStream
 from wardian._async.session_files import AsyncSessionFiles
 from wardian._async.transport import AsyncTransport
-from wardian._async_io import outcomes_of
+from wardian._async_io import AWAITS, outcomes_of
+from wardian._caller_tools import Function, Tools
 from wardian._calls import Request
-from wardian._requests import Function, Functions, Tools, answers_of
+from wardian._parts import of_one_run
+from wardian._requests import Functions, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -82,7 +84,7 @@ class AsyncSession:
         `SessionBusy` if another cell is running or waits, after `wait_ms` at the earliest; and
         `SessionConflict` if the session is not at the checkpoint `if_checkpoint`.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         params, waits = self._cell(code, options)
         declared = functions.declared()
         result = await self._sent({**params, **_wire.without_none(tools=declared)}, waits)
@@ -102,7 +104,7 @@ class AsyncSession:
         `tools` and `on_input` serve further requests, as those of `run`; tools that are left out
         stay declared.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         params, waits = self._answers(answers, options)
         declared = functions.declared()
         result = await self._sent({**params, **_wire.without_none(tools=declared)}, waits)
@@ -273,7 +275,9 @@ class AsyncSession:
             outcomes = await outcomes_of(calls)
             ids = [request.id for request in result.requests]
             params, waits = self._answers(dict(zip(ids, outcomes, strict=True)), options)
-            result = await self._sent(params, waits)
+            part = await self._sent(params, waits)
+            whole = of_one_run(result, part, is_program=False)
+            result = bound(whole, self._sessions.blobs)
         return result
 
     def _order(self, params: Mapping[str, Any]) -> AsyncOrder:

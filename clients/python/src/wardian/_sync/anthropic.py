@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wardian._sync.client import Client
 from wardian._sync.tools import ToolBox, ToolAnswer
+from wardian._sync_io import AWAITS
+from wardian._caller_tools import Tools
 from wardian._loop import TooManyTurns, sendable
+from wardian._model_tools import AllowedCallers, ModelTools
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -42,16 +45,26 @@ def run_tools(
     max_turns: int = 16,
     only: Iterable[str] | None = None,
     pictures: bool = True,
+    tools: Iterable[Any] = (),
+    functions: Tools = (),
+    allowed_callers: AllowedCallers | None = None,
     **options: Any,
 ) -> AnthropicRun:
     """Asks a model (Messages) until it answers without calling a tool.
 
     `options`, such as `model` and `max_tokens`, are passed to `messages.create`. `only` names the
-    tools that the model gets. The model sees the pictures that runs keep, unless `pictures` is
-    false. Raises `TooManyTurns` after `max_turns` requests.
+    server's tools that the model gets. The model sees the pictures that runs keep, unless `pictures`
+    is false. Raises `TooManyTurns` after `max_turns` requests.
+
+    `tools` are further tools: definitions, or those of `@beta_tool`. `functions` execute the
+    definitions of their names, or are tools by themselves, and so are those of other packages that
+    `run_code` takes. The code of `run_code` can call those whose `allowed_callers`, in the definition
+    or here, has another word than `direct`. With other words only, the model cannot call them itself.
     """
-    tools = ToolBox(client, only, pictures=pictures)
-    definitions = cast("list[ToolUnionParam]", tools.definitions("anthropic"))
+    own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
+    box = ToolBox(client, only, pictures=pictures, functions=own)
+    listed = [*box.definitions("anthropic"), *own.others]
+    definitions = cast("list[ToolUnionParam]", listed)
     # The SDK checks the options.
     create: Any = anthropic.messages.create
     said = list(messages)
@@ -68,7 +81,7 @@ def run_tools(
         results: list[ToolResultBlockParam] = []
         for block in used:
             calls += 1
-            result = tools.call(block.name, cast("dict[str, Any]", block.input))
+            result = box.call(block.name, cast("dict[str, Any]", block.input))
             results.append(
                 {
                     "type": "tool_result",

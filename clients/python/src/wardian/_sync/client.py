@@ -19,8 +19,10 @@ from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
-from wardian._sync_io import outcomes_of
-from wardian._requests import Function, Functions, Tools, answers_of
+from wardian._sync_io import AWAITS, outcomes_of
+from wardian._caller_tools import Function, Tools
+from wardian._parts import of_one_run
+from wardian._requests import Functions, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -96,8 +98,13 @@ class Client:
             if self._on_close is not None:
                 self._on_close()
 
-    def call(self, method: str, params: Mapping[str, Any] | None = None) -> JsonObject:
-        """Calls a method by its name, and returns its result as JSON."""
+    def call(
+        self, method: str, params: Mapping[str, Any] | None = None, *, tools: Tools = ()
+    ) -> JsonObject:
+        """Calls a method by its name, and returns its result as JSON. `tools` are those of `run_code`."""
+        if tools:
+            functions = Functions(tools, None, awaits=AWAITS)
+            return (self._served(method, {**(params or {})}, functions)).raw
         request = _calls.call(method, _wire.without_none(**(params or {})))
         return _calls.result_of(self._transport.send(request))
 
@@ -155,7 +162,7 @@ class Client:
 
         The skill can call `tools`, as with `run_code`.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._served("execute_skill", _skill(name, args, options), functions)
 
     def run_code(
@@ -178,7 +185,7 @@ class Client:
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
@@ -191,7 +198,7 @@ class Client:
         **options: Unpack[SkillOptions],
     ) -> RunStream:
         """Executes a skill and streams its output while it runs, as `stream_code`."""
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
@@ -207,7 +214,7 @@ class Client:
 
         `tools` are called as soon as the program asks for them, while it goes on.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         return self._stream("run_code", _code(code, args, options), functions)
 
     def start_skill(
@@ -325,7 +332,9 @@ class Client:
             outcomes = outcomes_of(calls)
             ids = [request.id for request in result.requests]
             answers = answers_of(dict(zip(ids, outcomes, strict=True)))
-            result = self._run("run_code", _next_part(params, result.session.id, answers))
+            part = self._run("run_code", _next_part(params, result.session.id, answers))
+            is_program = params.get("session") is None
+            result = bound(of_one_run(result, part, is_program=is_program), self.blobs)
         return result
 
     def _stream(

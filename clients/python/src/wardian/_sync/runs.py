@@ -16,7 +16,7 @@ from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.transport import Transport
-from wardian._sync_io import outcomes_of, sleep
+from wardian._sync_io import AWAITS, outcomes_of, sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
 from wardian._requests import Functions, answers_of
@@ -66,7 +66,7 @@ class RunStream:
         self._order = order
         self._waits = waits
         self._on_result = on_result
-        self._functions = functions or Functions((), None)
+        self._functions = functions or Functions((), None, awaits=AWAITS)
         self._run_id: str | None = None
         self._is_begun = False
         self._opened: AbstractContextManager[httpx.Response] | None = None

@@ -14,9 +14,11 @@ from wardian._sync.inputs import Order
 from wardian._sync.runs import RunStream
 from wardian._sync.session_files import SessionFiles
 from wardian._sync.transport import Transport
-from wardian._sync_io import outcomes_of
+from wardian._sync_io import AWAITS, outcomes_of
+from wardian._caller_tools import Function, Tools
 from wardian._calls import Request
-from wardian._requests import Function, Functions, Tools, answers_of
+from wardian._parts import of_one_run
+from wardian._requests import Functions, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -83,7 +85,7 @@ class Session:
         `SessionBusy` if another cell is running or waits, after `wait_ms` at the earliest; and
         `SessionConflict` if the session is not at the checkpoint `if_checkpoint`.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         params, waits = self._cell(code, options)
         declared = functions.declared()
         result = self._sent({**params, **_wire.without_none(tools=declared)}, waits)
@@ -103,7 +105,7 @@ class Session:
         `tools` and `on_input` serve further requests, as those of `run`; tools that are left out
         stay declared.
         """
-        functions = Functions(tools, on_input)
+        functions = Functions(tools, on_input, awaits=AWAITS)
         params, waits = self._answers(answers, options)
         declared = functions.declared()
         result = self._sent({**params, **_wire.without_none(tools=declared)}, waits)
@@ -274,7 +276,9 @@ class Session:
             outcomes = outcomes_of(calls)
             ids = [request.id for request in result.requests]
             params, waits = self._answers(dict(zip(ids, outcomes, strict=True)), options)
-            result = self._sent(params, waits)
+            part = self._sent(params, waits)
+            whole = of_one_run(result, part, is_program=False)
+            result = bound(whole, self._sessions.blobs)
         return result
 
     def _order(self, params: Mapping[str, Any]) -> Order:

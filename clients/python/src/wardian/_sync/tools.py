@@ -6,12 +6,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from wardian import _wire
 from wardian._sync.client import Client
+from wardian._sync_io import AWAITS, outcomes_of
+from wardian._caller_tools import Tools
 from wardian._calls import as_unicode
+from wardian._model_tools import AllowedCallers, ModelTools
 from wardian._pictures import KINDS, LARGEST, LARGEST_TOGETHER, MOST, Picture, candidates, kind_of
+from wardian._requests import answers_of
 from wardian._wire import JsonObject
 from wardian.errors import CallError, InvalidParams, WardianError
 from wardian.options import ToolFormat
@@ -27,12 +32,30 @@ class ToolAnswer:
     """The pictures among its blobs, for models with vision: at most four, 2 MiB in total."""
 
 
+CODE = "run_code"
+WITHOUT_TOOLS = ("tools", "answers", "abandon", "detach", "reproducible", "idempotency_key")
+"""Parameters with which code cannot have the functions of the caller, or has those of the model's call."""
+
+
 class ToolBox:
-    """The tools of a server, or only those in `only`. If `pictures` is false, answers have none."""
+    """The tools of a server, or only those in `only`. If `pictures` is false, answers have none.
+
+    `functions` are tools of this program. The model calls them, or the code that it sends, or both, as
+    `allowed_callers` says by their names: `{"search": ["code"]}`. Without it the model calls them.
+    """
 
     def __init__(
-        self, client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
+        self,
+        client: Client,
+        only: Iterable[str] | None = None,
+        *,
+        pictures: bool = True,
+        functions: Tools | ModelTools = (),
+        allowed_callers: AllowedCallers | None = None,
     ) -> None:
+        if not isinstance(functions, ModelTools):
+            functions = ModelTools(functions, allowed_callers, awaits=AWAITS)
+        self._own = functions
         self._client = client
         self._shows_pictures = pictures
         # A `str` is one name, not a sequence of letters.
@@ -48,19 +71,47 @@ class ToolBox:
             raise ValueError(
                 f"no tool {', '.join(unknown)} exists; the tools are {', '.join(sorted(there))}"
             )
-        return [tool for tool in tools if self._has(name_of(tool))]
+        taken = sorted(there & self._own.names)
+        if taken:
+            raise ValueError(f"the server has tools that are also called {', '.join(taken)}")
+        advice = self._own.advice()
+        if advice and not self._has(CODE):
+            raise ValueError(f"`only` lacks `{CODE}`, whose code shall call functions")
+        known = [tool for tool in tools if self._has(name_of(tool))]
+        if advice:
+            known = [_advised(tool, advice) if name_of(tool) == CODE else tool for tool in known]
+        return known + self._own.definitions(format)
 
     def call(self, name: str, arguments: str | Mapping[str, Any] | None) -> ToolAnswer:
         """Answers a call. A mistake of the model also becomes an answer for it."""
         try:
+            if self._own.is_direct(name):
+                return self._answer(name, _parsed(arguments))
+            if name in self._own.names:
+                return _error(InvalidParams(f"only the code of `{CODE}` can call `{name}`"))
             if not self._has(name):
                 return refused(name)
             params = _parsed(arguments)
-            result = self._client.call(name, params)
+            result = self._client.call(name, params, tools=self._tools_for(name, params))
         except CallError as error:
             return _error(error)
         pictures = self._pictures(name, params, result) if self._shows_pictures else []
         return ToolAnswer(_printed(result), result.get("status") == "failed", pictures)
+
+    def _tools_for(self, name: str, params: Mapping[str, Any]) -> Tools:
+        """The functions that the code of a call can call."""
+        if name != CODE or any(params.get(one) for one in WITHOUT_TOOLS):
+            return ()
+        return self._own.of_code()
+
+    def _answer(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """What a function of the caller answers a model."""
+        (outcome,) = outcomes_of([partial(self._own.tool(name).call, {**arguments})])
+        (answer,) = answers_of({name: outcome})
+        if "error" in answer:
+            return ToolAnswer(as_unicode(str(answer["error"])), True)
+        output = answer["output"]
+        return ToolAnswer(as_unicode(output if isinstance(output, str) else _printed(output)), False)
 
     def _pictures(
         self, name: str, params: Mapping[str, Any], result: JsonObject
@@ -86,6 +137,14 @@ class ToolBox:
 
     def _has(self, name: str) -> bool:
         return self._only is None or name in self._only
+
+
+def _advised(definition: JsonObject, advice: str) -> JsonObject:
+    """The definition with more in its description."""
+    function = definition.get("function")
+    if isinstance(function, dict):
+        return {**definition, "function": _advised(cast(JsonObject, function), advice)}
+    return {**definition, "description": _wire.text(definition, "description") + advice}
 
 
 def refused(name: str) -> ToolAnswer:
@@ -116,6 +175,6 @@ def _parsed(arguments: object) -> Mapping[str, Any]:
     raise InvalidParams("the arguments are not a JSON object")
 
 
-def _printed(answer: JsonObject) -> str:
+def _printed(answer: Any) -> str:
     """The text of an answer. It may quote a model, whose text may not be valid Unicode."""
     return as_unicode(json.dumps(answer, ensure_ascii=False))
