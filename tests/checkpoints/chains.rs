@@ -14,14 +14,14 @@ fn a_guest_is_resumed_from_any_of_its_checkpoints() {
         let setup = Arc::new(setup());
         let mut guest = Parked::open(sandbox, &setup);
         let mut memories = Vec::new();
-        for number in 0..3 {
+        for number in 0..5 {
             let code = format!("x = {number}; open('file', 'a').write('{number}')");
             assert_eq!(guest.run(sandbox, &turn(&code, "x", None)), number.to_string());
             guest.checkpoint(sandbox);
             memories.push(guest.memory().to_vec());
         }
         let packs: Vec<&[u8]> = guest.packs.iter().map(Vec::as_slice).collect();
-        for at in [2, 0, 1] {
+        for at in [4, 0, 2] {
             let mut fork = Parked::open(sandbox, &setup);
             fork.lose(sandbox);
             fork.guest = Some(elsewhere.resume(Arc::clone(&setup), &packs[..=at]).unwrap());
@@ -29,9 +29,9 @@ fn a_guest_is_resumed_from_any_of_its_checkpoints() {
             let kept = fork.run(elsewhere, &turn("", "x, open('file').read()", None));
             let written: String = (0..=at).map(|number| number.to_string()).collect();
             assert_eq!(kept, format!("({at}, '{written}')"));
-            // A fork goes on with a chain of its own.
+            // A fork goes on with a chain of its own, unless the one before is long enough.
             let facts = fork.checkpoint(elsewhere);
-            assert_eq!(facts.base, Some(guest.facts[at].digest));
+            assert!(facts.base == Some(guest.facts[at].digest) || at == 4 && facts.is_whole());
             assert_eq!(facts.sequence, guest.facts[at].sequence + 1);
             fork.lose(elsewhere);
         }
@@ -147,7 +147,7 @@ fn most_of_a_chain_is_alive() {
             guest.run(sandbox, &turn(&code, "1", None));
             wholes += u32::from(guest.checkpoint(sandbox).is_whole());
             let sizes: Vec<u64> = guest.facts.iter().map(|pack| pack.size.as_u64()).collect();
-            assert!(sizes.iter().sum::<u64>() <= 2 * sizes[0] + (128 << 10), "{sizes:?}");
+            assert!(sizes.iter().sum::<u64>() <= 2 * sizes[0] + (256 << 10), "{sizes:?}");
             longest = longest.max(sizes.len());
         }
         assert!((2..9).contains(&wholes) && longest > 1, "{wholes} whole ones, up to {longest}");

@@ -7,7 +7,7 @@ use wardian_vocabulary::ids::Digest;
 
 /// Bytes that a chain may have beyond twice its first pack. Whoever resumes the guest reads them all, so they are
 /// few for a small guest: as many as some cells that change little.
-const SLACK: u64 = 128 << 10;
+const SLACK: u64 = 256 << 10;
 
 /// Bytes of a chain that is not begun anew because memory was freed.
 const SMALL: u64 = 4 << 20;

@@ -219,10 +219,10 @@ impl Service {
             Ok(store) => store,
             Err(none) => return none,
         };
+        let cell = result.session.as_ref().map(|at| at.cell);
         // Its end may be under way.
         room.held().end_lost(&session.id).await;
-        drop(store.waiting(tenant, &session.id).await);
-        let cell = result.session.as_ref().map(|at| at.cell);
+        timeout(SOON, until_over(store, tenant, &session.id, cell)).await.ok();
         match not_waiting(store, tenant, &session.id, cell).await {
             SessionsError::NotWaiting { session } => SessionsError::AnsweredElsewhere { session },
             over => over,
