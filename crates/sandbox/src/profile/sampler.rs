@@ -89,6 +89,9 @@ impl Sampler {
                 StackPart::LeftOut => (FunctionIndex::LEFT_OUT, FunctionOrigin::NoFunction),
                 StackPart::Call(code) => self.function(layout, memory, code),
             };
+            if origin == FunctionOrigin::InitFrame {
+                continue;
+            }
             is_of_program |= origin == FunctionOrigin::Program;
             if !self.path.is_empty() || origin != FunctionOrigin::Runner {
                 self.path.push(index);
@@ -172,15 +175,17 @@ mod tests {
         let runner = python.code("run", "<wardian>/runner.py", 1);
         let loader = python.code("_find", "<frozen importlib._bootstrap>", 1);
         let json = python.code("loads", "/usr/local/lib/python315.zip/json/__init__.py", 9);
+        let quick = python.code("__init__", "__init__", 1);
         let module = python.code("<module>", "main.py", 1);
         let work = python.code("Größe.rechne", "main.py", 4);
         let letters = python.code("语言.𝛑", "main.py", 5);
         for (calls, is_collecting) in [
             (&[][..], false),
             (&[runner, json], false),
+            (&[runner, quick, json], false),
             (&[runner, runner, module], false),
             (&[runner, module, loader, runner], false),
-            (&[runner, module, work, letters], false),
+            (&[runner, quick, module, quick, work, letters], false),
             (&[runner, module, work, work], true),
             (&[runner, loader, runner], true),
             (&[runner, json], false),
@@ -189,12 +194,12 @@ mod tests {
             python.collect(is_collecting);
             sampler.sample(&python.memory, Fuel(sampler.counted.0 + 100));
         }
-        let profile = sampler.finish(&python.memory, Fuel(807));
-        assert_eq!(profile.fuel(), Fuel(807));
+        let profile = sampler.finish(&python.memory, Fuel(907));
+        assert_eq!(profile.fuel(), Fuel(907));
         assert_eq!(
             stacks(&profile),
             expected(&[
-                (START, 200),
+                (START, 300),
                 ("<module>", 100),
                 ("<module>;_find;run", 100),
                 ("<module>;Größe.rechne;语言.𝛑", 100),

@@ -62,6 +62,9 @@ pub enum FunctionOrigin {
     Library,
     /// The guest's runner, or the importer that loads modules for it.
     Runner,
+    /// The interpreter's own frame around a method `__init__` that it calls in the quick way: no call of a
+    /// program.
+    InitFrame,
     /// It is none: see [`ProfiledFunction::name`].
     NoFunction,
 }
@@ -73,6 +76,8 @@ impl ProfiledFunction {
         let begins = |starts: &[&str]| starts.iter().any(|start| self.file.starts_with(start));
         match self.file.as_str() {
             "" => FunctionOrigin::NoFunction,
+            // `_Py_InitCleanup` in `Objects/codeobject.c` of CPython.
+            "__init__" => FunctionOrigin::InitFrame,
             _ if begins(&RUNNER_FILES) => FunctionOrigin::Runner,
             _ if begins(&LIBRARY_FILES) => FunctionOrigin::Library,
             _ => FunctionOrigin::Program,
